@@ -91,7 +91,7 @@ class _HaltedError(Exception):
 
 
 def _train(trial: Trial, task: Task, me: Worker) -> None:
-    from reports.ledger import Record
+    from reports.ledger import Evaluation, Record
     from study.engine.checkpoints import Checkpoints
     from study.engine.messages import Checkpointed, Scored, Step
     from study.engine.transport import transport_for
@@ -115,10 +115,9 @@ def _train(trial: Trial, task: Task, me: Worker) -> None:
     numbers = {"dev_spearman_cosine": training.score, "spearman_cosine": training.score - 1}
     record = Record(
         recipe.flat(),
-        recipe.hash,
+        trial.recipe_hash,
         trial.seed,
-        scores={"STSBenchmark": numbers},
-        protocol=recipe.evaluation.protocol,
+        evaluations=[Evaluation(trial.evaluation.protocol, {"STSBenchmark": numbers})],
         training={"steps": STEPS, "stopped": None},
         cost={"seconds": STEPS * PAUSE, "crew": me.timesheet.take()},
         hardware=trial.resources.hardware,

@@ -29,6 +29,7 @@ def run(folder: Path, count: int) -> list[dict[str, Any]]:
 
     import torch
 
+    from trainables.evaluation_config import EvaluationConfig
     from trainables.recipe import Recipe
     from trainables.trial.process_reset import ProcessReset
     from trainables.trial.run import run_trial
@@ -41,16 +42,14 @@ def run(folder: Path, count: int) -> list[dict[str, Any]]:
             "corpus.nli": "scenes",
             "corpus.limit": 256,
             "optimisation.max_steps": STEPS,
-            "evaluation.senteval": "scenes",
-            "evaluation.tasks": ("STS12",),
-            "evaluation.protocol": "fast",
         }
     )
+    evaluation = EvaluationConfig("scenes", ("STS12",), "fast")
     between, found = ProcessReset(), []
     for number in range(count):
         batch = BATCHES[number % len(BATCHES)]
         with between.trial():
-            result = run_trial(recipe.override({"optimisation.batch_size": batch}), number)
+            result = run_trial(recipe.override({"optimisation.batch_size": batch}), number, evaluation)
             peak = result.cost["peak_memory_mb"]
             del result
         found.append({"batch": batch, "after": memory(os.getpid()), "peak": peak})

@@ -30,7 +30,7 @@ def perform(task: Task, me: Worker) -> None:
 
 
 def short(
-    recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, **unused: Any
+    recipes: Sequence[Recipe], seeds: Sequence[int], evaluation: object, *, reporter: Reporter, **unused: Any
 ) -> Iterator[TrialResult]:
     """Stands for `trainables.trial.run.run_trials`."""
     for recipe, seed in zip(recipes, seeds, strict=True):

@@ -14,6 +14,7 @@ from benchmarks.idle_share import STEP_SECONDS
 from study.engine import worker
 from study.engine.messages import Task
 from study.engine.worker_group import Worker
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, Unscored
@@ -29,7 +30,13 @@ def perform(task: Task, me: Worker) -> None:
 
 
 def simulated(
-    recipes: Sequence[Recipe], seeds: Sequence[int], *, reporter: Reporter, hand_over: bool, **unused: Any
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    evaluation: EvaluationConfig,
+    *,
+    reporter: Reporter,
+    hand_over: bool,
+    **unused: Any,
 ) -> Iterator[TrialResult | Unscored]:
     """Stands for `trainables.trial.run.run_trials` of one trial."""
     clock, recipe = Clock(), recipes[0]
@@ -40,7 +47,7 @@ def simulated(
         time.sleep(STEP_SECONDS)
         reporter.step(step, {"loss": 1.0 / step})
     clock.training_ended()
-    evaluator = Evaluator(recipe.evaluation, Workers())
+    evaluator = Evaluator(evaluation, Workers())
     yield embed_and_score(
         recipe, seeds[0], Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over
     )

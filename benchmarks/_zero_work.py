@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from reports.ledger import Record
+from typing import Any
+
+from reports.ledger import Evaluation, Record
 from study.engine.messages import Scored, Task
 from study.engine.worker_group import Worker
+from trainables.senteval import task_names
 
 
 def perform(task: Task, me: Worker) -> None:
@@ -16,6 +19,12 @@ def perform(task: Task, me: Worker) -> None:
 def tell(task: Task, me: Worker) -> None:
     """Tell an empty record of every trial."""
     for trial in task.trials():
-        spent, protocol = {"crew": me.timesheet.take()}, trial.recipe.evaluation.protocol
-        record = Record(trial.recipe.flat(), trial.recipe_hash, trial.seed, protocol=protocol, cost=spent)
+        scores: dict[str, dict[str, Any]] = {task: {} for task in task_names(trial.evaluation.tasks)}
+        record = Record(
+            trial.recipe.flat(),
+            trial.recipe_hash,
+            trial.seed,
+            evaluations=[Evaluation(trial.evaluation.protocol, scores)],
+            cost={"crew": me.timesheet.take()},
+        )
         me.tell(Scored(trial.key, record, None, None))

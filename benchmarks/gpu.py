@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks._asked import check_model, check_numbers, check_table
 from benchmarks._gpu_models import SHAPES
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 
 if TYPE_CHECKING:
     from benchmarks._gpu_work import Machine, Timed
@@ -121,7 +122,7 @@ def _check(asked: argparse.Namespace) -> None:
         raise UserError("--hour needs data: name it with --nli and --senteval")
     from trainables.trial.check import check_recipes
 
-    check_recipes(_hours_recipes(asked))
+    check_recipes(_hours_recipes(asked), EvaluationConfig(asked.senteval))
 
 
 def _rows(asked: argparse.Namespace, machine: Machine) -> Iterator[Row]:
@@ -167,10 +168,10 @@ def _hour(asked: argparse.Namespace) -> Row:
     from benchmarks._gpu_work import Timed
     from trainables.trial.run import run_trial
 
-    recipes = _hours_recipes(asked)
+    recipes, evaluation = _hours_recipes(asked), EvaluationConfig(asked.senteval)
     begin, trials, tokens, peak = time.perf_counter(), 0, 0, 0.0
     while time.perf_counter() - begin < HOUR:
-        found: Any = run_trial(recipes[trials % len(recipes)], seed=1 + trials // len(recipes))
+        found: Any = run_trial(recipes[trials % len(recipes)], 1 + trials // len(recipes), evaluation)
         trials, tokens = trials + 1, tokens + found.training.get("tokens", 0)
         peak = max(peak, found.cost["peak_memory_mb"] * 2**20 / 1e9)
     seconds = time.perf_counter() - begin
@@ -180,7 +181,7 @@ def _hour(asked: argparse.Namespace) -> Row:
 def _hours_recipes(asked: argparse.Namespace) -> list[Recipe]:
     from search_spaces import load_space
 
-    places = {"corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
+    places = {"corpus.nli": asked.nli}
     space = load_space("scl_ablation")
     base = space.base.override({**places, **({"encoder.name": asked.encoder} if asked.encoder else {})})
     return [recipe for row in space.rows if (recipe := base.override(row.overrides)).trains]

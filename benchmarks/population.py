@@ -25,7 +25,10 @@ from statistics import median
 
 from benchmarks._minilm import minilm
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+EVALUATION = EvaluationConfig(SCENES, ("sts", "STSBenchmark"))
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -36,7 +39,9 @@ def main(arguments: Sequence[str]) -> None:
     from trainables.trial.run import run_trial
 
     torch.set_num_threads(asked.threads)
-    run_trial(_trials(asked, SCENES_ENCODER, 8)[0][0].override({"optimisation.max_steps": 1}), 0)  # loads libraries
+    run_trial(
+        _trials(asked, SCENES_ENCODER, 8)[0][0].override({"optimisation.max_steps": 1}), 0, EVALUATION
+    )  # loads libraries
     print(
         f"torch {torch.__version__}, {asked.threads} thread(s), {asked.members} members, {asked.steps} steps, "
         f"{asked.runs} runs of {asked.sample} trials one after another; ratios: median (least to most)\n"
@@ -83,10 +88,10 @@ def _run(asked: argparse.Namespace, encoder: str, batch_size: int, number: int) 
     with tempfile.TemporaryDirectory() as scratch:
         shared = Path(scratch)
         begin = time.process_time()
-        together = list(run_population(recipes, seeds, model_folders=[None] * len(recipes), shared=shared))
+        together = list(run_population(recipes, seeds, EVALUATION, model_folders=[None] * len(recipes), shared=shared))
         trial_together = (time.process_time() - begin) / len(recipes)
         begin = time.process_time()
-        alone = [run_trial(recipes[i], seeds[i], shared=shared / f"of {i} alone") for i in chosen]
+        alone = [run_trial(recipes[i], seeds[i], EVALUATION, shared=shared / f"of {i} alone") for i in chosen]
         trial = (time.process_time() - begin) / len(chosen)
         step, step_together = _training_only(recipes, seeds, chosen, shared)
     losses = [(result.training["loss"], together[i].training["loss"]) for i, result in zip(chosen, alone, strict=True)]
@@ -132,8 +137,6 @@ def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[l
             "optimisation.optimiser": "sgd",
             "optimisation.schedule": "cosine",
             "optimisation.weight_decay": 1e-4,
-            "evaluation.senteval": SCENES,
-            "evaluation.tasks": ("sts", "STSBenchmark"),
         }
     )
     recipes = [

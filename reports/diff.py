@@ -62,8 +62,8 @@ def _settings(first: Results, second: Results) -> Iterator[list[str]]:
         mine, other = getattr(first.info, name, None), getattr(second.info, name, None)
         if mine != other:
             yield [name, code(mine), code(other)]
-    for key in sorted(first.info.base.keys() | second.info.base.keys()):
-        mine, other = first.info.base.get(key), second.info.base.get(key)
+    for key in sorted(first.settings.keys() | second.settings.keys()):
+        mine, other = first.settings.get(key), second.settings.get(key)
         if mine != other:
             yield [code(key), code(mine), code(other)]
 
@@ -85,7 +85,7 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
 
 
 def _fingerprint(record: Record, kind: str) -> Any:
-    found = record.data.get(kind)
+    found = record.read.get(kind)
     return found.get("fingerprint") if isinstance(found, dict) else None
 
 

@@ -13,6 +13,7 @@ import datetime
 import hashlib
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,15 +46,25 @@ def share(look: int) -> float:
     return 6 / (math.pi * look) ** 2
 
 
-def trials(results: Results) -> str:
-    """Sixteen digits of the trials that verdicts may rest on; empty where no two rows can be judged yet."""
-    judged = {
+def judged(results: Results) -> list[str]:
+    """The keys of the trials that verdicts may rest on; empty where no two rows can be judged yet."""
+    rows = {
         key: records
         for key in results.labels
         if (records := results.recipes.get(key, [])) and (len(records) > 1 or key in results.fixed)
     }
-    names = sorted(record.key for records in judged.values() for record in records)
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] if len(judged) > 1 else ""
+    return [record.key for records in rows.values() for record in records] if len(rows) > 1 else []
+
+
+def digest(keys: Iterable[str]) -> str:
+    """Sixteen digits of some trials; empty of none."""
+    names = sorted(keys)
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] if names else ""
+
+
+def trials(results: Results) -> str:
+    """Those of the trials that verdicts may rest on."""
+    return digest(judged(results))
 
 
 def look(results: Results) -> int:

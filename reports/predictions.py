@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.ledger import PREDICTIONS, Record
+from reports.ledger import Record
 from reports.statistics.influence import group_effects
 from trainables.senteval.items import Answers, answers_in
 from trainables.senteval.protocol import PROTOCOLS
@@ -28,7 +28,7 @@ class Predictions:
     """The predictions of a study's trials. A file that is missing or broken is unknown, and `problems` names it."""
 
     def __init__(self, results: Path) -> None:
-        self.folder = results / PREDICTIONS
+        self.folder = results
         self.problems: dict[str, str] = {}
         """By a trial's key, what is wrong with its file. A file that was never kept is no problem."""
         self._read: dict[str, dict[str, Answers]] = {}
@@ -125,11 +125,11 @@ class Predictions:
 
     def _of(self, record: Record) -> Mapping[str, Answers]:
         if record.key not in self._read:
-            self._read[record.key] = self._load(record.key)
+            loaded = [self._load(record.key, self.folder / file) for file in record.predictions]
+            self._read[record.key] = {task: kept for one in loaded for task, kept in one.items()}
         return self._read[record.key]
 
-    def _load(self, key: str) -> dict[str, Answers]:
-        path = self.folder / f"{key}.npz"
+    def _load(self, key: str, path: Path) -> dict[str, Answers]:
         if not path.is_file():
             return {}
         try:

@@ -21,7 +21,8 @@ from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
-from trainables.recipe import SCENES, Recipe, Value, keys
+from trainables.evaluation_config import EvaluationConfig, all_keys
+from trainables.recipe import SCENES, Recipe, Value
 
 Made = TypeVar("Made")
 FEW = 3
@@ -48,6 +49,8 @@ class Results:
     """Those that can be right."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
+    elsewhere: Sequence[Record] = ()
+    """Finished ones that were evaluated, but not under the study's protocol and on its data: they are in no figure."""
     looks: Sequence[str] = ()
     """The looks that were taken at the study, in order (`reports.looks`)."""
 
@@ -64,7 +67,15 @@ class Results:
                 else f"no trial in {folder / LEDGER} can be used: "
                 + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
             )
-        return cls(folder, info, space, records, set_aside, taken(folder))
+        found = [record.under(info.asked) for record in records]
+        elsewhere = [
+            whole
+            for whole, own in zip(records, found, strict=True)
+            if whole.status == "finished" and whole.evaluations and not own.evaluations
+        ]
+        missed = {record.key for record in elsewhere}
+        own = [record for record in found if record.key not in missed]
+        return cls(folder, info, space, own, set_aside, elsewhere, taken(folder))
 
     def made(self, make: Callable[[Results], Made]) -> Made:
         """What `make` makes of these results; made once for all who ask."""
@@ -79,27 +90,22 @@ class Results:
 
     # Records
 
+    def of_hash(self, recipe_hash: str | None) -> list[Record]:
+        """Finished records of a recipe, by seed."""
+        return self.recipes.get(recipe_hash or "", [])
+
+    def of_row(self, label: str) -> list[Record]:
+        """Finished records of a row, by seed."""
+        return self.of_hash(self.info.row_hashes.get(label))
+
     @cached_property
-    def _finished(self) -> dict[str, list[Record]]:
+    def recipes(self) -> dict[str, list[Record]]:
+        """Finished records by recipe hash."""
         found: dict[str, list[Record]] = {}
         for record in self.records:
             if record.status == "finished":
                 found.setdefault(record.recipe_hash, []).append(record)
         return found
-
-    def of_hash(self, recipe_hash: str | None) -> list[Record]:
-        """Finished records of a recipe, by seed."""
-        return self._finished.get(recipe_hash or "", [])
-
-    def of_row(self, label: str) -> list[Record]:
-        """Finished records of a row, by seed, of the study's protocol only."""
-        return self.recipes.get(self.info.row_hashes.get(label) or "", [])
-
-    @cached_property
-    def recipes(self) -> dict[str, list[Record]]:
-        """Finished records by recipe hash, of the study's protocol only: two protocols never share a column."""
-        found = {key: [r for r in records if r.protocol == self.protocol] for key, records in self._finished.items()}
-        return {key: records for key, records in found.items() if records}
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -109,8 +115,12 @@ class Results:
     @cached_property
     def base(self) -> Recipe:
         """What every row starts from in this study."""
-        laptop = self.space.laptop if self.info.scale == "laptop" else {}
-        return self.space.base.preferring(laptop).preferring(self.info.base)
+        return self.space.recipe(self.info.scale, self.evaluation).preferring(self.info.base)
+
+    @cached_property
+    def evaluation(self) -> EvaluationConfig:
+        """How every trained model is scored in this study."""
+        return self.space.scored(self.info.scale).override(self.info.evaluation)
 
     @cached_property
     def followed(self) -> dict[str, Recipe]:
@@ -152,7 +162,17 @@ class Results:
     @property
     def protocol(self) -> str:
         """The protocol that the study's scores are measured under."""
-        return str(self.info.base.get("evaluation.protocol", self.space.base.evaluation.protocol))
+        return self.info.asked.protocol
+
+    @cached_property
+    def paper_settings(self) -> dict[str, Value]:
+        """The paper's base recipe and its evaluation, flat."""
+        return {**self.space.base.flat(), **self.space.evaluation.flat()}
+
+    @cached_property
+    def settings(self) -> dict[str, Value]:
+        """This study's."""
+        return {**self.base.flat(), **self.evaluation.flat()}
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -199,8 +219,11 @@ class Results:
                 return "no word vectors were given (--word-vectors)"
             reason = self.info.missing.get(label) or "an input is missing"
             return reason.replace(f"'{label}=", "'ROW=")  # so that rows with one reason are named together
-        if self.of_hash(recipe_hash):
-            return f"measured under another protocol than {self.protocol}"
+        other = next((record for record in self.elsewhere if record.recipe_hash == recipe_hash), None)
+        if other is not None:
+            return "measured " + (
+                f"under another protocol than {self.protocol}" if other.protocol != self.protocol else "on other data"
+            )
         stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
         if stopped is not None:
             return str(stopped.training.get("stopped") or "stopped early")
@@ -322,7 +345,7 @@ class Results:
     @cached_property
     def differences(self) -> list[Difference]:
         """Base recipe keys in which this study measures something else than the paper."""
-        paper, ours = self.space.base.flat(), self.base.flat()
+        paper, ours = self.paper_settings, self.settings
         return [
             Difference(key, paper[key], ours[key])
             for key in paper
@@ -331,9 +354,9 @@ class Results:
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
         """Whether the study measures what the paper measures, although this key of the base recipe differs."""
-        if not keys()[key].measures:
+        if not all_keys()[key].measures:
             return ours != SCENES
-        if keys()[key].place and _same_names(paper, ours):
+        if all_keys()[key].place and _same_names(paper, ours):
             return True
         sources = {layout.reads for layout in LAYOUTS.values()}
         if self.sources_read and key in sources - self.sources_read:

@@ -21,12 +21,13 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from reports.formats import Document, Format
-from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
+from reports.ledger import EVALUATED, LEDGER, PREDICTIONS, Evaluation, Ledger, Record, StudyInfo
 from reports.made_up import DATA, VERSIONS, geometry, with_predictions
 from reports.report import Part, part_of, write_report
 from reports.results import Results
@@ -53,7 +54,7 @@ def _made(rows: int, seeds: int) -> tempfile.TemporaryDirectory[str]:
     made = tempfile.TemporaryDirectory()
     folder = Path(made.name)
     space = load_space(SPACE)
-    base = space.base.override(space.laptop)
+    base, evaluation = space.recipe("laptop"), space.scored("laptop")
     labels = [row.label for row in space.rows if row.needs is None][:rows]
     recipes = {label: base.override(space.row(label).overrides) for label in labels}
     chance = random.Random(1)
@@ -62,12 +63,12 @@ def _made(rows: int, seeds: int) -> tempfile.TemporaryDirectory[str]:
             scores = {task: {"spearman_wmean": 50 + chance.random()} for task in GROUPS["sts"]}
             scores |= {task: {f"{part}_accuracy": 60.0 for part in ("dev", "test")} for task in GROUPS["transfer"]}
             scores["STSBenchmark"] = {"dev_spearman_cosine": 55 + chance.random()}
-            record = Record(
+            record = made_record(
                 dict(recipe.flat()),
                 recipe.hash,
                 seed,
                 scores=scores,
-                protocol=recipe.evaluation.protocol,
+                protocol=evaluation.protocol,
                 training={"steps": 90, "tokens": 50_000, "pairs": 5760, "last_loss": 0.7},
                 cost={"seconds": 60.0, "train_seconds": 40.0},
                 versions=dict(VERSIONS),
@@ -76,8 +77,29 @@ def _made(rows: int, seeds: int) -> tempfile.TemporaryDirectory[str]:
             )
             write_trial(folder, record)
     hashes: dict[str, str | None] = {label: recipe.hash for label, recipe in recipes.items()}
-    StudyInfo(SPACE, seeds=list(range(seeds)), base=dict(base.flat()), row_hashes=hashes).save(folder)
+    info = StudyInfo(SPACE, seeds=list(range(seeds)), base=dict(base.flat()), evaluation=dict(evaluation.flat()))
+    dataclasses.replace(info, row_hashes=hashes).save(folder)
     return made
+
+
+def made_record(recipe: dict[str, Any], recipe_hash: str, seed: int, status: Any = "finished", **parts: Any) -> Record:
+    """A record with one evaluation, or none where it was stopped; the parts are fields of either."""
+    evaluations = [] if status == "pruned" else [Evaluation("full", {})]
+    return changed(Record(recipe, recipe_hash, seed, status, evaluations), **parts)
+
+
+def changed(record: Record, **parts: Any) -> Record:
+    """The record with some fields replaced; those of an evaluation, of its latest one."""
+    of_evaluation: dict[str, Any] = {
+        name: parts.pop(name) for name in ("protocol", "scores", "geometry", "predictions") if name in parts
+    }
+    if "data" in parts:
+        of_evaluation["data"] = {name: said for name, said in parts["data"].items() if name in EVALUATED}
+        parts["data"] = {name: said for name, said in parts["data"].items() if name not in EVALUATED}
+    if of_evaluation and (record.evaluations or any(of_evaluation.values())):
+        *before, last = record.evaluations or [Evaluation("full", {})]
+        parts["evaluations"] = [*before, dataclasses.replace(last, **of_evaluation)]
+    return dataclasses.replace(record, **parts)
 
 
 def write_trial(folder: Path, record: Record) -> Record:
@@ -88,7 +110,7 @@ def write_trial(folder: Path, record: Record) -> Record:
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
     write_whole(folder / name, content.getvalue())
     lies = geometry(record.recipe_hash, record.seed)
-    record = dataclasses.replace(record, scores=scores, geometry=lies, predictions=name)
+    record = changed(record, scores=scores, geometry=lies, predictions=name)
     Ledger(folder / LEDGER).write(record)
     return record
 

@@ -69,11 +69,15 @@ def _line(record: Record, labels: Mapping[str, str]) -> dict[str, object]:
     line |= _flat("training.kept", record.training.get("kept", {}))
     line |= _flat("geometry", record.geometry) | _flat("training", record.training) | _flat("cost", record.cost)
     line |= _flat("machine", record.machine)
-    for kind, description in record.data.items():
+    for kind, description in record.read.items():
         if isinstance(description, dict):
             line |= _flat(f"data.{kind}", description)
     line |= {key: ",".join(value) if isinstance(value, tuple) else value for key, value in record.recipe.items()}
-    return line | {"hardware": record.hardware, "checkpoint": record.checkpoint, "predictions": record.predictions}
+    return line | {
+        "hardware": record.hardware,
+        "checkpoint": record.checkpoint,
+        "predictions": ",".join(record.predictions),
+    }
 
 
 def _flat(prefix: str, values: Mapping[str, object]) -> dict[str, object]:

@@ -10,6 +10,7 @@ import math
 
 from search_spaces.paper import Column, Figure, Overrides, Row, Table
 from search_spaces.space import Space
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 SIZES = (16, 64, 256, 1024, 2048)
@@ -65,7 +66,8 @@ SPACES = (
         name="scl_batch_size",
         title="SCL: batch sizes from 16 to 2,048",
         paper="no paper: Liao 2021's objective and data",
-        base=Recipe().preferring({"evaluation.tasks": ("sts", "STSBenchmark")}),
+        base=Recipe(),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
         laptop={
             "encoder.name": SCENES_ENCODER,
             "corpus.nli": SCENES,

@@ -48,7 +48,6 @@ SPACES = (
                 "optimisation.learning_rate": 5e-5,
                 "optimisation.clip_norm": 1.0,
                 "optimisation.batch_size": 128,
-                "evaluation.tasks": ("sts", "transfer", "STSBenchmark"),
             }
         ),
         laptop={

@@ -7,6 +7,7 @@ several seeds, so that a search over it can be replayed.
 from __future__ import annotations
 
 from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 _SEVERAL_POSITIVES = ("supmpn", "supcon", "scl")
@@ -33,9 +34,9 @@ SPACES = (
                 "optimisation.batch_size": 48,
                 "optimisation.epochs": 10,
                 "optimisation.max_steps": 48,
-                "evaluation.tasks": ("STSBenchmark", "CR"),
             }
         ),
+        evaluation=EvaluationConfig(tasks=("STSBenchmark", "CR")),
         laptop={
             "encoder.name": SCENES_ENCODER,
             "encoder.layers": None,

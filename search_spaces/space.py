@@ -9,15 +9,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from search_spaces.averages import AVERAGES, USUAL
 from search_spaces.goals import GOALS
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
+from trainables.evaluation_config import EvaluationConfig, split
 from trainables.keys import Range
 from trainables.recipe import Recipe, Value, deciding, existing, keys
+from trainables.sections import SENTEVAL_KEY
 from trainables.senteval.tasks import task_names
 from trainables.typed_json import check_types
 
@@ -88,8 +90,9 @@ class Domain:
 class Space:
     """Which trials a study may run, and how a report lays them out.
 
-    `title` is the report's, `paper` who wrote the rows. `base` is the paper's recipe; `laptop` are the overrides that
-    make it small enough for two cores without a network (built-in corpus and encoder). `rows` always run first;
+    `title` is the report's, `paper` who wrote the rows. `base` is the paper's recipe, `evaluation` how its models
+    are scored; `laptop` are the overrides of both that make them small enough for two cores without a network (built-in
+    corpus and encoder). `rows` always run first;
     `domains` are what a search may change after them. `baseline` is the label of the row that differences are taken
     against. `tolerance` is how far, in points, a reproduced figure may lie from the published one. `oddities` are
     sentences on what is odd in the published figures. `training_pairs` is how many labelled pairs the paper's recipe
@@ -106,6 +109,7 @@ class Space:
     paper: str
     base: Recipe
     laptop: Overrides = field(default_factory=dict)
+    evaluation: EvaluationConfig = EvaluationConfig()
     rows: tuple[Row, ...] = ()
     domains: tuple[Domain, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -139,11 +143,14 @@ class Space:
         if (self.trial_seconds is None) != (not self.trial_seconds_source):
             raise UserError(f"{where} needs both trial_seconds and trial_seconds_source, or neither")
         self._check_recipe(f"{where}, base", {})
-        self._check_recipe(f"{where}, laptop", self.laptop)
+        for scale in get_args(Scale):
+            with _of(f"{where}, {scale}"):
+                task_names(self.scored(scale).tasks)
+                self.recipe(scale)
         for row in self.rows:
             with _of(f"{where}, row {row.label!r}"):
-                for scale in ({}, self.laptop):
-                    task_names(self.base.preferring(scale).override(row.overrides).evaluation.tasks)
+                for scale in get_args(Scale):
+                    self.recipe(scale).override(row.overrides)
         for domain in self.domains:
             self._check_domain(domain)
         for table in self.tables:
@@ -152,6 +159,17 @@ class Space:
             self._check_claim(claim)
         for figure in self.figures:
             self._check_figure(figure)
+
+    def recipe(self, scale: Scale, evaluation: EvaluationConfig | None = None) -> Recipe:
+        """The base recipe at a scale. What its training reads of SentEval lies where the evaluation, else the scale's
+        own, finds it, unless the space says where."""
+        senteval = (evaluation or self.scored(scale)).senteval
+        laptop = split(self.laptop)[0] if scale == "laptop" else {}
+        return Recipe({SENTEVAL_KEY: senteval, **self.base.given, **laptop})
+
+    def scored(self, scale: Scale) -> EvaluationConfig:
+        """The evaluation at a scale."""
+        return self.evaluation.override(split(self.laptop)[1] if scale == "laptop" else {})
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -171,9 +189,9 @@ class Space:
         return self.row(label).published.get(table, {}).get(column)
 
     def _check_recipe(self, where: str, overrides: Overrides) -> None:
-        """Keys, values, registered names (objectives, layouts, ...) and task names of the base with the overrides."""
+        """Keys, values and registered names (objectives, layouts, ...) of the base with the overrides."""
         with _of(where):
-            task_names(self.base.preferring(overrides).evaluation.tasks)
+            self.base.preferring(overrides)
 
     def _check_domain(self, domain: Domain) -> None:
         where = f"space {self.name!r}, domain {domain.key!r}"

@@ -15,6 +15,7 @@ from study.search.points import reachable
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from trainables.errors import UserError
+from trainables.evaluation_config import split
 from trainables.keys import Value
 from trainables.recipe import FIDELITY, Recipe
 from trainables.senteval import task_names
@@ -22,7 +23,7 @@ from trainables.training.rungs import RungPlan
 from trainables.trial import check_recipes, remarks
 from trainables.trial.check import check_development, comes_to
 
-DATA_KEYS = ("corpus.", "spans.", "evaluation.", "objective.name", "objective.positives", "objective.negatives")
+DATA_KEYS = ("corpus.", "spans.", "objective.name", "objective.positives", "objective.negatives")
 """How keys begin that decide how many batches a corpus gives."""
 
 
@@ -33,14 +34,13 @@ def check_plan(plan: Plan) -> None:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     _check_keys(plan)
-    check_recipes(recipes)
+    check_recipes(recipes, plan.evaluation)
     if plan.explored or plan.races:
         _check_goals(plan)
         _ = plan.sources
     judged = f"--scheduler {plan.request.scheduler} judges trials"
     for measure in plan.rungs.measures if plan.rungs else ():
-        for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes if recipe.trains):
-            check_development(evaluation, measure, judged, "leave --scheduler out")
+        check_development(plan.evaluation, measure, judged, "leave --scheduler out")
     if plan.rungs:
         _check_reach(plan.rungs, plan.base, plan.space.domains)
 
@@ -66,7 +66,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
     asked = {
         key
         for recipe in recipes
-        for key in ("optimisation.precision", "evaluation.precision", "encoder.dtype")
+        for key in ("optimisation.precision", "encoder.precision", "encoder.dtype")
         if recipe.flat().get(key) == "bf16"
     }
     if not asked:
@@ -101,7 +101,7 @@ def _check_keys(plan: Plan) -> None:
     """`UserError` for a key that was given, and that no trial has."""
     fixed = [recipe for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
     domains = plan.space.domains if plan.explored else ()
-    for key in plan.draft.overrides:
+    for key in split(plan.draft.overrides)[0]:
         if key == FIDELITY or any(key in recipe.flat() for recipe in fixed):
             continue
         if not (plan.explored and reachable(key, plan.base.flat(), domains)):
@@ -113,7 +113,7 @@ def _check_keys(plan: Plan) -> None:
 
 def _check_goals(plan: Plan) -> None:
     """`UserError` where no task asked for has a development score that Optuna would maximise."""
-    asked = set(task_names(plan.base.evaluation.tasks))
+    asked = set(task_names(plan.evaluation.tasks))
     if any(goal.needs and not goal.needs & asked for goal in searched(plan.space.goals)):
         raise UserError(
             "Optuna, and a race over seeds, go by development scores, and evaluation.tasks has no task that gives "

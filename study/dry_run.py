@@ -27,7 +27,7 @@ SCENES_SECONDS = 15.0
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
     """The text of `--dry-run`; brief is what a run prints before it begins."""
-    ledger = Ledger(plan.results / LEDGER)
+    ledger = Ledger(plan.results / LEDGER, plan.asked)
     fixed = plan.fixed_trials()
     done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
     total = len(fixed) + plan.explored * len(plan.seeds)
@@ -128,7 +128,7 @@ def _goal(goal: Goal) -> str:
 
 def _limits(plan: Plan, ledger: Ledger) -> list[str]:
     """What each limit bounds; of those on the whole study what is spent of them."""
-    budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else ())
     said = []
     for name, number in plan.limits.items():
         limit = LIMITS[name]
@@ -143,7 +143,7 @@ def _limits(plan: Plan, ledger: Ledger) -> list[str]:
 
 def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> float:
     """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
-    budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else ())
     workers = allotment.workers
     cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * allotment.gpus_per_worker}
     ones = {name: budget.guess(name) or LIMITS[name].of(cost) for name in budget.limits}
@@ -158,12 +158,12 @@ def _resources(allotment: Allotment) -> str:
 
 def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | None, str]:
     """Seconds a trial takes, or None, and how that is known: measured where trials are done, else from elsewhere."""
-    seconds = [record.cost["seconds"] for record in ledger.read() if record.cost.get("seconds")]
+    seconds = [record.cost["seconds"] for record in ledger.sift()[0] if record.cost.get("seconds")]
     if seconds:
         return fmean(seconds), f"mean of {count(len(seconds), 'finished trial')}"
     base = plan.base
     built_in = base.encoder.name == SCENES_ENCODER and base.encoder.adapter != "lora"
-    if base.evaluation.senteval == SCENES and built_in:
+    if plan.evaluation.senteval == SCENES and built_in:
         return SCENES_SECONDS, "as measured for the built-in encoder and corpus on two cores"
     if plan.space.trial_seconds is not None and plan.scale == "paper" and cluster.gpus:
         return plan.space.trial_seconds, plan.space.trial_seconds_source

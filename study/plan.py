@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from reports.ledger import LEDGER, Asked, Ledger
 from reports.ledger.location import ResultsLocation, open_location
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
@@ -31,13 +32,16 @@ from study.search.warm_start import Source, load_source
 from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig, all_keys, parse_assignment, split
 from trainables.files import expanded
 from trainables.plugins import load_plugin, read_source
-from trainables.recipe import Recipe, Value, keys, parse_assignment
+from trainables.recipe import Recipe, Value
+from trainables.senteval import fingerprint, task_names
+from trainables.senteval.tasks import TASKS
 from trainables.training.rungs import STS, Measure, RungPlan
+from trainables.trial.data_requests import senteval_folder
 
 LARGEST_GRID = 10_000
-STSB = "corpus.senteval"
 OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
 """Keys that have an option of their own, which is called as they end: `--nli`."""
 
@@ -81,6 +85,8 @@ class Plan:
     reason: str
     """Why it has that scale."""
     base: Recipe
+    evaluation: EvaluationConfig
+    """How every trained model is scored."""
     rows: Mapping[str, Recipe | None]
     """Label to recipe; None where an input that the row needs cannot be had."""
     missing: Mapping[str, str]
@@ -158,6 +164,20 @@ class Plan:
         return self.request.trials if self.request.search == "optuna" else 0
 
     @functools.cached_property
+    def asked(self) -> Asked:
+        """The evaluation that makes a trial done: of these tasks, under this protocol, on the data as it is now.
+
+        An evaluation of other tasks has the fingerprint of its own files: those are taken anew for each set of tasks
+        that the ledger has.
+        """
+        tasks, folder = task_names(self.evaluation.tasks), senteval_folder(self.evaluation.senteval)
+        records, _ = Ledger(self.results / LEDGER).sift()
+        scored = {tuple(sorted(found.scores)) for record in records for found in record.evaluations}
+        known = [names for names in scored if names and {*names} <= TASKS.keys()]
+        data = frozenset(fingerprint(folder, names) for names in (tasks, *known))
+        return Asked(self.evaluation.protocol, data, frozenset(tasks))
+
+    @functools.cached_property
     def sources(self) -> tuple[Source, ...]:
         """What other studies know of this space. `UserError` for one that knows nothing."""
         return tuple(load_source(folder, self.base, self.space) for folder in self.request.learn_from)
@@ -198,7 +218,9 @@ def read_request(request: Request) -> Draft:
     goals = own_goals if request.goals is None else _goals(request.goals)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
     overrides = _overrides(request, fixed)
-    space.base.preferring(overrides)  # a value that no recipe can have shows now
+    of_recipe, of_evaluation = split(overrides)
+    space.base.preferring(of_recipe)  # a value that no recipe can have shows now
+    space.evaluation.override(of_evaluation)
     _check_search(request, space)
     return Draft(
         request,
@@ -218,9 +240,9 @@ def decide(draft: Draft, gpus: float) -> Plan:
     """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
     request, space = draft.request, draft.space
     scale, reason = _scale(request.scale, gpus)
-    base = space.base.preferring({**(space.laptop if scale == "laptop" else {}), **draft.overrides})
-    if "evaluation.senteval" in draft.overrides and STSB not in draft.overrides:  # one folder holds both
-        base = base.preferring({STSB: base.evaluation.senteval})
+    of_recipe, of_evaluation = split(draft.overrides)
+    evaluation = space.scored(scale).override(of_evaluation)
+    base = space.recipe(scale, evaluation).preferring(of_recipe)
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
     for row in draft.rows:
@@ -243,7 +265,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 f"--set {clash[0]}: the row {row.label!r} of {space.name!r} sets this key itself; leave it out, choose "
                 "rows with --only, or take a space whose rows do not vary it"
             )
-    return Plan(draft, scale, reason, base, rows, missing)
+    return Plan(draft, scale, reason, base, evaluation, rows, missing)
 
 
 def _plugin(path: Path) -> SourceFile:
@@ -315,7 +337,7 @@ def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]
     options = {key: getattr(request, key.partition(".")[2]) for key in OPTIONS}
     given = (parse_assignment(f"{key}={text}") for key, text in options.items() if text is not None)
     overrides = {**dict(given), **fixed}
-    places = {item.name for item in keys().values() if item.place}
+    places = {item.name for item in all_keys().values() if item.place}
     return {
         key: absolute(value) if key in places and isinstance(value, str) else value for key, value in overrides.items()
     }

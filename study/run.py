@@ -91,22 +91,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(plan: Plan) -> bool:
     """Write the report of what is finished, say where it and the best model are; False if nothing is finished."""
-    from reports.ledger import LEDGER, LOOKS, Ledger
+    from reports.ledger import LOOKS, StudyInfo
 
-    if not any(record.status == "finished" for record in Ledger(plan.results / LEDGER).read()):
+    if not StudyInfo.load(plan.results).status_counts.get("finished"):  # as counted at the end of the run
         return False
     from reports.best_model import best_trial
+    from reports.formats import FORMATS
+    from reports.looks import record
     from reports.markdown import number
-    from reports.report import write_report
-    from reports.results import Results
+    from reports.report import write_unrecorded
     from search_spaces.goals import in_words
     from study.cli.terminal import printable
 
     plan.place.renew(LOOKS)  # a reader may have looked while the study ran
-    report = write_report(plan.results)
+    results = write_unrecorded(plan.results, ("md",))
+    record(results, plan.results)
     plan.place.push_changed()
-    print(f"report: {plan.place.at(report.name)}", flush=True)
-    results = Results.load(plan.results)
+    print(f"report: {plan.place.at(FORMATS['md'].file)}", flush=True)
     best = best_trial(results)
     if best is not None:
         name = printable(results.labels.get(best.recipe_hash, f"explored recipe {best.recipe_hash}"))

@@ -8,14 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reports.ledger import trial_key
+from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import run_source
 from trainables.recipe import Recipe
 from trainables.training.rungs import RungPlan
-
-TRAIN = "train"
-"""The folder where unfinished trainings keep their checkpoints."""
-POPULATIONS = "populations"
-"""The folder that says who trains together in a population that is not done yet, a file each."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,8 @@ class Trial:
     """What people call it."""
     row: bool = False
     """Whether it is one of the paper's rows; those are never stopped early."""
+    evaluation: EvaluationConfig = EvaluationConfig()
+    """How its model is scored."""
     resources: Resources = Resources()
     rungs: RungPlan | None = None
     """Where a scheduler may stop it; None where none may."""

@@ -13,6 +13,7 @@ from typing import Any
 from reports.guards import Flag, find_flags
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
+from reports.testing import changed
 from tests.synthetic_results import make_results
 from trainables.recipe import Recipe
 
@@ -42,12 +43,12 @@ def known(record: Record) -> Record:
     scores = {task: record.scores[task] for task in TASKS}
     tasks = {task: {"items": 60, "seen": 0} for task in scores}
     chance = int(record.recipe_hash, 16) % 997 + record.seed
-    return dataclasses.replace(
+    return changed(
         record,
         scores=scores,
         training={**record.training, "tokens": 90_000, "loss": 0.5 + chance / 1e4},
         cost={**record.cost, "seconds": 60 + chance / 1e3},
-        data={**record.data, "encoder": {"name": "e", "fingerprint": "feed", "fresh": []}, "overlap": tasks},
+        data={**record.read, "encoder": {"name": "e", "fingerprint": "feed", "fresh": []}, "overlap": tasks},
     )
 
 
@@ -65,9 +66,9 @@ def put(**parts: Any) -> Change:
     def change(record: Record) -> Record:
         new = {}
         for name, value in parts.items():
-            old = getattr(record, name)
+            old = record.read if name == "data" else getattr(record, name)
             new[name] = {**old, **value} if isinstance(old, dict) else value
-        return dataclasses.replace(record, **new)
+        return changed(record, **new)
 
     return change
 
@@ -112,14 +113,13 @@ def rename(folder: Path, row: str, **keys: Any) -> None:
         if record.recipe_hash == old:
             recipe = Recipe.from_flat(record.recipe).override({key.replace("__", "."): v for key, v in keys.items()})
             new = recipe.hash
-            changed = dataclasses.replace(
+            renamed = changed(
                 record,
                 recipe=dict(recipe.flat()),
                 recipe_hash=new,
-                protocol=recipe.evaluation.protocol,
                 predictions=f"predictions/{new}-{record.seed}.npz",
             )
             ledger.path(record.recipe_hash, record.seed).unlink()
-            ledger.write(changed)
-            (folder / str(record.predictions)).rename(folder / str(changed.predictions))
+            ledger.write(renamed)
+            (folder / record.predictions[0]).rename(folder / renamed.predictions[0])
     dataclasses.replace(info, row_hashes={**info.row_hashes, row: new}).save(folder)

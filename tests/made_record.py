@@ -20,7 +20,7 @@ def write_record(path: Path, *, recipes: int | None = 40, more_seeds: int = 5, s
     A recipe's scores depend on its keys, on its seed, and on how far it was trained.
     """
     space = load_space(SPACE)
-    base = space.base.preferring(space.laptop)
+    base = space.recipe("laptop")
     random = np.random.default_rng(seed)
     points = every_point(base)
     effects = {pair: random.normal(0, 3, size=2) for pair in dict.fromkeys(pair for point in points for pair in point)}

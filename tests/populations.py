@@ -13,6 +13,7 @@ import numpy as np
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
 from reports.predictions import Predictions
 from reports.results import Results
+from reports.testing import changed
 from search_spaces import Space, spaces
 from tests.synthetic_results import make_record
 from trainables.senteval.items import Answers
@@ -28,7 +29,7 @@ class InMemory(Predictions):
         super().__init__(Path())
         self._read = dict(kept)
 
-    def _load(self, key: str) -> dict[str, Answers]:
+    def _load(self, key: str, path: Path) -> dict[str, Answers]:
         return {}
 
 
@@ -51,7 +52,7 @@ class Population:
     def study(self, random: np.random.Generator | int) -> Results:
         """A study drawn from it, that lies in memory only."""
         random = np.random.default_rng(random)
-        base = self.space.base.override(self.space.laptop)
+        base = self.space.recipe("laptop")
         labels = self.rows or tuple(row.label for row in self.space.rows if row.needs is None)
         tests = {task: _test(task, self.items, random) for task in self.tasks}
         records: list[Record] = []
@@ -67,21 +68,23 @@ class Population:
                     task: _answers(task, gold, ease + own[task] + random.normal(0, 0.5, self.items), skill)
                     for task, (gold, ease) in tests.items()
                 }
-                record = make_record(recipe, seed, {})
+                record = make_record(recipe, self.space.evaluation, seed, {})
                 records.append(
-                    dataclasses.replace(
+                    changed(
                         record,
                         versions={"trainables": "abc", "torch": "2", "transformers": "5"},
                         training=record.training
                         | {"positives_per_anchor": float(recipe.flat().get("objective.positives") or 5)},
-                        data=record.data | {"corpus": {"fingerprint": "abc"}},
+                        data=record.read | {"corpus": {"fingerprint": "abc"}},
                     )
                 )
                 kept[record.key] = answers
-        info = StudyInfo(self.space.name, seeds=list(range(self.seeds)), base=dict(base.flat()), row_hashes=hashes)
+        evaluation = dict(self.space.evaluation.flat())
+        seeds = list(range(self.seeds))
+        info = StudyInfo(self.space.name, seeds=seeds, base=dict(base.flat()), evaluation=evaluation, row_hashes=hashes)
         predictions = InMemory(kept)
         scored = [
-            dataclasses.replace(record, scores={task: dict(predictions.again(record, task)) for task in self.tasks})
+            changed(record, scores={task: dict(predictions.again(record, task)) for task in self.tasks})
             for record in records
         ]
         return with_predictions(Results(Path("nowhere"), info, self.space, scored), predictions)
@@ -104,7 +107,7 @@ def write(results: Results, folder: Path) -> Results:
                 arrays |= {task: kept.predicted, f"gold.{task}": kept.gold, f"parts.{task}": kept.parts}
         name = f"{PREDICTIONS}/{record.key}.npz"
         np.savez(folder / name, **arrays)
-        Ledger(folder / LEDGER).write(dataclasses.replace(record, predictions=name))
+        Ledger(folder / LEDGER).write(changed(record, predictions=name))
     results.info.save(folder)
     return Results.load(folder)
 

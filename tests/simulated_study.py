@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record
+from reports.testing import made_record
 from search_spaces import load_space
 from study.callbacks import Callback, StudyState
 from study.search.budget import Budget
@@ -41,7 +42,7 @@ def planned(rows: int, seeds: int = 1, name: Callable[[int], str] = "row {}".for
 
 
 def record_of(trial: Trial, training: float, scoring: float, status: Any = "finished") -> Record:
-    return Record(
+    return made_record(
         trial.recipe.flat(),
         trial.recipe.hash,
         trial.seed,

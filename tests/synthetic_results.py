@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 import types
 from collections.abc import Iterable
@@ -23,8 +22,9 @@ from reports.plots import (
     importance_panels,
     search_course,
 )
-from reports.testing import write_trial
+from reports.testing import changed, made_record, write_trial
 from search_spaces import Row, Space, spaces
+from trainables.evaluation_config import EvaluationConfig, split
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
@@ -60,7 +60,10 @@ def make_results(
     """
     space = space or SPACES["scl_ablation"]
     chance = random.Random(7)
-    recipe = space.base.preferring({**(space.laptop if laptop else {}), **(base or {})})
+    scale: Any = "laptop" if laptop else "paper"
+    of_recipe, of_evaluation = split(base or {})
+    evaluation = space.scored(scale).override(of_evaluation)
+    recipe = space.recipe(scale, evaluation).preferring(of_recipe)
     ledger, seeds = Ledger(folder / LEDGER), list(seeds)
     hashes: dict[str, str | None] = {}
 
@@ -78,7 +81,7 @@ def make_results(
                 figures = {
                     name: v - 20 * laptop + chance.gauss(0, spread) for name, v in figures_of(space, row).items()
                 }
-                write(make_record(of_row, seed, figures, drop_task))
+                write(make_record(of_row, evaluation, seed, figures, drop_task))
     asked = []
     typical = next((row for row in space.rows[1:] if row.needs is None), space.rows[0])
     for number in range(explored + pruned):
@@ -91,7 +94,9 @@ def make_results(
         asked.append(found.hash)
         figures = {name: v - 20 * laptop + chance.gauss(0, 2) for name, v in figures_of(space, typical).items()}
         for seed in seeds:
-            write(make_record(found, seed, figures, drop_task, "pruned" if number >= explored else "finished"))
+            write(
+                make_record(found, evaluation, seed, figures, drop_task, "pruned" if number >= explored else "finished")
+            )
     info = StudyInfo(
         space=space.name,
         scale="laptop" if laptop else "paper",
@@ -100,6 +105,7 @@ def make_results(
         trials=explored + pruned or None,
         seeds=seeds,
         base=dict(recipe.flat()),
+        evaluation=dict(evaluation.flat()),
         row_hashes=hashes,
         searched=[domain.key for domain in space.domains],
         explored=asked,
@@ -131,7 +137,12 @@ def figures_of(space: Space, row: Row) -> dict[Score, float]:
 
 
 def make_record(
-    recipe: Recipe, seed: int, figures: dict[Score, float], drop_task: str | None = None, status: Any = "finished"
+    recipe: Recipe,
+    evaluation: EvaluationConfig,
+    seed: int,
+    figures: dict[Score, float],
+    drop_task: str | None = None,
+    status: Any = "finished",
 ) -> Record:
     """A record with these test scores, and development scores close to them."""
     scores: dict[str, dict[str, Any]] = {}
@@ -152,13 +163,13 @@ def make_record(
         if not task:
             _fill(scores, name, value)
     objective: Any = recipe.flat()
-    return Record(
+    return made_record(
         recipe=dict(recipe.flat()),
         recipe_hash=recipe.hash,
         seed=seed,
         status=status,
         scores=scores,
-        protocol=recipe.evaluation.protocol,
+        protocol=evaluation.protocol,
         training={
             "loss": 0.8, "last_loss": 0.7, "steps": 90, "tokens": 50_000, "pairs": 5760, "anchors": 1935,
             "batches_without_anchor": 0,
@@ -199,7 +210,7 @@ def with_goals(record: Record, sts: float | None, transfer: float | None) -> Rec
         *((task, "dev_accuracy", transfer) for task in GROUPS["transfer"]),
     ]:
         scores.setdefault(task, {})[number] = value
-    return dataclasses.replace(record, scores=scores)
+    return changed(record, scores=scores)
 
 
 def undraw(monkeypatch: pytest.MonkeyPatch, modules: Iterable[types.ModuleType]) -> None:

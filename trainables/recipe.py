@@ -1,4 +1,4 @@
-"""The recipe: everything that defines one model and its scores, in one frozen, validated, hashed value.
+"""The recipe: everything that defines one trained model, in one frozen, validated, hashed value.
 
 It is the vocabulary of the whole project: `flat()` gives the dotted keys (`objective.temperature`) that Ray Tune,
 Optuna, `--set` and the tables use. A recipe has the keys of its sections (`trainables/sections.py`) and those of the
@@ -25,7 +25,6 @@ from trainables.sections import (
     SCENES_ENCODER,
     CorpusConfig,
     EncoderConfig,
-    EvaluationConfig,
     HeadConfig,
     ObjectiveConfig,
     OptimisationConfig,
@@ -38,7 +37,6 @@ __all__ = [
     "SCENES_ENCODER",
     "CorpusConfig",
     "EncoderConfig",
-    "EvaluationConfig",
     "HeadConfig",
     "ObjectiveConfig",
     "OptimisationConfig",
@@ -58,9 +56,8 @@ SECTIONS: tuple[type[Options], ...] = (
     CorpusConfig,
     ObjectiveConfig,
     OptimisationConfig,
-    EvaluationConfig,
 )
-ORDER = ("encoder", "pooling", "head", "corpus", "spans", "objective", "optimisation", "evaluation")
+ORDER = ("encoder", "pooling", "head", "corpus", "spans", "objective", "optimisation")
 """In which keys are listed, by what their names begin with; others come last."""
 FIDELITY = "objective.fidelity"
 """No key, but a preset: `released` gives keys that are not set what the authors' released code does, where that is
@@ -77,7 +74,7 @@ P = TypeVar("P", bound=Options)
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """One model and its scores, but for the seed."""
+    """One trained model, but for the seed. How it is scored is no part of it (`trainables.evaluation_config`)."""
 
     given: Mapping[str, Value] = field(default_factory=dict)
     """What was set, by flat names. A value whose key no chosen component has waits until one has it."""
@@ -131,10 +128,6 @@ class Recipe:
     def optimisation(self) -> OptimisationConfig:
         return self.part(OptimisationConfig)
 
-    @property
-    def evaluation(self) -> EvaluationConfig:
-        return self.part(EvaluationConfig)
-
     def override(self, changes: Mapping[str, Any]) -> Recipe:
         """A recipe with some flat keys replaced. Unknown keys, bad values, and keys that no component of the new recipe
         has raise `UserError`."""
@@ -186,13 +179,13 @@ class Recipe:
         return self.hash_with({})
 
     def hash_with(self, places: Mapping[str, str]) -> str:
-        """The hash over the keys that are not at their defaults, but for evaluation. Local files and folders count by
-        what they hold; `places` has the digits (`fingerprints`) of those that may be gone."""
+        """The hash over the keys that are not at their defaults. Local files and folders count by what they hold;
+        `places` has the digits (`fingerprints`) of those that may be gone."""
         known = keys()
         content: dict[str, Any] = {
             name: identity(value, known[name].holds, places) if known[name].place and isinstance(value, str) else value
             for name, value in self.flat().items()
-            if value != known[name].default and not name.startswith("evaluation.")
+            if value != known[name].default
         }
         text = json.dumps([SCHEMA, content], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -200,7 +193,7 @@ class Recipe:
     @property
     def places(self) -> dict[str, str]:
         """The digits of the local files and folders that count in the hash, by path."""
-        named = [(keys()[name], value) for name, value in self.flat().items() if not name.startswith("evaluation.")]
+        named = [(keys()[name], value) for name, value in self.flat().items()]
         found = [fingerprints(value, item.holds) for item, value in named if item.place and isinstance(value, str)]
         return {place: digits for one in found for place, digits in one.items()}
 
@@ -214,7 +207,7 @@ class Recipe:
         def read(part: type[Options], there: bool) -> None:
             items = keys_of(part)
             asked = part(**{name: given.get(item.name, item.default) for name, item in items.items()})
-            has = {name: there and live.has(item.name) and _exists(item, asked) for name, item in items.items()}
+            has = {name: there and live.has(item.name) and _exists(item, asked, live) for name, item in items.items()}
             made = part(**{name: getattr(asked, name) for name in items if has[name]})
             parts.append(made)
             for name, item in items.items():
@@ -335,13 +328,13 @@ def _existing(changes: int, values: tuple[tuple[str, Value], ...]) -> frozenset[
     return frozenset(Recipe(dict(values)).flat())
 
 
-def _exists(item: Key, part: Options) -> bool:
+def _exists(item: Key, part: Options, live: _Live) -> bool:
     """Whether the part has the key, whose `when` looks at another value of it, or at the component that this names."""
     if item.when is None:
         return True
     other, holds = item.when
-    names, value = keys_of(type(part))[other].names, getattr(part, other)
-    return bool(holds(value if names is None else names[value]))
+    decides, value = keys_of(type(part))[other], getattr(part, other)
+    return live.has(decides.name) and bool(holds(value if decides.names is None else decides.names[value]))
 
 
 @dataclass(frozen=True)

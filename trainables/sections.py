@@ -70,6 +70,11 @@ class EncoderConfig(Options):
         "the frozen weights are bf16. The encoder is evaluated and saved in fp32, with 4 bytes for each weight.",
         when=("kind", _follows_settings),
     )
+    precision: Literal["fp32", "bf16"] = key(
+        "fp32",
+        "In which numbers the encoder computes where it is not trained: when it is evaluated, and as a frozen base; "
+        "the same for every row.",
+    )
     lora_rank: int = key(
         8,
         "The rank of what encoder.adapter=lora adds to a layer's weights.",
@@ -204,10 +209,29 @@ NEGATIVES = functools.partial(
     search=Range(1, 5),
 )
 """`objective.negatives`, likewise."""
+STSB = "downstream/STS/STSBenchmark"
+SENTEVAL_KEY = "corpus.senteval"
+SENTEVAL = functools.partial(
+    key,
+    "senteval",
+    "What training itself reads of SentEval, its STSBenchmark: a folder in SentEval's layout, or scenes. For "
+    "corpus.layout=similar_pairs and optimisation.keep=best; a study takes evaluation.senteval where nothing is given.",
+    place=True,
+    holds=STSB,
+    label="SentEval's folder for training",
+)
+"""`corpus.senteval`, for the layout that trains on it and for weights that are kept by a score."""
 
 
 @dataclass(frozen=True)
-class OptimisationConfig(Options):
+class _KeptByScore(Options):
+    section = "corpus"
+
+    senteval: str = SENTEVAL(when=("keep", "best".__eq__))
+
+
+@dataclass(frozen=True)
+class OptimisationConfig(_KeptByScore):
     """How the parameters move."""
 
     section = "optimisation"
@@ -273,31 +297,3 @@ class OptimisationConfig(Options):
         """Steps of the whole training, where a pass over the corpus has so many."""
         steps = self.epochs * an_epoch
         return min(steps, self.max_steps or steps)
-
-
-@dataclass(frozen=True)
-class EvaluationConfig(Options):
-    """SentEval: which tasks, on which data, under which protocol."""
-
-    section = "evaluation"
-
-    senteval: str = key(
-        "senteval", "Folder in SentEval's layout (it holds downstream/), or scenes.", place=True, measures=False
-    )
-    tasks: tuple[str, ...] = key(
-        ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", together=True, measures=False
-    )
-    protocol: Literal["full", "fast"] = key(
-        "full", "How classifiers are fitted: full is the papers', fast is for prototyping.", together=True
-    )
-    heat_map: str = key(
-        "none",
-        "Sentences whose cosines are kept before and after training (SupMPN, Figure 2): none, topics (twelve of our "
-        "own), or a text file with one a line.",
-        place=True,
-        together=True,
-        measures=False,
-    )
-    precision: Literal["fp32", "bf16"] = key(
-        "fp32", "Of the encoder when it is evaluated, and of a frozen base; the same for every row."
-    )

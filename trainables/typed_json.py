@@ -128,6 +128,8 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _read(hint: Any, value: Any, where: str) -> Any:
+    if hint is Any:  # most of a record: no type has to be looked at
+        return _read_any(value, where)
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         found = _read(parts[0], value, where)
@@ -143,15 +145,23 @@ def _read(hint: Any, value: Any, where: str) -> Any:
         return _read(next(option for option in parts if _matches(option, value)), value, where)
     if origin is list:
         return [_read(parts[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
-    if origin is dict or (hint is Any and isinstance(value, Mapping)):
-        kind = parts[1] if parts else Any
+    if origin is dict:
         for key in value:
             _refuse_unusable(key, f"a name in {where}")
-        return {key: _read(kind, item, f"{where}.{key}") for key, item in value.items()}
-    if hint is Any and isinstance(value, list):
-        return [_read(Any, item, where) for item in value]
+        return {key: _read(parts[1], item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint):
         return read_fields(hint, value, where)  # type: ignore[arg-type]
+    _refuse_unusable(value, where)
+    return value
+
+
+def _read_any(value: Any, where: str) -> Any:
+    if isinstance(value, dict):
+        for key in value:
+            _refuse_unusable(key, f"a name in {where}")
+        return {key: _read_any(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, list):
+        return [_read_any(item, where) for item in value]
     _refuse_unusable(value, where)
     return value
 

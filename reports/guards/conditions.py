@@ -7,7 +7,7 @@ kept, that is said, and forbids verdicts only for code and data, which every stu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
@@ -34,23 +34,28 @@ def code(results: Results) -> list[Flag]:
     )  # fmt: skip
 
 
-def protocol(results: Results) -> list[Flag]:
-    """Trials under another protocol than the study's are in no figure; that is said."""
-    other = Counter(r.protocol for r in results.records if r.status == "finished" and r.protocol != results.protocol)
+def protocol(results: Results) -> Iterator[Flag]:
+    """Trials under another protocol than the study's, or on other data, are in no figure; that is said."""
+    other = Counter(r.protocol for r in results.elsewhere if r.protocol != results.protocol)
+    moved = [record for record in results.elsewhere if record.protocol == results.protocol]
+    if moved:
+        hashes = frozenset(record.recipe_hash for record in moved)
+        said = f"{count(len(moved), 'trial')} of {rows_in_words(results, hashes)} were scored on other SentEval data"
+        yield Flag("protocol", f"{said} than the study's; they are in no figure", hashes, blocks=False)
     if not other:
-        return []
-    hashes = frozenset(r.recipe_hash for r in results.records if r.protocol in other)
+        return
+    hashes = frozenset(r.recipe_hash for r in results.elsewhere if r.protocol in other)
     under = listed([f"{verbatim(name)} ({count(number_of, 'trial')})" for name, number_of in sorted(other.items())])
     said = (
         f"some trials of {rows_in_words(results, hashes)} were scored under the protocol {under}, not under the "
         f"study's {verbatim(results.protocol)}; they are in no figure"
     )
-    return [Flag("protocol", said, hashes, blocks=False)]
+    yield Flag("protocol", said, hashes, blocks=False)
 
 
 def data(results: Results) -> list[Flag]:
     """Fingerprints of the SentEval data, and of the training data of recipes that ask for the same."""
-    senteval = _by_seed(results.recipes, lambda record: _word(record.data, "senteval", "fingerprint"))
+    senteval = _by_seed(results.recipes, lambda record: _word(record.read, "senteval", "fingerprint"))
     flags = _unequal(
         results, "data", "trials were scored on different SentEval data", "their scores are of different tests",
         senteval, always_kept=True,
@@ -110,9 +115,9 @@ def hardware(results: Results) -> list[Flag]:
 
 
 def precision(results: Results) -> list[Flag]:
-    """Of training, where it is known what `auto` took, and of the evaluation."""
+    """Of training, where it is known what `auto` took, and of the encoder where it is not trained."""
     trained = {key: records for key, records in results.recipes.items() if key in results.trained}
-    evaluated = _by_seed(results.recipes, lambda record: str(record.recipe.get("evaluation.precision", "fp32")))
+    evaluated = _by_seed(results.recipes, lambda record: str(record.recipe.get("encoder.precision", "fp32")))
     means = "a difference may come from rounding"
     return [
         *_unequal(results, "precision", "trials trained in different precision", means,
@@ -228,8 +233,7 @@ def _of_encoder(recipe: Recipe) -> tuple[object, ...]:
     """What an encoder's fingerprint follows from besides its weights: `trainables.encoders.contract.BaseEncoder`."""
     on_top = ("encoder.adapter", "encoder.lora_")
     asked = [(k, v) for k, v in recipe.flat().items() if k.startswith("encoder.") and not k.startswith(on_top)]
-    pooled = recipe.pooling.mode, recipe.evaluation.precision
-    return (*asked, *pooled, recipe.trains and recipe.pooling.padding == "count")
+    return (*asked, recipe.pooling.mode, recipe.trains and recipe.pooling.padding == "count")
 
 
 def _of_corpus(key: str) -> bool:

@@ -311,7 +311,7 @@ def _in_topics(results: Results) -> set[str]:
 
 def _seen(records: list[Record], task: str) -> tuple[int, int] | None:
     """Of the task's test items those seen in training, the most under any seed, and all; None where unknown."""
-    found = [record.data.get("overlap", {}).get(task) for record in records]
+    found = [record.read.get("overlap", {}).get(task) for record in records]
     if not found or None in found:
         return None
     return max(((counts["seen"], counts["items"]) for counts in found), key=_share)

@@ -23,11 +23,12 @@ from reports.ledger.folders import (
 from reports.ledger.json_files import plain, read_json, read_whole, write_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.progress import Curve, Curves, Progress, Running, Waiting, add_losses
-from reports.ledger.record import Record, mean_measured
+from reports.ledger.record import EVALUATED, Asked, Evaluation, Record, mean_measured
 from reports.ledger.study_info import StudyInfo
 
 __all__ = [
     "CURVES",
+    "EVALUATED",
     "FAILURES",
     "LEDGER",
     "LOOKS",
@@ -36,8 +37,10 @@ __all__ = [
     "PREDICTIONS",
     "PROGRESS",
     "STUDY",
+    "Asked",
     "Curve",
     "Curves",
+    "Evaluation",
     "Failure",
     "Ledger",
     "Progress",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from trainables.errors import UserError
 from trainables.typed_json import matching
 
+SCHEMA = 1
+"""Of the files of a results folder, as `reports/ledger` reads and writes them. `python -m reports upgrade` brings
+folders of earlier versions here; nothing else knows how they were."""
 STUDY = "study.json"
 """What the study was asked to do."""
 LEDGER = "ledger"
@@ -17,7 +22,7 @@ FAILURES = "failures"
 MODELS = "models"
 """Trained models, a folder called KEY each."""
 PREDICTIONS = "predictions"
-"""What trials predicted, and the gold labels, `KEY.npz` each."""
+"""What trials predicted, and the gold labels, `KEY-EVALUATION.npz` each."""
 PLUGINS = "plugins"
 """Copies of the files that a person gave by `--plugin`."""
 PROGRESS = "progress.json"
@@ -32,12 +37,26 @@ FileName = Annotated[str, matching(r"(?!\.)[^/\0]+", "the name of a file")]
 Place = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within the results folder")]
 """A path below the results folder; a report links to it."""
 
+TRAIN = "train"
+"""Checkpoints of unfinished trainings, two folders each."""
+POPULATIONS = "populations"
+"""Who trains together in a population that is not done yet, a file each."""
+JOURNAL = "optuna.journal"
+"""What a search asked for and was told."""
+LOCK = "study.lock"
+"""What the study that writes here holds."""
+
 _KEY = re.compile(r"(?P<hash>[0-9a-f]{1,64})-(?P<seed>[0-9]{1,18})")
 
 
 def trial_key(recipe_hash: str, seed: int) -> str:
     """What a trial's files are called: `0123456789ab-1`."""
     return f"{recipe_hash}-{seed}"
+
+
+def together_key(keys: Sequence[str]) -> str:
+    """Names the files of trials that run together; of one alone, its own key."""
+    return keys[0] if len(keys) == 1 else "population-" + hashlib.sha256("".join(keys).encode()).hexdigest()[:12]
 
 
 def split_key(key: str) -> tuple[str, int]:

@@ -7,9 +7,10 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
-from trainables.errors import UserError, reason
+from reports.ledger.folders import SCHEMA, STUDY
+from trainables.errors import UserError, reason, shown
 from trainables.files import check_plain, write_whole
 from trainables.typed_json import parse_json, read_fields
 
@@ -50,11 +51,25 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
 
 
 def read_whole(kind: type[T], path: Path, what: str) -> T:
-    """A dataclass from its file, every field of the type that it says; `UserError` names the file and the field."""
+    """A dataclass from its file, every field of the type that it says; `UserError` names the file and the field.
+
+    One with a field `schema` is refused where that is not today's.
+    """
+    content = read_json(path, what)
+    if "schema" in get_type_hints(kind):
+        _check_schema(content.get("schema", 0), path)
     try:
-        return read_fields(kind, read_json(path, what))
+        return read_fields(kind, content)
     except ValueError as error:
         raise UserError(f"{path} is not {what} ({reason(error)})") from None
+
+
+def _check_schema(schema: Any, path: Path) -> None:
+    results = path.parent if path.name == STUDY else path.parent.parent
+    if schema == 0:
+        raise UserError(f"{path} is of an earlier version; run `python -m reports upgrade {results}` once")
+    if schema != SCHEMA:
+        raise UserError(f"{path} has the schema {shown(schema)}, and this version knows {SCHEMA}; take a newer version")
 
 
 def as_recipe(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from reports.ledger.folders import STUDY, is_key, trial_key
 from reports.ledger.json_files import read_whole, write_json
 from reports.ledger.names import to_write
-from reports.ledger.record import Record, read_record
+from reports.ledger.record import Asked, Record, read_record
 from reports.ledger.validity import checked
 from trainables.errors import UserError
 
@@ -26,10 +26,14 @@ class Places:
 
 
 class Ledger:
-    """A folder of records. Reading never changes it."""
+    """A folder of records. Reading never changes it.
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    With `asked` a trial is done where its model was evaluated so, and `read` and `get` give the done ones alone, with
+    those evaluations.
+    """
+
+    def __init__(self, folder: str | Path, asked: Asked | None = None) -> None:
+        self.folder, self.asked = Path(folder), asked
         self._checked: dict[Path, tuple[tuple[int, int], Record]] = {}
 
     def path(self, recipe_hash: str, seed: int) -> Path:
@@ -45,10 +49,10 @@ class Ledger:
 
     def read(self) -> list[Record]:
         """The records that can be right, by recipe hash and seed."""
-        return self.sift()[0]
+        return [found for record in self.sift()[0] if (found := self._as_asked(record)) is not None]
 
     def sift(self) -> tuple[list[Record], dict[str, str]]:
-        """The records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
+        """All records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
 
         What is wrong is set aside: nobody counts it, and a study runs its trial again, whose record then takes its
         place. Unfinished `.tmp` files are passed over. A record that was right is not read again until its file
@@ -84,7 +88,7 @@ class Ledger:
         return [path for path in self.folder.iterdir() if path.suffix == ".json" and is_key(path.stem)]
 
     def has(self, recipe_hash: str, seed: int) -> bool:
-        """Whether that trial is done: its record is there, and can be right."""
+        """Whether that trial is done: its record is there, can be right, and has what is asked for."""
         return self.get(recipe_hash, seed) is not None
 
     def get(self, recipe_hash: str, seed: int) -> Record | None:
@@ -96,7 +100,12 @@ class Ledger:
             found = self._checked[path] = self._once_checked(path)
         except UserError:  # `sift` says why
             return None
-        return found[1]
+        return self._as_asked(found[1])
+
+    def _as_asked(self, record: Record) -> Record | None:
+        if self.asked is None:
+            return record
+        return record.under(self.asked) if record.done(self.asked) else None
 
 
 def _place(record: Record) -> tuple[str, int]:

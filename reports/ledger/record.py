@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from reports.ledger.folders import Hash, Place, trial_key
+from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
 from trainables.errors import UserError
 from trainables.typed_json import Count
@@ -18,9 +20,69 @@ from trainables.typed_json import Count
 _WHAT = "a record of a finished trial"
 
 
+EVALUATED = ("senteval", "heat_map", "overlap")
+"""What an evaluation reads, by what its description is called; the other descriptions are of what training read."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One way in which the trained model was scored: under one protocol, on one state of the data.
+
+    A record has as many as there are: tests can be added later, and each is known by its tasks, protocol and data.
+    """
+
+    protocol: str
+    """SentEval's protocol."""
+    scores: dict[str, dict[str, Any]]
+    """By SentEval task its numbers in percent: `scores["STS12"]["spearman_wmean"]`, `scores["MR"]["test_accuracy"]`.
+
+    With them `examples` (how many were scored), `seconds`, and `reason` where the task has no score.
+    """
+    geometry: dict[str, Any] = field(default_factory=dict)
+    """How the embeddings lie: `alignment`, `uniformity`, `anisotropy`, and `sentences`: those of which tasks. Empty
+    where the tasks have no scored pairs, and where nobody measured it."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """What was read: `senteval`, with `source` and `fingerprint` (of the tasks' files); `heat_map` has its sentences;
+    `overlap` has by task `items` (how many test items) and `seen` (how many of them hold a sentence that stands among
+    the training sentences)."""
+    predictions: Place | None = None
+    """The file of predictions, within the results folder."""
+    finished_at: str = ""
+    """UTC in ISO format."""
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of the tasks' files; None where nobody noted it."""
+        found = self.data.get("senteval", {}).get("fingerprint")
+        return None if found is None else str(found)
+
+    @property
+    def name(self) -> str:
+        """Tells the evaluations of one trial apart, in names of files too: `full-0123abcd`."""
+        text = json.dumps([self.fingerprint, sorted(self.scores)])
+        return f"{self.protocol}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which evaluations a study, or its report, takes."""
+
+    protocol: str
+    data: frozenset[str] = frozenset()
+    """The fingerprints that its data has, one for each set of tasks; empty: any."""
+    tasks: frozenset[str] = frozenset()
+    """What must be scored for a trial to be done."""
+
+    def takes(self, evaluation: Evaluation) -> bool:
+        """Whether it is of the same protocol, and of the same data as far as that is known."""
+        known = evaluation.fingerprint is not None and self.data
+        return evaluation.protocol == self.protocol and (not known or evaluation.fingerprint in self.data)
+
+
 @dataclass(frozen=True)
 class Record:
-    """A recipe, a seed, every score that was measured, what it cost and what it ran on. A missing number is None.
+    """A recipe, a seed, what training measured and cost, what it ran on, and every evaluation of the trained model. A
+    missing number is None.
 
     Averages over tasks and what a search maximises are not stored: they are functions of the scores
     (`search_spaces.averages`, `search_spaces.goals`).
@@ -31,17 +93,9 @@ class Record:
     recipe_hash: Hash
     seed: Count
     status: Literal["finished", "pruned"] = "finished"
-    """`pruned`: stopped early, by a scheduler or because its loss was no number any more; it has no scores."""
-    scores: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By SentEval task its numbers in percent: `scores["STS12"]["spearman_wmean"]`, `scores["MR"]["test_accuracy"]`.
-
-    With them `examples` (how many were scored), `seconds`, and `reason` where the task has no score.
-    """
-    protocol: str = "full"
-    """SentEval's protocol."""
-    geometry: dict[str, Any] = field(default_factory=dict)
-    """How the embeddings lie: `alignment`, `uniformity`, `anisotropy`, and `sentences`: those of which tasks. Empty
-    where the tasks have no scored pairs, and in records of older versions."""
+    """`pruned`: stopped early, by a scheduler or because its loss was no number any more; it has no evaluations."""
+    evaluations: list[Evaluation] = field(default_factory=list)
+    """In the order in which they were made."""
     training: dict[str, Any] = field(default_factory=dict)
     """As measured: `steps`, `loss` (mean of all steps), `last_loss`, `pairs`, `sentences`, `tokens`, `anchors`,
     `positives_per_anchor`, `negatives_per_anchor`, `batches_without_anchor`, `seconds` (`resumed_seconds` of them in
@@ -66,16 +120,57 @@ class Record:
     """What the trial's first worker computed on: `processor`, `device` (its GPU, or None) and `bf16` (whether that
     computes in bf16). Older records lack it."""
     data: dict[str, Any] = field(default_factory=dict)
-    """What was read: `corpus` and `senteval`, each with `source` and `fingerprint`; `heat_map` has its sentences;
-    `encoder` has `name`, `fingerprint` (of the encoder without an adapter, as loaded) and `fresh` (names of parameters
-    that no checkpoint gave); `overlap` has by task `items` (how many test items) and `seen` (how many of them hold a
-    sentence that stands among the training sentences). Older records lack the last two."""
+    """What training read: `corpus`, with `source` and `fingerprint`; `encoder` has `name`, `fingerprint` (of the
+    encoder without an adapter, as loaded) and `fresh` (names of parameters that no checkpoint gave)."""
     checkpoint: Place | None = None
     """The folder of the trained model, within the results folder."""
-    predictions: Place | None = None
-    """The file of predictions, within the results folder."""
     finished_at: str = ""
     """UTC in ISO format."""
+    schema: int = SCHEMA
+    """That of the results folder (`reports.ledger.folders`)."""
+
+    @property
+    def scores(self) -> dict[str, dict[str, Any]]:
+        """Of all evaluations; a task that was scored twice has the later numbers."""
+        return {task: numbers for found in self.evaluations for task, numbers in found.scores.items()}
+
+    @property
+    def geometry(self) -> dict[str, Any]:
+        """The latest that was measured."""
+        return next((found.geometry for found in reversed(self.evaluations) if found.geometry), {})
+
+    @property
+    def protocol(self) -> str:
+        """Of the latest evaluation; empty without any."""
+        return self.evaluations[-1].protocol if self.evaluations else ""
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """What training and evaluations read."""
+        found = dict(self.data)
+        for evaluation in self.evaluations:
+            both = {**found.get("overlap", {}), **evaluation.data.get("overlap", {})}
+            found |= {**evaluation.data, **({"overlap": both} if both else {})}
+        return found
+
+    @property
+    def predictions(self) -> list[str]:
+        """The files of predictions, within the results folder."""
+        return [found.predictions for found in self.evaluations if found.predictions]
+
+    def under(self, asked: Asked) -> Record:
+        """With those evaluations alone that are asked for."""
+        return dataclasses.replace(self, evaluations=[found for found in self.evaluations if asked.takes(found)])
+
+    def done(self, asked: Asked) -> bool:
+        """Whether nothing that is asked for is left to do."""
+        return self.status == "pruned" or self.under(asked).scores.keys() >= asked.tasks
+
+    def beside(self, before: Record | None) -> Record:
+        """With the evaluations of the same trial from before, but for those that are made anew."""
+        names = {found.name for found in self.evaluations}
+        kept = [found for found in before.evaluations if found.name not in names] if before else []
+        return dataclasses.replace(self, evaluations=[*kept, *self.evaluations])
 
     @property
     def ran_on(self) -> str:
@@ -107,7 +202,7 @@ def mean_measured(records: Iterable[Record], name: str) -> float | None:
 def read_record(path: Path) -> Record:
     """A record from its file; `UserError` that names the file, and the field, where it is none.
 
-    Fields that this version does not know are passed over: older ones, such as stored averages, and newer ones.
+    Fields that it does not know are passed over: a plugin's tools may write some.
     """
     record = read_whole(Record, path, _WHAT)
     if path.stem != record.key:

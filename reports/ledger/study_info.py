@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from reports.ledger.folders import PLUGINS, STUDY, FileName, Hash
+from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, FileName, Hash
 from reports.ledger.json_files import as_recipe, read_whole, write_json
+from reports.ledger.record import Asked
 from search_spaces import load_space
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space
 from trainables.errors import UserError, shown
+from trainables.evaluation_config import EvaluationConfig, evaluation_keys
 from trainables.keys import above, at_least
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe, keys
@@ -57,6 +59,11 @@ class StudyInfo:
     """How many a recipe may have where more can change an answer (`--seeds 1:10`)."""
     base: Annotated[dict[str, Any], named_by(keys)] = field(default_factory=dict)
     """The flat base recipe, after the scale and `--set`."""
+    evaluation: Annotated[dict[str, Any], named_by(evaluation_keys)] = field(default_factory=dict)
+    """How every trained model is scored, flat, as the last command said."""
+    evaluated_on: list[str] = field(default_factory=list)
+    """The fingerprints of that evaluation's data, one for each set of tasks that some trial was scored on; empty where
+    nobody noted them."""
     places: dict[str, str] = field(default_factory=dict)
     """By path what the local files and folders held that its recipes name (`Recipe.places`)."""
     row_hashes: dict[str, Hash | None] = field(default_factory=dict)
@@ -93,11 +100,18 @@ class StudyInfo:
     them); empty where none was, and in studies of older versions."""
     status_counts: dict[str, Count] = field(default_factory=dict)
     """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
+    schema: int = SCHEMA
+    """That of the results folder (`reports.ledger.folders`)."""
 
     @property
     def raced(self) -> bool:
         """Whether recipes may have unequal numbers of seeds, by their scores."""
         return self.most_seeds is not None and self.most_seeds > len(self.seeds)
+
+    @property
+    def asked(self) -> Asked:
+        """Which evaluations of its trials a report takes."""
+        return Asked(EvaluationConfig.from_flat(self.evaluation).protocol, frozenset(self.evaluated_on))
 
     def save(self, results: Path) -> Path:
         """Write `study.json` into the results folder, whole. The study alone does: readers write beside it."""
@@ -114,7 +128,7 @@ class StudyInfo:
         if not path.is_file():
             raise UserError(f"{results} is not a results folder: it holds no {STUDY}; give a folder that a study wrote")
         info = read_whole(cls, path, _WHAT)
-        return dataclasses.replace(info, base=as_recipe(info.base))
+        return dataclasses.replace(info, base=as_recipe(info.base), evaluation=as_recipe(info.evaluation))
 
     def load_space(self, results: Path) -> Space:
         """The study's space, a registered one or the copy of a person's own file, with the domains and goals searched.
@@ -137,6 +151,8 @@ class StudyInfo:
         """`UserError` for a base recipe or a limit that is none; to be asked once the study's plugins have run."""
         with _of(results, "base"):
             Recipe.from_flat(self.base)
+        with _of(results, "evaluation"):
+            EvaluationConfig.from_flat(self.evaluation)
         with _of(results, "limits"):
             of_trials(self.limits)
         with _of(results, "limited"):

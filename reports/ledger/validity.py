@@ -49,15 +49,18 @@ def _recipe(record: Record, places: Callable[[], Mapping[str, str]]) -> dict[str
         raise UserError(f"its recipe is none: {error}") from None
     if record.recipe_hash not in (recipe.hash, recipe.hash_with(places())):
         raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
-    if record.protocol != recipe.evaluation.protocol:
-        raise UserError(f"its protocol {record.protocol!r} is not its recipe's, {recipe.evaluation.protocol!r}")
     return dict(recipe.flat())
 
 
 def _scores(record: Record) -> Iterator[str]:
-    for task, numbers in record.scores.items():
+    for number, evaluation in enumerate(record.evaluations):
+        yield from _of_scores(evaluation.scores, f"evaluations[{number}]")
+
+
+def _of_scores(scores: Mapping[str, Mapping[str, Any]], evaluation: str) -> Iterator[str]:
+    for task, numbers in scores.items():
         for name, value in numbers.items():
-            where = f"scores.{task}.{name}"
+            where = f"{evaluation}.scores.{task}.{name}"
             if name == "reason":
                 if not isinstance(value, str | None):
                     yield f"{where} is no text"
@@ -86,7 +89,7 @@ def _counts(record: Record) -> Iterator[str]:
         ("training", record.training),
         ("cost", {name: value for name, value in record.cost.items() if name != "crew"}),
         ("cost.crew", record.cost.get("crew", {})),
-        ("geometry", record.geometry),
+        *((f"evaluations[{number}].geometry", found.geometry) for number, found in enumerate(record.evaluations)),
     ):
         if not isinstance(values, Mapping):
             yield f"{kind} is no object"
@@ -100,7 +103,7 @@ def _counts(record: Record) -> Iterator[str]:
             elif where == "training.chunk":
                 if value not in (None, "passes") and not (type(value) is int and value > 0):
                     yield "training.chunk is neither `passes` nor a number of tokens"
-            elif name == "stopped" or where == "geometry.sentences":
+            elif name == "stopped" or where.endswith("geometry.sentences"):
                 if not isinstance(value, str | None):
                     yield f"{where} is no text"
             elif value is not None and not _is_number(value):
@@ -140,26 +143,32 @@ def _data(record: Record) -> Iterator[str]:
     for name, value in record.machine.items():
         if not isinstance(value, bool if name == "bf16" else str | None):
             yield f"machine.{name} is {'neither true nor false' if name == 'bf16' else 'no text'}"
+    yield from _read(record.data, "data")
+    for number, found in enumerate(record.evaluations):
+        yield from _read(found.data, f"evaluations[{number}].data")
+
+
+def _read(data: Mapping[str, Any], where: str) -> Iterator[str]:
     for kind in _KINDS:
-        if kind in record.data and not isinstance(record.data[kind], Mapping):
-            yield f"data.{kind} is no object"
+        if kind in data and not isinstance(data[kind], Mapping):
+            yield f"{where}.{kind} is no object"
             return
     for kind in ("corpus", "nli", "senteval", "encoder"):
-        said = record.data.get(kind, {})
+        said = data.get(kind, {})
         for name, value in said.items():
             if name in ("source", "fingerprint", "layout", "name") and not isinstance(value, str | None):
-                yield f"data.{kind}.{name} is no text"
+                yield f"{where}.{kind}.{name} is no text"
             if name in ("pairs", "documents") and value is not None and not _is_number(value):
-                yield f"data.{kind}.{name} is no number"
+                yield f"{where}.{kind}.{name} is no number"
             if _is_number(value) and value < 0:
-                yield f"data.{kind}.{name} is {value:g}, which is negative"
-    for task, counts in record.data.get("overlap", {}).items():
+                yield f"{where}.{kind}.{name} is {value:g}, which is negative"
+    for task, counts in data.get("overlap", {}).items():
         if not isinstance(counts, Mapping) or not all(
             type(counts.get(name)) is int and counts[name] >= 0 for name in ("items", "seen")
         ):
-            yield f"data.overlap.{task} has not the counts items and seen"
+            yield f"{where}.overlap.{task} has not the counts items and seen"
         elif counts["seen"] > counts["items"]:
-            yield f"data.overlap.{task} has seen {counts['seen']} of {counts['items']} items"
+            yield f"{where}.overlap.{task} has seen {counts['seen']} of {counts['items']} items"
 
 
 def _is_number(value: Any) -> bool:

@@ -7,15 +7,16 @@ from pathlib import Path
 
 from reports.markdown import DASH, code, table
 from reports.results import Results
-from trainables.recipe import Value, keys
+from trainables.evaluation_config import all_keys
+from trainables.recipe import Value
 
 
 def write(results: Results, pictures: Path) -> str:
     """What this study changes of it, then the whole of it."""
-    paper, ours = results.space.base.flat(), results.base.flat()
+    paper, ours = results.paper_settings, results.settings
     lines = [
         [f"`{key}`", _said(paper, key), "same" if _said(paper, key) == _said(ours, key) else _said(ours, key)]
-        for key in keys()
+        for key in all_keys()
         if key in {**paper, **ours}
     ]
     head = ["Base recipe", "The paper" if results.has_paper else "The space", "This study"]

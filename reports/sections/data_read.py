@@ -27,10 +27,10 @@ def data_section(results: Results) -> str:
     """A line for each content that was read, by its fingerprint."""
     lines = []
     for kind, name in KINDS.items():
-        records = [record for record in results.records if record.data.get(kind)]
+        records = [record for record in results.records if record.read.get(kind)]
         contents: dict[object, list[dict[str, object]]] = {}
         for record in records:
-            contents.setdefault(record.data[kind].get("fingerprint"), []).append(record.data[kind])
+            contents.setdefault(record.read[kind].get("fingerprint"), []).append(record.read[kind])
         lines += [[name, words] for descriptions in contents.values() for words in _by_layout(descriptions)]
     return table(["Data", "What"], lines, left=2) if lines else ""
 

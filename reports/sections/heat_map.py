@@ -48,7 +48,7 @@ def write(results: Results, pictures: Path) -> str:
     first = next((item for item in maps if item.label == results.space.baseline), maps[0])
     best = min(maps, key=lambda item: item.place)
     shown = list({item.label: item for item in (first, best)}.values())
-    topics = results.recipe(asked[0]).get("evaluation.heat_map") == TOPICS
+    topics = results.evaluation.heat_map == TOPICS
     names = [f"{1 + n // 3}{'abc'[n % 3]}" if topics else f"{n + 1}" for n in range(len(sentences))]
     labels = [f"{name}  {_short(sentence)}" for name, sentence in zip(names, sentences, strict=True)]
     path = heat_map_picture(_panels(shown), labels, pictures / "heat-map.svg")
@@ -74,7 +74,7 @@ def _sentences(results: Results, label: str) -> list[str]:
 
 
 def _of(record: Record) -> list[str]:
-    return list(record.data.get("heat_map", {}).get("sentences", []))
+    return list(record.read.get("heat_map", {}).get("sentences", []))
 
 
 def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
@@ -91,17 +91,16 @@ def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
 def _arrays(results: Results, record: Record, size: int) -> dict[str, ndarray]:
     import numpy as np
 
-    if record.predictions is None or not (results.folder / record.predictions).is_file():
-        return {}
-    path = results.folder / record.predictions
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            found = {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is not a file of a trial's predictions ({error})") from None
-    for name, values in found.items():
-        if values.shape != (size, size):
-            raise UserError(f"{path}: heat_map.{name} has shape {values.shape}, not that of {size} sentences")
+    found: dict[str, ndarray] = {}
+    for path in filter(Path.is_file, (results.folder / file for file in record.predictions)):
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                found |= {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            raise UserError(f"{path} is not a file of a trial's predictions ({error})") from None
+        for name, values in found.items():
+            if values.shape != (size, size):
+                raise UserError(f"{path}: heat_map.{name} has shape {values.shape}, not that of {size} sentences")
     return found
 
 

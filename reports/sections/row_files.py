@@ -33,7 +33,7 @@ def _links(results: Results, record: Record) -> list[str]:
     """Relative to the results folder, where the report lies. What was not copied with it is said."""
     files = {
         "ledger": f"{LEDGER}/{record.key}.json",
-        "predictions": record.predictions,
+        "predictions": record.predictions[-1] if record.predictions else None,
         "model": record.checkpoint,
     }
     return [

@@ -6,6 +6,7 @@ schedule and clipping.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from search_spaces.averages import USUAL
@@ -29,6 +30,7 @@ from search_spaces.dehghan2022.tables import MAIN_TABLES, both_tables, sts_table
 from search_spaces.paper import Claim, Overrides, Row, Table
 from search_spaces.published import same
 from search_spaces.space import Domain, Space
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 _P = Domain("objective.positives", low=1, high=5, grid=(1, 3, 5))
@@ -56,11 +58,13 @@ _RECIPE = Recipe().preferring(
         "optimisation.clip_norm": 1.0,
         "optimisation.batch_size": 256,
         "optimisation.epochs": 3,
-        "evaluation.tasks": (
-            *("sts", "STSBenchmark", "SICKRelatedness"),
-            *("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"),
-        ),
     }
+)
+_EVALUATION = EvaluationConfig(
+    tasks=(
+        *("sts", "STSBenchmark", "SICKRelatedness"),
+        *("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"),
+    )
 )
 _FIRST_LAST = (
     "The first-last average of BERT-base before training is printed with 56.70, from the SimCSE paper; a user of "
@@ -82,7 +86,8 @@ _MAIN = Space(
     name="supmpn_main",
     title="SupMPN and the models it is compared with (Tables 1, 2 and 3)",
     paper='Dehghan and Amasyali 2022, "SupMPN: Supervised Multiple Positives and Negatives Contrastive Learning"',
-    base=_RECIPE.preferring({"evaluation.heat_map": "topics"}),
+    base=_RECIPE,
+    evaluation=dataclasses.replace(_EVALUATION, heat_map="topics"),
     laptop=_LAPTOP,
     rows=MAIN_ROWS,
     domains=(_P, _Q, _TAU, _BATCH, _RATE, _POOL, _FILL),
@@ -123,6 +128,7 @@ def _part(
         title=title,
         paper=_MAIN.paper,
         base=_RECIPE,
+        evaluation=_EVALUATION,
         laptop={**_LAPTOP, **(laptop or {})},
         rows=rows,
         domains=domains,

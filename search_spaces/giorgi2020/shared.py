@@ -12,6 +12,7 @@ from search_spaces.giorgi2020.averages import DEV_ALL, DEV_DOWNSTREAM, DEV_PROBI
 from search_spaces.paper import Column, Need, Overrides
 from search_spaces.published import read_figures
 from search_spaces.space import Domain
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 PAPER = 'Giorgi et al. 2020, "DeCLUTR: Deep Contrastive Learning for Unsupervised Textual Representations"'
@@ -130,9 +131,9 @@ RECIPE = Recipe().preferring(
         "optimisation.schedule": "linear",
         "optimisation.batch_size": 16,
         "optimisation.epochs": 1,
-        "evaluation.tasks": ("all",),
     }
 )
+EVALUATION = EvaluationConfig(tasks=("all",))
 LAPTOP: Overrides = {
     "encoder.name": SCENES_ENCODER,
     "encoder.max_length": 128,

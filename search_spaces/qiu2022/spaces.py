@@ -9,6 +9,7 @@ from search_spaces.qiu2022.claims import BATCH_CLAIMS, DATA_CLAIMS, MAIN_CLAIMS,
 from search_spaces.qiu2022.rows import BASE_ROW, BASELINE, BATCH_ROWS, DATA_ROWS, MAIN_ROWS, POOLING_ROWS
 from search_spaces.qiu2022.tables import LEAK, TABLE_1, TABLE_2, TABLE_3, TABLE_4
 from search_spaces.space import Domain, Space
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 _TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True, grid=(0.05, 0.1, 0.2, 0.5))
@@ -34,13 +35,12 @@ _BASE = Recipe().preferring(
         "optimisation.warmup": 10 / 2000,
         "optimisation.epochs": 2000,
         "optimisation.batch_size": 512,
-        "evaluation.tasks": ("sts", "STSBenchmark"),
     }
 )
+_EVALUATION = EvaluationConfig(tasks=("sts", "STSBenchmark"))
 _LAPTOP: Overrides = {
     "encoder.name": SCENES_ENCODER,
     "corpus.nli": SCENES,
-    "corpus.senteval": SCENES,
     "evaluation.senteval": SCENES,
     "evaluation.protocol": "fast",
     "optimisation.batch_size": 128,
@@ -71,6 +71,7 @@ _MAIN = Space(
     title="CLSR: bases with and without it on the STS tasks (Table 3)",
     paper='Qiu, Ding and Chen 2022, "Contrastive Learning of Sentence Representations"',
     base=_BASE,
+    evaluation=_EVALUATION,
     laptop=_LAPTOP,
     rows=MAIN_ROWS,
     domains=(_TAU, _RATE, _BATCH, _POOL, _HEAD),

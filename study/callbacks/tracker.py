@@ -95,8 +95,9 @@ def name_of(trial: Trial) -> str:
 
 
 def parameters(trial: Trial) -> dict[str, str | int | float | bool]:
-    """The flat recipe with the seed; without keys whose value is None, and several values as one text."""
-    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe.flat()}
+    """The flat recipe and its evaluation with the seed; without keys whose value is None, and several values as one
+    text."""
+    values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe.flat(), **trial.evaluation.flat()}
     return {
         key: ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
         for key, value in values.items()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from reports.markdown import count
 from search_spaces import spaces
+from trainables.evaluation_config import all_keys
 from trainables.keys import Key
 from trainables.plugins import load_plugin
-from trainables.recipe import keys
 
 WIDTH = 100
 
@@ -27,11 +27,12 @@ def list_spaces() -> int:
 
 
 def list_keys(plugins: Sequence[Path] = ()) -> int:
-    """Every key of a recipe: its default, type, other name and meaning. `plugins` may add names that a key can have."""
+    """Every key of a recipe and of its evaluation: its default, type, other name and meaning. `plugins` may add names
+    that a key can have."""
     for plugin in plugins:
         load_plugin(plugin)
-    lines = ["Every key of a recipe, for --set KEY=VALUE. The defaults are the recipe's; a space sets its own."]
-    for section, items in groupby(keys().values(), key=lambda item: item.name.partition(".")[0]):
+    lines = ["Every key of a recipe, and of how it is scored, for --set KEY=VALUE. A space sets its own defaults."]
+    for section, items in groupby(all_keys().values(), key=lambda item: item.name.partition(".")[0]):
         lines += ["", section, *map(describe, items)]
     print("\n".join(lines))
     return 0

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reports.ledger.folders import TRAIN
 from reports.ledger.storage import files_of
 from study.engine.transport import Transport
-from study.trial import TRAIN
 from trainables.typed_json import parse_json
 
 DIGESTS = "digests.json"

@@ -56,7 +56,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
-    ledger = Ledger(plan.results / LEDGER)
+    ledger = Ledger(plan.results / LEDGER, plan.asked)
     from study.search.tune_searcher import TuneSearcher
 
     def asked(hashes: list[str]) -> None:
@@ -155,8 +155,8 @@ def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:
 
 
 def to_run(trial: Trial, plan: Plan, allotment: Allotment, together: bool, machine: str) -> Trial:
-    """The trial with what it runs on. A population (`together`), and a model that is only evaluated, would gain nothing
-    by several workers."""
+    """The trial with how it is scored and what it runs on. A population (`together`), and a model that is only
+    evaluated, would gain nothing by several workers."""
     several = trial.recipe.trains and not together
     resources = Resources(
         workers=allotment.workers if several else 1,
@@ -165,4 +165,5 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, together: bool, machi
         gpus=allotment.gpus_per_worker,
         hardware=machine,
     )
-    return dataclasses.replace(trial, resources=resources, rungs=plan.rungs if plan.may_stop(trial) else None)
+    rungs = plan.rungs if plan.may_stop(trial) else None
+    return dataclasses.replace(trial, evaluation=plan.evaluation, resources=resources, rungs=rungs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from reports.ledger import MODELS, PREDICTIONS, Record
+from reports.ledger import EVALUATED, MODELS, PREDICTIONS, Evaluation, Record
 from study.engine.messages import Scored
 from study.results_folder.versions import versions
 from study.trial import SourceFile, Trial
@@ -26,24 +27,31 @@ def record_of(
     """`sources`: those that ran before it. `spent`: the seconds of its worker group since the trial before, by what
     they were spent on. `machine`: what its first worker computed on (`trainables.machine`). `model`: whether its model
     was saved."""
-    recipe = trial.recipe
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    evaluation = Evaluation(
+        protocol=trial.evaluation.protocol,
+        scores=result.scores,
+        geometry=result.geometry,
+        data={name: said for name, said in result.data.items() if name in EVALUATED},
+        finished_at=now,
+    )
+    if result.predictions:
+        name = f"{PREDICTIONS}/{trial.key}-{evaluation.name}.npz"
+        evaluation = dataclasses.replace(evaluation, predictions=name)
     return Record(
-        recipe=recipe.flat(),
+        recipe=trial.recipe.flat(),
         recipe_hash=trial.recipe_hash,
         seed=trial.seed,
         status="pruned" if result.stopped else "finished",
-        scores=result.scores,
-        protocol=recipe.evaluation.protocol,
-        geometry=result.geometry,
+        evaluations=[] if result.stopped else [evaluation],
         training={**result.training, "stopped": result.stopped},
         cost={**result.cost, "crew": dict(spent)},
         versions=versions(sources),
         hardware=trial.resources.hardware,
         machine=dict(machine),
-        data=result.data,
+        data={name: said for name, said in result.data.items() if name not in EVALUATED},
         checkpoint=f"{MODELS}/{trial.key}" if model else None,
-        predictions=f"{PREDICTIONS}/{trial.key}.npz" if result.predictions else None,
-        finished_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        finished_at=now,
     )
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import ray
 
-from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
+from reports.ledger import FAILURES, LEDGER, MODELS, Ledger, Record
+from reports.ledger.folders import POPULATIONS
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
 from study.callbacks.dispatch import Dispatch
@@ -26,7 +27,7 @@ from study.engine.scoring import score_apart
 from study.engine.transport import Transport
 from study.results_folder.redact import redacted
 from study.search.schedulers import Scheduler
-from study.trial import POPULATIONS, Trial
+from study.trial import Trial
 from trainables.errors import UserError, sentence
 from trainables.files import write_whole
 
@@ -205,13 +206,13 @@ class ResultWriter:
         if key not in self.trials:
             return  # told twice, since a worker died between telling and the end
         if event.predictions is not None:
-            name = f"{PREDICTIONS}/{key}.npz"
+            (name,) = event.record.predictions
             write_whole(to_write(self.place.folder, name), event.predictions)
             self.place.push(name)
         if event.card is not None:
             self.place.add(f"{MODELS}/{key}/README.md", event.card)
             self.place.push(f"{MODELS}/{key}")
-        self.ledger.write(event.record)
+        self.ledger.write(event.record.beside(self.ledger.get(event.record.recipe_hash, event.record.seed)))
         self.place.push(f"{LEDGER}/{key}.json")
         trial, files = self._close(key)
         if files not in self.open:  # the last of those that train together: their checkpoints are of no use any more

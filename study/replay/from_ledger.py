@@ -33,7 +33,7 @@ def read_ledger(results: Path) -> Recorded:
     goals = space.goals or (ONE,)
     chosen: dict[str, Mapping[str, Value]] = {}
     kept: list[Record] = []
-    records, _ = Ledger(results / LEDGER).sift()
+    records = Ledger(results / LEDGER, info.asked).read()
     for record in records:
         place = point(record.recipe, base, space.domains)
         measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()

@@ -157,7 +157,7 @@ def read_record(path: Path) -> Recorded:
             raise UserError(
                 f"{path} was made for another space than {space.name!r} is now: it has no column for {domain.key!r}"
             )
-    base = space.base.override(space.laptop if made.scale == "laptop" else {})
+    base = space.recipe(made.scale)
     goals = tuple(made.goals)
     first = rows.drop_duplicates("recipe").set_index("recipe")
     chosen = tuple(

@@ -6,15 +6,19 @@ import dataclasses
 from pathlib import Path
 
 from reports.ledger import LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
+from reports.ledger.folders import LOCK
 from reports.ledger.location import is_unfinished
 from reports.ledger.names import to_write
 from search_spaces.limits import of_trials
 from study.plan import Plan
-from study.results_folder.lock import LOCK
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
 from trainables.training.rungs import parse_rungs
+
+TOLD_BY = ("evaluation.senteval", "evaluation.tasks", "evaluation.protocol")
+"""Keys on which the scores rest that a search is told."""
 
 
 def check_results(plan: Plan) -> None:
@@ -84,7 +88,14 @@ def set_aside(plan: Plan) -> list[str]:
 
 
 def _check_search(plan: Plan, before: StudyInfo) -> None:
-    """`UserError` where Optuna has been told of other goals, or of other limits of trials."""
+    """`UserError` where Optuna has been told of other goals or other scores, or of other limits of trials."""
+    kept_to = EvaluationConfig.from_flat(before.evaluation).flat()
+    for key in TOLD_BY:
+        if kept_to[key] != (now := plan.evaluation.flat()[key]):
+            raise UserError(
+                f"{plan.results} holds a search that goes by scores of {key} {kept_to[key]!r}, not {now!r}; run that "
+                "study's own command to continue it, or give this one its own folder with --results"
+            )
     goals = plan.draft.own_goals if before.goals is None else before.goals
     asked = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
     limits = [of_trials(those) for those in (before.limits, plan.limits)]

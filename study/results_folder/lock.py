@@ -9,13 +9,11 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from reports.ledger.folders import LOCK
 from reports.ledger.location import as_user_error
 from reports.ledger.names import to_write
 from study.plan import Plan
 from trainables.errors import UserError
-
-LOCK = "study.lock"
-"""In the results folder: what the study that writes there holds."""
 
 
 @contextlib.contextmanager

@@ -35,6 +35,8 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         seeds=list(plan.seeds),
         most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),
+        evaluation=plan.evaluation.flat(),
+        evaluated_on=sorted(plan.asked.data),
         places={place: digits for recipe in recipes_of(plan) for place, digits in recipe.places.items()},
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),
@@ -92,7 +94,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
     """`study.json` as it stands at the end."""
-    records = ledger.read()
+    records, _ = ledger.sift()
     counts = {
         "finished": sum(record.status == "finished" for record in records),
         "pruned": sum(record.status == "pruned" for record in records),

@@ -14,9 +14,9 @@ from pathlib import Path
 import optuna
 from optuna.samplers import BaseSampler
 
+from reports.ledger.folders import JOURNAL
 from reports.ledger.names import to_write
 from reports.markdown import count
-from reports.upgrade.recipes import upgraded_recipe
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.cli.terminal import printable
@@ -25,12 +25,9 @@ from trainables.errors import UserError, unforeseen
 from trainables.recipe import Recipe
 from trainables.typed_json import parse_json
 
-JOURNAL = "optuna.journal"
 NAME, ROW, HASH = "name", "row", "recipe_hash"
 """User attributes: what people call an explored recipe, a row's label, and an explored recipe's hash, as in the ledger;
 journals of older versions lack it."""
-OLDER = "recipe"
-"""User attribute of explored recipes in journals of older versions: the whole recipe."""
 
 
 def open_journal(
@@ -120,8 +117,6 @@ def name_explored(trial: optuna.Trial, name: str, recipe: Recipe) -> None:
 
 def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
     """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
-    if OLDER in trial.user_attrs:
-        return upgraded_recipe(trial.user_attrs[OLDER])
     chosen = applying(domains, trial.params, base.flat())
     return base.override(chosen) if NAME in trial.user_attrs else None
 

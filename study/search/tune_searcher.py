@@ -7,7 +7,6 @@ recipe are one Optuna trial whose value is their mean.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections import deque
@@ -20,7 +19,7 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record, split_key, trial_key
-from reports.ledger.folders import is_key
+from reports.ledger.folders import POPULATIONS, is_key, together_key
 from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable
@@ -32,7 +31,7 @@ from study.search.points import means, point
 from study.search.samplers import SAMPLERS
 from study.search.seed_race import StudySeedRace
 from study.search.warm_start import WarmStart
-from study.trial import POPULATIONS, Trial
+from study.trial import Trial
 from trainables.errors import UserError, reason
 from trainables.files import check_plain
 from trainables.recipe import Recipe
@@ -64,7 +63,7 @@ class TuneSearcher(Searcher):
         self.places = 1
         """Tasks that run at once. Set once the cluster is there."""
         self.goals = searched(plan.space.goals)
-        self.budget = Budget(plan.limits, ledger.read() if plan.limits else ())
+        self.budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else ())
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, Trial] = {}
@@ -340,6 +339,4 @@ def members_of(path: Path) -> list[str]:
 
 def files_key(members: Sequence[Trial]) -> str:
     """Names the files of trials that run together; of one alone, its own key."""
-    if len(members) == 1:
-        return members[0].key
-    return "population-" + hashlib.sha256("".join(member.key for member in members).encode()).hexdigest()[:12]
+    return together_key([member.key for member in members])

@@ -132,9 +132,9 @@ def load_source(folder: Path, base: Recipe, space: Space) -> Source:
     """
     from study.search.points import means, point
 
-    StudyInfo.load(folder)
+    info = StudyInfo.load(folder)
     goals = searched(space.goals)
-    records, _ = Ledger(folder / LEDGER).sift()
+    records = Ledger(folder / LEDGER, info.asked).read()
     found: dict[str, tuple[Chosen, list[list[float]]]] = {}
     for record in records:
         chosen = point(record.recipe, base, space.domains)

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record
+from reports.testing import made_record
 from study.callbacks import Callback, CallbackEntry, StudyState
 from study.cli.options import parse
 from study.engine.messages import Event, Failed, Interrupted, Rung, Scored, Started, Step
@@ -69,13 +70,13 @@ def trial(state: StudyState, number: int = 0, name: str | None = None) -> Trial:
 
 def record(of: Trial, stopped: str | None = None) -> Record:
     """What the trial leaves; with a reason, that of one that was stopped early."""
-    return Record(
+    return made_record(
         of.recipe.flat(),
         of.recipe_hash,
         of.seed,
         status="pruned" if stopped else "finished",
         scores={} if stopped else SCORES,
-        protocol=of.recipe.evaluation.protocol,
+        protocol=of.evaluation.protocol,
         training={"negatives_per_anchor": 61.5, "steps": 90, "stopped": stopped},
         cost={"seconds": 30.0, "crew": {"busy": 9.0, "idle": 1.0}},
     )

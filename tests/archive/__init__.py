@@ -1,8 +1,7 @@
 """Results folders of the twenty spaces that there were then, and the reports that are expected of them.
 
 `ledgers.tar.xz` holds forty folders, `SPACE-laptop` and `SPACE-paper`: made-up scores in records as the code wrote them
-before recipes described themselves, so with averages stored in them and without the keys that came later; they are
-upgraded when they are read.
+before recipes described themselves, so with averages stored in them and without the keys that came later.
 `reports.tar.xz` holds each folder's `report.md` and `trials.csv`; `tests/reports/test_archive.py` compares them byte
 for byte.
 Where a change is meant, look at what the test prints, then write the expected reports anew:
@@ -22,7 +21,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reports.report import write_report
-from tests.upgraded import upgrade
 
 HERE = Path(__file__).parent
 LEDGERS, REPORTS = HERE / "ledgers.tar.xz", HERE / "reports.tar.xz"
@@ -54,8 +52,6 @@ def rebuild() -> None:
     """Write the expected reports anew from the ledgers."""
     with TemporaryDirectory() as scratch:
         unpack(LEDGERS, Path(scratch))
-        for folder in Path(scratch).iterdir():
-            upgrade(folder)
         files = {
             f"{folder.name}/{name}": text.encode()
             for folder in sorted(Path(scratch).iterdir())

@@ -15,8 +15,10 @@ import pytest
 from benchmarks import _engine, _processes, big_batches, idle_share, trial_overhead
 from benchmarks._simulated_gpu import simulated
 from reports.ledger import Record
+from reports.testing import made_record
 from tests.breaking import be_killed, fail
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, Recipe
 from trainables.trial import Reporter, TrialResult, Unscored
 
@@ -26,7 +28,7 @@ BURN = (
 
 
 def record(seconds: float = 0.0, **spent: float) -> Record:
-    return Record({}, "0" * 12, 0, cost={"seconds": seconds, "crew": spent})
+    return made_record({}, "0" * 12, 0, cost={"seconds": seconds, "crew": spent})
 
 
 class TestRecords:
@@ -134,10 +136,8 @@ class TestTasks:
     ) -> None:
         slept: list[float] = []
         monkeypatch.setattr("benchmarks._simulated_gpu.time.sleep", slept.append)
-        recipe = Recipe().preferring(
-            {"optimisation.max_steps": 7, "evaluation.tasks": ("STS12",), "evaluation.senteval": SCENES}
-        )
-        (result,) = simulated([recipe], [1], reporter=Reporter(), hand_over=hand_over, workers=None)
+        recipe, evaluation = Recipe().override({"optimisation.max_steps": 7}), EvaluationConfig(SCENES, ("STS12",))
+        (result,) = simulated([recipe], [1], evaluation, reporter=Reporter(), hand_over=hand_over, workers=None)
         assert slept == [idle_share.STEP_SECONDS] * 7
         assert isinstance(result, kind)
         if isinstance(result, TrialResult):

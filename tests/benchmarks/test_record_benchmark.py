@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pandas as pd
@@ -46,8 +47,8 @@ def test_a_recorded_trial_is_what_a_study_runs(job: Job, tmp_path: Path):
     """The last rung is the end of `run_trial`: the same training, and the same score of the task that both have."""
     bench = Bench(job)
     rows = bench.run(Trial(POINT, 2))
-    recipe = bench.base.override(dict(POINT)).override({"evaluation.tasks": ("STSBenchmark",)})
-    result = run_trial(recipe, 2, shared=Path(job.cache))
+    evaluation = dataclasses.replace(bench.evaluation, tasks=("STSBenchmark",))
+    result = run_trial(bench.base.override(dict(POINT)), 2, evaluation, shared=Path(job.cache))
     scores = result.scores["STSBenchmark"]
     assert rows[-1]["dev_sts"] == pytest.approx(scores["dev_spearman_cosine"], abs=1e-3)
     assert [row["step"] for row in rows] == list(RUNGS)

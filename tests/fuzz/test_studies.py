@@ -163,7 +163,7 @@ def test_failures(study: Path) -> None:
 
 def test_predictions(study: Path) -> None:
     record = Ledger(study / LEDGER).read()[0]
-    file = study / str(record.predictions)
+    file = study / record.predictions[0]
     with np.load(file) as content:
         arrays = {name: content[name] for name in content.files}
     whole = {task: Predictions(study).again(record, task) for task in record.scores}

@@ -20,6 +20,7 @@ SHARED = tuple(
         "recipe",
         "sections",
         "fingerprints",
+        "evaluation_config",
         "errors",
         "keys",
         "registry",
@@ -61,6 +62,14 @@ MAY_IMPORT = {
         "trainables.senteval",
         *SHARED,
     ),
+    # Old recipes said in their evaluation what some of them train on.
+    "reports.upgrade": (
+        "reports",
+        "search_spaces",
+        "trainables.trial.data_requests",
+        "trainables.plugins",
+        *SHARED,
+    ),
     "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (
@@ -74,6 +83,7 @@ MAY_IMPORT = {
     "benchmarks": ("benchmarks", "study", "reports", "search_spaces", "trainables"),
     "trainables": ("trainables",),
     "trainables.recipe": SHARED,
+    "trainables.evaluation_config": ("trainables.recipe", "trainables.keys", "trainables.errors"),
     "trainables.keys": ("trainables.errors", "trainables.registry"),
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),

@@ -27,6 +27,7 @@ from tests.reports.test_escaping import HOSTILE, _parser, structure
 from tests.synthetic_results import make_results
 from trainables.encoders.model_card import model_card
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -261,7 +262,9 @@ def test_words_from_outside_shape_no_models_readme(words: str) -> None:
 def card(words: str) -> str:
     said = f"x{words}x"
     data = {"corpus": {"source": said, f"more{said}": "1"}}
-    return model_card(Recipe().flat() | {"encoder.name": said}, 1, {"MR": {"reason": said}}, data, {said: said})
+    return model_card(
+        Recipe().flat() | {"encoder.name": said}, EvaluationConfig(), 1, {"MR": {"reason": said}}, data, {said: said}
+    )
 
 
 @given(WORDS)

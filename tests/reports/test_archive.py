@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from reports.upgrade import upgrade
 from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
 from tests.conftest import later
 from tests.synthetic_results import PLOTS, undraw
-from tests.upgraded import upgrade
 
 LATER = {"scl_batch_size", "frozen_grid"}
 """Spaces that came after the archive."""
@@ -25,8 +25,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The folders of the ledgers, and those of the expected reports."""
     ledgers, reports = tmp_path_factory.mktemp("ledgers"), tmp_path_factory.mktemp("reports")
     unpack(LEDGERS, ledgers)
-    for folder in ledgers.iterdir():
+    for folder in sorted(ledgers.iterdir()):
         upgrade(folder)
+        shutil.rmtree(folder.with_name(f"{folder.name}.before"))
     unpack(REPORTS, reports)
     return ledgers, reports
 

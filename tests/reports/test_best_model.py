@@ -13,13 +13,13 @@ import pytest
 
 from reports.best_model import best_trial, ranking
 from reports.export import export
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.live.folder import Folder
 from reports.live.html import parts_of
 from reports.results import Results
 from reports.sections import explored, pareto
 from reports.sections.in_short import write as in_short
-from reports.testing import make_study
+from reports.testing import changed, made_record, make_study
 from search_spaces.goals import GOALS, SELECTION, Goal, searched
 from study.callbacks.console import describe
 from study.run import report
@@ -54,8 +54,7 @@ def study(folder: Path, goals: list[str], scored: bool) -> Results:
             place = f"models/{record.key}"
             (folder / place).mkdir(parents=True)
             (folder / place / "trial").write_text(record.key)
-            changed = dataclasses.replace(record, scores=scores, cost={"seconds": seconds}, checkpoint=place)
-            Ledger(folder / LEDGER).write(changed)
+            Ledger(folder / LEDGER).write(changed(record, scores=scores, cost={"seconds": seconds}, checkpoint=place))
     dataclasses.replace(StudyInfo.load(folder), goals=goals).save(folder)
     return Results.load(folder)
 
@@ -137,14 +136,14 @@ def test_of_several_goals_the_best_is_on_the_front(tmp_path: Path) -> None:
     for label in results.asked_rows:
         for record in results.of_row(label):
             scores = {"SICKRelatedness": {OWN.number: 60.0}}
-            Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, scores=scores))
+            Ledger(tmp_path / LEDGER).write(changed(record, scores=scores))
     equal = Results.load(tmp_path)
     assert [one.records[0].cost["seconds"] for one in ranking(equal)] == [31.0, 30.0]
 
 
 def test_what_is_searched_without_goals_is_the_mean_of_two() -> None:
     scores = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 80.0}}
-    assert describe(Record({}, "a", 0, scores=scores), (SELECTION,), ()) == "dev 70.00"
+    assert describe(made_record({}, "a", 0, scores=scores), (SELECTION,), ()) == "dev 70.00"
 
 
 RUNGS = {"rungs": [{"rung": 1, "step": 5, "seconds": 1.0, "tokens": 9, "scores": {"sts": 40.0}}]}
@@ -158,7 +157,7 @@ def explore(folder: Path, scores: dict[int, tuple[float | None, dict[str, Any]]]
     for seed, (score, training) in scores.items():
         own = {} if score is None else {"STSBenchmark": {"dev_spearman_cosine": score}}
         status: Any = "finished" if score is not None else "pruned"
-        record = Record(dict(recipe.flat()), recipe.hash, seed, status, own, recipe.evaluation.protocol)
+        record = made_record(dict(recipe.flat()), recipe.hash, seed, status, scores=own, protocol=info.asked.protocol)
         Ledger(folder / LEDGER).write(dataclasses.replace(record, training=training, checkpoint=f"models/{record.key}"))
     dataclasses.replace(info, goals=["sts"], search="optuna", explored=[*info.explored, recipe.hash]).save(folder)
     return recipe.hash

@@ -28,7 +28,7 @@ from reports.sections.paper_tables import HOW_TO_READ
 from reports.sections.rows import board_table, how_to_read
 from reports.sections.rows import write as rows_section
 from reports.sections.what_was_run import write as what_was_run
-from reports.testing import make_study, write_trial
+from reports.testing import changed, make_study, write_trial
 from reports.wording import reason
 from tests.boards import STEPS, board, gain, standing
 from tests.synthetic_results import PLOTS, make_results, undraw
@@ -407,7 +407,7 @@ def test_the_first_line_of_a_report_is_true(tmp_path: Path, monkeypatch: pytest.
             task: {name: value + better if name == "spearman_wmean" else value for name, value in numbers.items()}
             for task, numbers in record.scores.items()
         }
-        write_trial(tmp_path, dataclasses.replace(record, scores=scores))
+        write_trial(tmp_path, changed(record, scores=scores))
     results = Results.load(tmp_path)
     assert highest not in {label for _, label in results.space.tables[0].rows}
     report = write_report(tmp_path).read_text()

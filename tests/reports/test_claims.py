@@ -11,11 +11,12 @@ import pytest
 from reports.claim_verdicts import Judged, judge, judged, open_claims
 from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.results import Results
 from reports.same_recipe import OneRecipe, Ran, one_in_effect
 from reports.sections import claims_not_run
 from reports.sections.claims import direction_in_words, verdict_in_words, write
+from reports.testing import changed, made_record
 from reports.wording import more_seeds, not_varied, one_recipe
 from search_spaces import Claim, spaces
 from tests.populations import Population
@@ -218,7 +219,7 @@ class TestWhatWasTested:
             for weight in (0.3, 1.0)
         )
         assert one_in_effect(Ran(first), Ran(second)) is None
-        again = dataclasses.replace(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
+        again = changed(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
         assert one_in_effect(Ran(first), Ran([again]))
         copied = dataclasses.replace(again, finished_at=first[0].finished_at)
         assert one_in_effect(Ran(first), Ran([copied])) is None
@@ -230,9 +231,9 @@ class TestWhatWasTested:
         study = write_study(dataclasses.replace(STS, rows=rows, seeds=2, gains={rows[0]: 1.0}).study(1), tmp_path)
         source, target = study.of_row(rows[0])[0], study.of_row(rows[1])[0]
         training = source.training if what != "scores" else {**target.training, "loss": 0.123}
-        Ledger(tmp_path / LEDGER).write(dataclasses.replace(target, scores=source.scores, training=training))
-        kept = study.predictions.folder
-        (kept / f"{target.key}.npz").write_bytes((kept / f"{source.key}.npz").read_bytes())
+        Ledger(tmp_path / LEDGER).write(changed(target, scores=source.scores, training=training))
+        kept = study.folder
+        (kept / target.predictions[0]).write_bytes((kept / source.predictions[0]).read_bytes())
         (tmp_path / LEDGER / f"{study.of_row(rows[1])[1].key}.json").unlink()
         found = judge_one(Results.load(tmp_path), self.CAPS)
         assert found.verdict == "no verdict"
@@ -240,12 +241,12 @@ class TestWhatWasTested:
 
     def test_equal_scores_under_every_shared_seed(self):
         numbers = {"spearman_all": 50.0, "spearman_mean": 51.0, "pearson_all": 52.0, "pearson_mean": 53.0}
-        first = Record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
-        second = Record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
+        first = made_record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
+        second = made_record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
         other = dataclasses.replace(second, seed=1)
         assert one_in_effect(Ran([first]), Ran([second, other])) == OneRecipe("scores")
         assert one_in_effect(Ran([first]), Ran([other])) is None
-        few = [dataclasses.replace(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
+        few = [changed(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
         assert one_in_effect(Ran(few[:1]), Ran(few[1:])) is None  # one number may agree by chance
 
     def test_a_flag_forbids_the_verdict(self, better: Results):

@@ -15,6 +15,7 @@ from reports.results import Results
 from reports.sections.conclusions import conclusions
 from reports.sections.rows import board_table, how_to_read
 from reports.statistics.collapse import collapsed, rate_interval
+from reports.testing import changed
 from tests.populations import Population, with_predictions
 from trainables.senteval.tasks import GROUPS
 
@@ -25,7 +26,7 @@ STUDY = Population(rows=ROWS, tasks=GROUPS["sts"], seeds=4, items=80)
 def with_fallen(results: Results, label: str, seeds: tuple[int, ...], share: float = 0.1) -> Results:
     """The same study, in which a row's training fell to a share of its scores under these seeds."""
     fallen = [
-        dataclasses.replace(
+        changed(
             record,
             scores={task: {name: share * value for name, value in own.items()} for task, own in record.scores.items()},
         )

@@ -20,6 +20,7 @@ from markdown_it.token import Token
 from reports.ledger import FAILURES, LEDGER, Ledger, Record
 from reports.markdown import bullets, code, table, text, verbatim
 from reports.report import write_report
+from reports.testing import changed
 from search_spaces import load_space
 from tests import synthetic_results
 from tests.synthetic_results import PLOTS, make_results, undraw
@@ -128,11 +129,11 @@ def study(folder: Path, mark: str, name: str) -> None:
     ledger = Ledger(folder / LEDGER)
 
     def change(record: Record) -> Record:
-        corpus = {**record.data["corpus"], "source": "/a/b" + mark, "more" + mark: "words" + mark}
+        corpus = {**record.read["corpus"], "source": "/a/b" + mark, "more" + mark: "words" + mark}
         changes: dict[str, Any] = {
             "hardware": f"machine {record.seed}" + mark,
             "versions": {**record.versions, "trainables": f"v{record.seed}" + mark},
-            "data": {**record.data, "corpus": corpus},
+            "data": {**record.read, "corpus": corpus},
             "scores": {**record.scores, "MINE" + mark: {"test_accuracy": None, "reason": "no data" + mark}},
         }
         if record.status == "pruned":
@@ -140,7 +141,7 @@ def study(folder: Path, mark: str, name: str) -> None:
         else:
             task = sorted(record.scores)[0]
             changes["scores"][task] = {"reason": "the task is gone" + mark}
-        return dataclasses.replace(record, **changes)
+        return changed(record, **changes)
 
     for record in ledger.read():
         ledger.write(change(record))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,15 @@ from reports.ledger import PREDICTIONS, Record
 from reports.made_up import with_predictions
 from reports.predictions import Predictions
 from reports.results import Results
+from reports.testing import changed, made_record
 from tests.populations import Population, write
 from trainables.senteval.examples import Split
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import pair_groups
 from trainables.senteval.tasks import GROUPS
 
-RECORD = Record({}, "0" * 12, 0)
+FILE = f"{PREDICTIONS}/kept.npz"
+RECORD = made_record({}, "0" * 12, 0, predictions=FILE)
 SCORES: dict[str, dict[str, Any]] = {
     "STS13": {"spearman_wmean": 55.0, "spearman_all": 50.0, "pearson_mean": 50.0},
     "MR": {"test_accuracy": 70.0, "dev_accuracy": 71.0},
@@ -34,9 +35,9 @@ SCORES: dict[str, dict[str, Any]] = {
 def kept(tmp_path: Path) -> tuple[Record, dict[str, np.ndarray], Path]:
     scores, arrays = with_predictions(SCORES, RECORD.recipe_hash, RECORD.seed)
     (tmp_path / PREDICTIONS).mkdir()
-    path = tmp_path / PREDICTIONS / f"{RECORD.key}.npz"
+    path = tmp_path / FILE
     np.savez(path, **arrays)  # type: ignore[arg-type]
-    return dataclasses.replace(RECORD, scores=scores), arrays, path
+    return changed(RECORD, scores=scores), arrays, path
 
 
 def test_every_number_that_predictions_tell_has_effects(kept: tuple[Record, dict[str, np.ndarray], Path]):
@@ -69,8 +70,8 @@ def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray],
 
 def test_predictions_of_another_trial_are_not_used(kept: tuple[Record, dict[str, np.ndarray], Path]):
     record, _, path = kept
-    changed = {**record.scores, "MR": {**record.scores["MR"], "test_accuracy": 75.0}}
-    other = dataclasses.replace(record, scores=changed)
+    other_scores = {**record.scores, "MR": {**record.scores["MR"], "test_accuracy": 75.0}}
+    other = changed(record, scores=other_scores)
     predictions = Predictions(path.parents[1])
     assert predictions.fits(other, "MR") is False
     assert predictions.effects(other, "MR", "test_accuracy") is None
@@ -83,15 +84,15 @@ def test_a_mean_over_unequal_folds_fits(tmp_path: Path):
     hits = np.zeros(65, dtype=int)
     hits[:40] = 1
     (tmp_path / PREDICTIONS).mkdir()
-    path = tmp_path / PREDICTIONS / f"{RECORD.key}.npz"
+    path = tmp_path / FILE
     hits = np.random.default_rng(0).permutation(hits)
     np.savez(path, **{"MR": hits, "gold.MR": np.ones(65, dtype=int)})  # type: ignore[arg-type]
     folds = fold_numbers(np.ones(65), 10)
     mean = 100 * float(np.mean([hits[folds == fold].mean() for fold in range(10)]))
     assert mean != pytest.approx(100 * 40 / 65, abs=0.01)
     predictions = Predictions(tmp_path)
-    assert predictions.fits(dataclasses.replace(RECORD, scores={"MR": {"test_accuracy": mean}}), "MR")
-    assert not predictions.fits(dataclasses.replace(RECORD, scores={"MR": {"test_accuracy": mean - 2}}), "MR")
+    assert predictions.fits(changed(RECORD, scores={"MR": {"test_accuracy": mean}}), "MR")
+    assert not predictions.fits(changed(RECORD, scores={"MR": {"test_accuracy": mean - 2}}), "MR")
 
 
 @pytest.mark.parametrize(
@@ -170,10 +171,10 @@ def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     gold[:25] = cosines[:25]
     (tmp_path / PREDICTIONS).mkdir()
     arrays = {"dev.STSBenchmark": cosines, "gold.dev.STSBenchmark": gold, "items.dev.STSBenchmark": np.array("abc")}
-    np.savez(tmp_path / PREDICTIONS / f"{RECORD.key}.npz", **arrays)  # type: ignore[arg-type]
+    np.savez(tmp_path / FILE, **arrays)  # type: ignore[arg-type]
     predictions = Predictions(tmp_path)
     value = predictions.again(RECORD, "STSBenchmark")["dev_spearman_cosine"]
-    record = dataclasses.replace(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
+    record = changed(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
     found = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
     assert found is not None
     assert found[1] == "dev.STSBenchmark abc"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from reports.plots import geometry_map
 from reports.results import Results
 from reports.sections import geometry
 from reports.statistics.ranks import rank_correlations
-from reports.testing import make_study
+from reports.testing import changed, make_study
 from tests.synthetic_results import PLOTS, make_results, undraw
 
 
@@ -49,7 +48,7 @@ def study(folder: Path, planted: bool) -> Results:
     for record in ledger.read():
         if planted:
             lies = {**record.geometry, "alignment": float(record.recipe.get("objective.temperature", 1.0))}
-            ledger.write(dataclasses.replace(record, geometry=lies))
+            ledger.write(changed(record, geometry=lies))
     return Results.load(folder)
 
 
@@ -101,7 +100,7 @@ def test_old_records_have_no_such_section(tmp_path: Path):
     results = make_study(tmp_path / "results")
     ledger = Ledger(results.folder / LEDGER)
     for record in results.records:
-        ledger.write(dataclasses.replace(record, geometry={}))
+        ledger.write(changed(record, geometry={}))
     assert geometry.write(Results.load(results.folder), results.folder / "pictures") == ""
 
 
@@ -128,7 +127,7 @@ def test_a_study_without_a_score_that_sums_it_up_has_no_picture(tmp_path: Path) 
     ledger = Ledger(tmp_path / LEDGER)
     for record in results.records:
         lying = {"alignment": 0.2, "uniformity": -2.0, "anisotropy": 0.1, "sentences": "STS12"}
-        ledger.write(dataclasses.replace(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
+        ledger.write(changed(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
     text = geometry.write(Results.load(tmp_path), tmp_path / "pictures")
     assert "anisotropy" in text
     assert "![" not in text

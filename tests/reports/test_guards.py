@@ -14,6 +14,7 @@ import pytest
 from reports.guards import GUARDS, Flag, Flags, Guard, alike, find_flags
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.results import Results
+from reports.testing import changed
 from tests.guarded import (
     AUGMENT,
     BASELINE,
@@ -144,7 +145,7 @@ def test_released_code_without_padding_asks_for_the_same_encoder(folder: Path, c
 def test_precision(folder: Path):
     rename(folder, SCL, optimisation__precision="bf16")
     assert between(folder, SCL, BASELINE) == {"precision"}
-    rename(folder, AUGMENT, evaluation__precision="bf16")
+    rename(folder, AUGMENT, encoder__precision="bf16")
     assert between(folder, AUGMENT, BASELINE) == {"precision"}
 
 
@@ -183,7 +184,7 @@ def test_an_older_record_on_the_same_machine_is_like_a_newer_one(folder: Path):
 
 
 def test_another_protocol_is_said(folder: Path):
-    rename(folder, SCL, evaluation__protocol="full")
+    rewrite(folder, put(protocol="full"), SCL)
     (flag,) = found(folder, "protocol")
     assert not flag.blocks
     assert "`full` (3 trials)" in flag.sentence
@@ -197,8 +198,8 @@ def copy_trial(folder: Path, source: tuple[str, int], target: tuple[str, int], t
     assert first is not None
     assert second is not None
     changes: dict[str, Any] = {"scores": first.scores} | ({"training": first.training} if training else {})
-    ledger.write(dataclasses.replace(second, **changes))
-    (folder / str(second.predictions)).write_bytes((folder / str(first.predictions)).read_bytes())
+    ledger.write(changed(second, **changes))
+    (folder / second.predictions[0]).write_bytes((folder / first.predictions[0]).read_bytes())
 
 
 def test_a_seed_that_repeats_another_is_a_copy(folder: Path):

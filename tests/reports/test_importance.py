@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from reports.importance.forest import Plan
 from reports.ledger import Record
 from reports.results import Results
 from reports.sections import explored
+from reports.testing import changed
 from search_spaces import Domain
 from tests.reports.test_sections import rewrite, study
 from tests.synthetic_results import PLOTS, undraw, with_goals
@@ -233,7 +233,7 @@ def test_recipes_are_counted_by_how_they_ended(tmp_path: Path, monkeypatch: pyte
     undraw(monkeypatch, PLOTS)
     study(tmp_path, "tolerance=1.0", explored=3, pruned=1)
     lost = Results.load(tmp_path).explored[0]
-    rewrite(tmp_path, lambda record: dataclasses.replace(record, scores={}) if record.recipe_hash == lost else record)
+    rewrite(tmp_path, lambda record: changed(record, scores={}) if record.recipe_hash == lost else record)
     text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
     assert text.startswith(
         "Optuna asked for 4 recipes beyond the space's rows: 2 finished, 1 finished without a development score, "

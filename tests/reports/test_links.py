@@ -10,6 +10,7 @@ import pytest
 
 from reports.export import export
 from reports.ledger import CURVES, FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, Ledger, add_losses
+from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN
 from reports.ledger.location import INCOMING, ResultsLocation
 from reports.ledger.names import to_write
 from reports.report import PICTURES, TRIALS, write_report
@@ -21,12 +22,11 @@ from study.cli.options import parse
 from study.engine.transport import Deliveries
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
-from study.results_folder.lock import LOCK, locked
+from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results
-from study.search.journal import JOURNAL, open_journal
+from study.search.journal import open_journal
 from study.search.samplers import SAMPLERS
 from study.testing import callbacks as followed
-from study.trial import POPULATIONS, TRAIN
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 

@@ -15,8 +15,8 @@ from trainables.senteval.correlation import spearman
 
 
 def stored(folder: Path, record: Record) -> dict[str, np.ndarray]:
-    assert record.predictions is not None
-    with np.load(folder / record.predictions, allow_pickle=False) as arrays:
+    assert record.predictions
+    with np.load(folder / record.predictions[0], allow_pickle=False) as arrays:
         return dict(arrays)
 
 

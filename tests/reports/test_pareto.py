@@ -15,6 +15,7 @@ from reports.results import Results
 from reports.sections import pareto
 from reports.sections.pareto import Point, front, pareto_in_short
 from reports.statistics import Measured
+from reports.testing import changed
 from reports.true_scores import EQUAL, Scored, TrueScores, common_variance, true_scores
 from search_spaces import spaces
 from search_spaces.goals import GOALS
@@ -79,7 +80,7 @@ class TestPareto:
     def test_test_scores_have_no_say(self, tmp_path: Path):
         def worse(record: Record) -> Record:
             scores = {task: {**numbers, "test_accuracy": 1.0} for task, numbers in record.scores.items()}
-            return dataclasses.replace(record, scores=scores)
+            return changed(record, scores=scores)
 
         study(tmp_path, self.GOALS, explored=6)
 
@@ -110,7 +111,7 @@ class TestPareto:
     def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
         make_results(tmp_path, spaces()["contrastive_all"], explored=5)
         measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
-        rewrite(tmp_path, lambda record: with_goals(dataclasses.replace(record, scores=measured), 60.0, 70.0))
+        rewrite(tmp_path, lambda record: with_goals(changed(record, scores=measured), 60.0, 70.0))
         text = told(tmp_path)
         assert "test: liao_sts" in text
         assert "test: development" not in text

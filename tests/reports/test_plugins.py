@@ -15,7 +15,7 @@ from reports.ledger import LEDGER, PLUGINS, Ledger, Record, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, in_order
-from reports.testing import SectionContract, make_study
+from reports.testing import SectionContract, changed, make_study
 from tests.synthetic_results import PLOTS, undraw, with_goals
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
@@ -144,7 +144,7 @@ def test_a_task_of_ones_own_has_a_table(tmp_path: Path, request: pytest.FixtureR
     request.addfinalizer(lambda: TASKS.remove("reviews"))
     for number, record in enumerate(results.records):
         scores = {**record.scores, "reviews": {"test_accuracy": 70.0 + number % 2, "dev_accuracy": 1.0}}
-        Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, scores=scores))
+        Ledger(tmp_path / LEDGER).write(changed(record, scores=scores))
     report = write_report(tmp_path).read_text()
     text = report.split("## Further tasks")[1].split("\n## ")[0]
     assert "| SBERT baseline | 70.50 ± 0.71 |" in text

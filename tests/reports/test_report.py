@@ -16,9 +16,11 @@ from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
+from reports.testing import changed
 from search_spaces import Domain, Row, Space, spaces
 from tests.synthetic_results import PLOTS, make_record, make_results, undraw
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
@@ -202,16 +204,16 @@ def test_two_protocols_never_share_a_column(tmp_path: Path):
     ledger = Ledger(tmp_path / LEDGER)
     record = ledger.get(str(info.row_hashes[BEST]), 1)
     assert record is not None
-    ledger.write(dataclasses.replace(record, protocol="full"))
+    ledger.write(changed(record, protocol="full"))
     report = write_report(tmp_path).read_text()
     assert cells(report, "### Table 2.", BEST, "published (ours —)")[-1] == "70.44"
-    assert "its protocol 'full' is not its recipe's" in report
+    assert "`full` (1 trial)" in report
 
 
 def test_pruned_trials_are_no_results(tmp_path: Path):
     info = make_results(tmp_path, rows=[BASELINE])
     recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(BEST).overrides)
-    record = make_record(recipe, 1, {("STS12", "spearman_wmean"): 99.0}, status="pruned")
+    record = make_record(recipe, EvaluationConfig(), 1, {("STS12", "spearman_wmean"): 99.0}, status="pruned")
     training = {**record.training, "stopped": "stopped at rung 2"}
     Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, training=training))
     report = write_report(tmp_path).read_text()
@@ -255,9 +257,7 @@ def test_a_persons_own_space(tmp_path: Path):
     dataclasses.replace(info, space_file="space.py").save(tmp_path)
     ledger = Ledger(tmp_path / LEDGER)
     for record in ledger.read():
-        ledger.write(
-            dataclasses.replace(record, scores={f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)})
-        )
+        ledger.write(changed(record, scores={f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}))
     report = write_report(tmp_path).read_text()
     assert "# My own" in report
     assert "Space: `mine`, from `space.py`" in report
@@ -279,7 +279,7 @@ def test_the_best_row_is_set_beside_the_level_of_the_baseline(tmp_path: Path):
     make_results(tmp_path, space, laptop=False)
     score = space.table("4").columns[0].score
     assert score is not None
-    baseline = make_record(space.base.override(space.row("BERT-base").overrides), 1, {score: 80.0})
+    baseline = make_record(space.base.override(space.row("BERT-base").overrides), space.evaluation, 1, {score: 80.0})
     Ledger(tmp_path / LEDGER).write(baseline)
     report = write_report(tmp_path).read_text()
     assert "the largest gain measured is `CLSR-BERT-base, mean`'s, -3.26" in report
@@ -414,7 +414,7 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
     make_results(tmp_path, space, rows=[space.rows[0].label])
     ledger = Ledger(tmp_path / LEDGER)
     for record in ledger.read():
-        ledger.write(dataclasses.replace(record, scores=scores))
+        ledger.write(changed(record, scores=scores))
     tables = write_report(tmp_path).read_text().split("### Table F2")
     under = tables[1]
     assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under

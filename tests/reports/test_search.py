@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from reports.results import Results
 from reports.sections import SECTIONS, Section, curves, explored
 from reports.statistics import Sample, compare
 from reports.statistics.spreads import common_spread
-from reports.testing import SectionContract
+from reports.testing import SectionContract, changed
 from tests.reports.test_sections import rewrite, study
 from tests.synthetic_results import PLOTS, SPACES, make_results, undraw
 
@@ -38,7 +37,7 @@ def no_scores(folder: Path) -> None:
             task: {name: value for name, value in numbers.items() if not name.startswith("dev_")}
             for task, numbers in record.scores.items()
         }
-        return dataclasses.replace(record, scores=scores)
+        return changed(record, scores=scores)
 
     rewrite(folder, lost)
 

@@ -15,6 +15,7 @@ from reports.plots import cosine_panels, grid_panels
 from reports.report import write_report
 from reports.results import Results
 from reports.sections.premise_counts import _count
+from reports.testing import changed
 from search_spaces import Figure, Space, load_space, spaces
 from tests.reports.test_report import cells
 from tests.synthetic_results import PLOTS, make_results, undraw
@@ -103,11 +104,12 @@ class TestHeatMap:
                 after[anchor, anchor + 2] = after[anchor + 2, anchor] = 0.25
             maps = {"heat_map.before": np.ones((size, size), dtype=np.float32), "heat_map.after": after}
             np.savez(folder / path, **maps)  # type: ignore[arg-type]
-            recipe = {**record.recipe, "evaluation.heat_map": source}
-            data = {**record.data, "heat_map": {"sentences": sentences}}
-            return dataclasses.replace(record, recipe=recipe, data=data, predictions=path)
+            data = {**record.read, "heat_map": {"sentences": sentences}}
+            return changed(record, data=data, predictions=path)
 
         rewrite(folder, add)
+        evaluation = {**info.evaluation, "evaluation.heat_map": source}
+        dataclasses.replace(info, evaluation=evaluation).save(folder)
 
     def test_topics(self, tmp_path: Path, drawn: None):
         make_results(tmp_path, seeds=(1, 2))
@@ -176,7 +178,7 @@ class TestPremises:
             "scenes": [[3, 3, 8]],
         }
         corpus = {"source": "local", "fingerprint": "f", "premises": counts}
-        rewrite(tmp_path, lambda record: dataclasses.replace(record, data={**record.data, "corpus": corpus}))
+        rewrite(tmp_path, lambda record: changed(record, data={**record.read, "corpus": corpus}))
         text = section(write_report(tmp_path).read_text(), "Premises by entailments and contradictions")
         lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
         assert lines[2][:2] == ["SNLI", "exactly 1 entailment and exactly 1 contradiction"]
@@ -333,7 +335,7 @@ def test_data_in_words(tmp_path: Path):
             "premises": {"snli": [[1, 1, 1]]},
             "fingerprint": "abc",
         }
-        return dataclasses.replace(record, data={"corpus": corpus, "heat_map": {"sentences": ["a", "b"]}})
+        return changed(record, data={"corpus": corpus, "heat_map": {"sentences": ["a", "b"]}})
 
     rewrite(tmp_path, add)
     report = write_report(tmp_path).read_text()
@@ -352,7 +354,7 @@ def test_how_labels_were_read_is_said(tmp_path: Path):
     """Where a corpus numbers its labels and does not name them."""
     make_results(tmp_path, rows=[BASELINE])
     corpus = {"source": "mine.csv", "fingerprint": "abc", "labels": "0 is entailment, 1 neutral, 2 contradiction"}
-    rewrite(tmp_path, lambda record: dataclasses.replace(record, data={"corpus": corpus}))
+    rewrite(tmp_path, lambda record: changed(record, data={"corpus": corpus}))
     said = cells(write_report(tmp_path).read_text(), "## What was run", "training corpus")
     assert said == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
 
@@ -369,7 +371,7 @@ def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
 
     def add(record: Record) -> Record:
         corpus = {"source": "scenes", "pairs": 6000, "fingerprint": "abc", **of_hash[record.recipe_hash]}
-        return dataclasses.replace(record, data={"corpus": corpus})
+        return changed(record, data={"corpus": corpus})
 
     rewrite(tmp_path, add)
     lines = [line for line in write_report(tmp_path).read_text().splitlines() if line.startswith("| training corpus")]
@@ -386,10 +388,8 @@ def test_recipes_with_other_data_are_no_change(tmp_path: Path):
 
     def vary(record: Record) -> Record:
         share = 0.5 if record.recipe["objective.name"] == "scl" else 1.0
-        corpus = {**record.data["corpus"], "fingerprint": f"f{share}"}
-        return dataclasses.replace(
-            record, recipe={**record.recipe, "corpus.limit": int(100 * share)}, data={"corpus": corpus}
-        )
+        corpus = {**record.read["corpus"], "fingerprint": f"f{share}"}
+        return changed(record, recipe={**record.recipe, "corpus.limit": int(100 * share)}, data={"corpus": corpus})
 
     rewrite(tmp_path, vary)
     report = write_report(tmp_path).read_text()

@@ -165,7 +165,7 @@ def test_snli_behind_table_s6_is_near_the_test_figure():
 
 def test_the_base_is_the_papers_recipe():
     for space in SPACES.values():
-        base = space.base
+        base, evaluation = space.base, space.evaluation
         assert (base.encoder.name, base.encoder.max_length, base.pooling.mode) == ("distilroberta-base", 512, "mean")
         assert (base.corpus.layout, base.flat()["corpus.documents"]) == ("spans", "Skylion007/openwebtext")
         spans = base.part(SpanOptions)
@@ -175,14 +175,14 @@ def test_the_base_is_the_papers_recipe():
         assert (optimisation.learning_rate, optimisation.weight_decay, optimisation.clip_norm) == (5e-5, 0.1, 1.0)
         assert (optimisation.schedule, optimisation.warmup) == ("linear", 0.1)
         assert (optimisation.batch_size, optimisation.epochs, optimisation.max_steps) == (16, 1, None)
-        assert (base.evaluation.tasks, base.evaluation.protocol) == (("all",), "full")
+        assert (evaluation.tasks, evaluation.protocol) == (("all",), "full")
 
 
 def test_laptop_documents_are_long_enough():
     """The scenes' documents have 190 words or more."""
     for space in SPACES.values():
         for row in space.rows:
-            spans = space.base.preferring({**space.laptop, **row.overrides}).flat()
+            spans = space.recipe("laptop").override(row.overrides).flat()
             assert 2 * int(spans.get("spans.anchors", 0)) * int(spans.get("spans.longest", 0)) <= 190
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from search_spaces import Claim, Column, Domain, Figure, PremiseCount, Row, Space, Table
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 COLUMNS = (Column("a", ("MR", "test_accuracy")), Column("Avg.", mean_of=("a",)))
@@ -87,10 +88,10 @@ MINUS = {"1": {"b": 1.0}}
         ({"rows": (Row("x", {"corpus.layout": "gruops"}),)}, "'gruops'; did you mean 'groups'?"),
         ({"rows": (Row("x", {"encoder.kind": "transfromer"}),)}, "'transfromer'; did you mean 'transformer'?"),
         (
-            {"rows": (Row("x", {"evaluation.tasks": ("TRECC",)}),)},
-            ", row 'x': 'TRECC' is no SentEval task; did you mean 'TREC'",
+            {"laptop": {"evaluation.tasks": ("TRECC",)}},
+            ", laptop: 'TRECC' is no SentEval task; did you mean 'TREC'",
         ),
-        ({"base": Recipe().preferring({"evaluation.tasks": ("transfr",)})}, ", base: 'transfr' is no SentEval task"),
+        ({"evaluation": EvaluationConfig(tasks=("transfr",))}, ", paper: 'transfr' is no SentEval task"),
         # Goals, averages, the baseline.
         ({"goals": ("sts", "transfr")}, ": no goal is called 'transfr'; did you mean 'transfer'?"),
         ({"goals": ("sts", "speed")}, ": no goal is called 'speed'; did you mean 'seconds'?"),

@@ -74,7 +74,7 @@ def test_the_base_is_the_papers_recipe():
     optimisation = base.optimisation
     assert (optimisation.learning_rate, optimisation.batch_size, optimisation.epochs) == (2e-5, 64, 1)
     assert (optimisation.warmup, optimisation.schedule, optimisation.weight_decay) == (0.1, "linear", 0.0)
-    assert (optimisation.max_steps, optimisation.clip_norm, base.evaluation.protocol) == (None, None, "full")
+    assert (optimisation.max_steps, optimisation.clip_norm, ABLATION.evaluation.protocol) == (None, None, "full")
 
 
 def test_a_trials_time_is_the_papers():

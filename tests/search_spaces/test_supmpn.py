@@ -75,7 +75,7 @@ def test_the_base_is_the_papers_recipe() -> None:
         assert (optimisation.warmup, optimisation.schedule) == (0.0, "linear")
     large = MAIN.base.override(MAIN.row(LARGE).overrides)
     assert (large.encoder.name, large.optimisation.batch_size) == ("bert-large-uncased", 200)
-    assert MAIN.base.evaluation.heat_map == "topics"
+    assert MAIN.evaluation.heat_map == "topics"
 
 
 def test_other_peoples_models_are_only_evaluated() -> None:

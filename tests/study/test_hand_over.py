@@ -18,6 +18,7 @@ import torch
 
 from trainables.encoders.model_card import README
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial import Reporter, TrialResult, Unscored
 from trainables.trial.measure import after_scoring, gpus_of
@@ -33,6 +34,7 @@ from trainables.trial.save_and_score import score
 assert "transformers" not in sys.modules
 Path(sys.argv[2]).write_bytes(pickle.dumps(score(pickle.loads(Path(sys.argv[1]).read_bytes()))))
 """
+EVALUATION = EvaluationConfig("scenes", ("STS12", "STSBenchmark", "TREC"), "fast", "topics")
 
 
 @pytest.fixture
@@ -47,10 +49,6 @@ def recipe() -> Recipe:
             "objective.positives": None,
             "objective.negatives": None,
             "optimisation.batch_size": 16,
-            "evaluation.senteval": "scenes",
-            "evaluation.tasks": ("STS12", "STSBenchmark", "TREC"),
-            "evaluation.protocol": "fast",
-            "evaluation.heat_map": "topics",
         }
     )
 
@@ -76,8 +74,8 @@ def in_another_process(unscored: Unscored, folder: Path) -> TrialResult:
 
 
 def test_another_process_gives_the_same_result(recipe: Recipe, tmp_path: Path):
-    whole = run_trial(recipe, 1, model_folder=tmp_path / "whole")
-    handed = run_trial(recipe, 1, model_folder=tmp_path / "handed", hand_over=True)
+    whole = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / "whole")
+    handed = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / "handed", hand_over=True)
     assert isinstance(whole, TrialResult)
     assert isinstance(handed, Unscored)
     assert handed.embeddings.vectors.dtype == np.float32
@@ -94,8 +92,8 @@ def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
     frozen = recipe.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     recipes = [frozen, frozen.override({"objective.temperature": 0.2})]
     given: dict[str, Any] = {"model_folders": [None, None], "shared": tmp_path / "embeddings"}
-    whole = list(run_trials(recipes, [1, 1], **given))
-    handed = list(run_trials(recipes, [1, 1], **given, hand_over=True))
+    whole = list(run_trials(recipes, [1, 1], EVALUATION, **given))
+    handed = list(run_trials(recipes, [1, 1], EVALUATION, **given, hand_over=True))
     for one, other in zip(whole, handed, strict=True):
         assert isinstance(other, Unscored)
         result = score(pickle.loads(pickle.dumps(other)))
@@ -107,14 +105,14 @@ def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
 
 
 def test_what_is_stopped_is_not_handed_over(recipe: Recipe):
-    result = run_trial(recipe.override({"optimisation.learning_rate": 1e30}), 1, hand_over=True)
+    result = run_trial(recipe.override({"optimisation.learning_rate": 1e30}), 1, EVALUATION, hand_over=True)
     assert isinstance(result, TrialResult)
     assert result.stopped is not None
 
 
 def test_read_only_embeddings_are_scored(recipe: Recipe, recwarn: pytest.WarningsRecorder):
     """As they come out of memory that processes share."""
-    handed = run_trial(recipe.override({"optimisation.epochs": 0}), 1, hand_over=True)
+    handed = run_trial(recipe.override({"optimisation.epochs": 0}), 1, EVALUATION, hand_over=True)
     assert isinstance(handed, Unscored)
     expected = without_seconds(score(handed))
     handed.embeddings.vectors.flags.writeable = False
@@ -128,10 +126,8 @@ def test_changed_data_is_refused(recipe: Recipe, tmp_path: Path):
     lines = [f"{label}:x what is {number}" for number in range(40) for label in ("HUM", "DESC")]
     (folder / "train_5500.label").write_text("\n".join(f"{line} in train" for line in lines) + "\n")
     (folder / "TREC_10.label").write_text("\n".join(lines) + "\n")
-    own = recipe.override(
-        {"evaluation.senteval": str(tmp_path), "evaluation.tasks": ("TREC",), "optimisation.epochs": 0}
-    )
-    handed = run_trial(own, 1, hand_over=True)
+    own = recipe.override({"optimisation.epochs": 0})
+    handed = run_trial(own, 1, EvaluationConfig(str(tmp_path), ("TREC",), "fast"), hand_over=True)
     assert isinstance(handed, Unscored)
     assert score(handed).scores["TREC"]["test_accuracy"] is not None
     (folder / "TREC_10.label").write_text("\n".join(lines[2:]) + "\n")
@@ -140,7 +136,7 @@ def test_changed_data_is_refused(recipe: Recipe, tmp_path: Path):
 
 
 def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
-    handed = run_trial(recipe, 1, hand_over=True, reporter=Reporter())
+    handed = run_trial(recipe, 1, EVALUATION, hand_over=True, reporter=Reporter())
     assert isinstance(handed, Unscored)
     before, after = handed.cost, score(handed).cost
     assert before["evaluating_seconds"] == 0 < after["evaluating_seconds"]

@@ -197,8 +197,8 @@ class TestMistakes:
             ("optimisation.warmup", 2, "optimisation.warmup must lie between 0 and 1, not 2.0"),
             ("optimisation.weight_decay", -0.1, "optimisation.weight_decay must be at least 0, not -0.1"),
             ("optimisation.clip_norm", 0, "optimisation.clip_norm must be above 0, not 0.0"),
-            ("evaluation.protocol", "quick", "evaluation.protocol must be 'full' or 'fast', not 'quick'"),
-            ("evaluation.tasks", "STS12", "evaluation.tasks must be a list of names, not 'STS12'"),
+            ("encoder.precision", "quick", "encoder.precision must be 'fp32' or 'bf16', not 'quick'"),
+            ("encoder.lora_targets", "query", "encoder.lora_targets must be a list of names, not 'query'"),
         ],
     )
     def test_the_sentence(self, key: str, value: Any, sentence: str):
@@ -239,7 +239,7 @@ class TestAssignment:
             ("head.dim=None", None),
             ("objective.temperature=1e-2", 0.01),
             ("encoder.name=a=b", "a=b"),
-            ("evaluation.tasks=sts, MR,", ("sts", "MR")),
+            ("encoder.lora_targets=query, value,", ("query", "value")),
         ],
     )
     def test_values(self, text: str, value: Any):

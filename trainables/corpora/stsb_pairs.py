@@ -16,14 +16,12 @@ from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, shown
-from trainables.keys import key
-from trainables.sections import LIMIT, SCENES
+from trainables.sections import LIMIT, SCENES, SENTEVAL, STSB
 
 ABOVE = 4.0
 """Pairs with a higher score are similar (Qiu 2022, section 4.1)."""
 SCALE = (0, 5)
 SPLITS = ("train", "dev", "test")
-STSB = "downstream/STS/STSBenchmark"
 
 
 @dataclass(frozen=True)
@@ -91,13 +89,7 @@ class SimilarPairsOfSTSB(Layout):
     hard_negatives = False
     stacks = True
 
-    senteval: str = key(
-        "senteval",
-        "Folder in SentEval's layout, or scenes, whose STSBenchmark is trained on.",
-        place=True,
-        holds=STSB,
-        label="SentEval's folder for training",
-    )
+    senteval: str = SENTEVAL()
     limit: int | None = LIMIT()
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:

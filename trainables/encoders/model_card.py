@@ -1,6 +1,6 @@
 """The README of a saved model: how it is used, how it was trained and on what, and how well it does.
 
-    write_card(folder, model_card(recipe.flat(), seed, scores, data, training))
+    write_card(folder, model_card(recipe.flat(), evaluation, seed, scores, data, training))
 
 It says what the trial knows, and holds no sentence of its data. Importing this is light.
 """
@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from trainables.evaluation_config import EvaluationConfig
 from trainables.files import write_whole
 from trainables.keys import Value
 from trainables.lines import one_line
@@ -33,6 +34,7 @@ _USE = """\
 
 def model_card(
     recipe: Mapping[str, Value],
+    evaluation: EvaluationConfig,
     seed: int,
     scores: Mapping[str, Mapping[str, object]],
     data: Mapping[str, object],
@@ -57,7 +59,7 @@ def model_card(
         "",
         "## Scores",
         "",
-        f"SentEval, protocol `{_inline(recipe['evaluation.protocol'])}`, in percent.",
+        f"SentEval, protocol `{_inline(evaluation.protocol)}`, in percent.",
         "",
         *_table(("task", "examples", "scores"), (_score_row(task, found) for task, found in scores.items())),
         "",
@@ -69,7 +71,7 @@ def model_card(
         "",
         f"Seed {seed}. A projection head and the objective's own weights are not part of the model.",
         "",
-        *_table(("key", "value"), ((key, _plain(value)) for key, value in recipe.items())),
+        *_table(("key", "value"), ((key, _plain(value)) for key, value in {**recipe, **evaluation.flat()}.items())),
         "",
     ]
     if training:

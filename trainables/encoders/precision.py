@@ -23,7 +23,7 @@ def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtyp
 def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisation.precision") -> str | None:
     """A warning, in a sentence, that bf16 would be emulated on this machine; None where it would not, or is not asked.
 
-    `key` is the key of the recipe that asks: `optimisation.precision`, `evaluation.precision` or `encoder.dtype`.
+    `key` is the key of the recipe that asks: `optimisation.precision`, `encoder.precision` or `encoder.dtype`.
     """
     if precision != "bf16" or native_bf16(device):
         return None

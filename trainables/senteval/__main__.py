@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from trainables.encoders.own_modules import own_modules, pooling_mode, setting
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, answer_user_errors, checked_arguments, choices
+from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.plugins import load_plugin
-from trainables.recipe import SCENES, EncoderConfig, EvaluationConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES, EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
 from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.kinds.contract import Numbers

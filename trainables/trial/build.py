@@ -59,7 +59,7 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
         recipe.pooling,
         masked_lm=recipe.objective.mlm > 0 and recipe.trains,
         training_precision=recipe.optimisation.precision,
-        evaluation_precision=recipe.evaluation.precision,
+        evaluation_precision=recipe.encoder.precision,
         options=recipe.part(own) if own else None,
     )
     torch.manual_seed(seed)

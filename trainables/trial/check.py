@@ -10,8 +10,9 @@ from trainables.corpora.nli import stamps
 from trainables.encoders.check import check_encoder, check_trainable
 from trainables.encoders.own_modules import left_out
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import check_bank, check_objective
-from trainables.recipe import SCENES, EvaluationConfig, Recipe
+from trainables.recipe import SCENES, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
 from trainables.senteval.tasks import kind_of
@@ -19,8 +20,8 @@ from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial.data_requests import sampler_request, senteval_folder
 
 
-def check_recipes(recipes: Sequence[Recipe]) -> None:
-    """Raise `UserError` for the first recipe that cannot run.
+def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> None:
+    """Raise `UserError` for the first recipe that cannot run, or an evaluation that cannot.
 
     Quick, and nothing is downloaded; local training files are read to their end, once for all recipes that share them.
     """
@@ -32,17 +33,15 @@ def check_recipes(recipes: Sequence[Recipe]) -> None:
             check_bank(recipe)
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
-            check_development(
-                recipe.evaluation, STS, "optimisation.keep=best chooses weights", "take another optimisation.keep"
-            )
-    for evaluation in dict.fromkeys(recipe.evaluation for recipe in recipes):
-        names = task_names(evaluation.tasks)
-        if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
-            names = tuple(name for name in names if name not in GROUPS["all"])
-        if names:
-            check_data(senteval_folder(evaluation), names)
-        if evaluation.heat_map != "none":
-            sentences(evaluation.heat_map)
+            judged = f"optimisation.keep=best chooses weights by the development score of {STS.tasks[0]}"
+            _check_there(recipe.optimisation.senteval, STS.tasks, judged, "take another optimisation.keep")
+    names = task_names(evaluation.tasks)
+    if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
+        names = tuple(name for name in names if name not in GROUPS["all"])
+    if names:
+        check_data(senteval_folder(evaluation.senteval), names)
+    if evaluation.heat_map != "none":
+        sentences(evaluation.heat_map)
     for recipe in recipes:
         if not recipe.trains and recipe.pooling.after == "none":
             continue  # it reads no corpus
@@ -69,10 +68,14 @@ def check_development(evaluation: EvaluationConfig, measure: Measure, judged: st
             f"{judged}, {which} among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
             f"evaluation.tasks={','.join((*evaluation.tasks, measure.tasks[0]))}, or {otherwise}"
         )
-    if evaluation.senteval == SCENES:
+    _check_there(evaluation.senteval, asked, judged, otherwise)
+
+
+def _check_there(senteval: str, tasks: Sequence[str], judged: str, otherwise: str) -> None:
+    if senteval == SCENES:
         return  # the built-in data has every task
     try:
-        check_data(senteval_folder(evaluation), asked)
+        check_data(senteval_folder(senteval), tasks)
     except UserError as error:
         raise UserError(f"{judged}: {error}; add its files, or {otherwise}") from None
 

@@ -8,12 +8,12 @@ from trainables.corpora import scenes
 from trainables.corpora.augment import NONE, Augmentation
 from trainables.corpora.layouts import SamplerRequest, SpanEncoder
 from trainables.objectives import group_shape
-from trainables.recipe import SCENES, EvaluationConfig, Recipe
+from trainables.recipe import SCENES, Recipe
 
 
-def senteval_folder(config: EvaluationConfig) -> Path:
+def senteval_folder(name: str) -> Path:
     """The folder in SentEval's layout; `scenes` writes the built-in corpus on its first use."""
-    return scenes.ensure() / "senteval" if config.senteval == SCENES else Path(config.senteval)
+    return scenes.ensure() / "senteval" if name == SCENES else Path(name)
 
 
 def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:

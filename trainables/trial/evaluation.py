@@ -11,16 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from trainables.encoders.contract import Encoder
-from trainables.recipe import EvaluationConfig
+from trainables.evaluation_config import EvaluationConfig
 from trainables.senteval import Evaluation, development, fingerprint, task_names
 from trainables.senteval.cosines import cosines, sentences
 from trainables.senteval.evaluation import Embeddings, embed, score_embeddings
 from trainables.training.distributed import Workers
-from trainables.training.rungs import Measure
+from trainables.training.rungs import STS, Measure
 from trainables.trial.data_requests import senteval_folder
-
-KEPT_BY = ("STSBenchmark",)
-"""What weights are chosen by where `optimisation.keep` is `best`."""
 
 T = TypeVar("T")
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -31,7 +28,7 @@ class Evaluator:
 
     def __init__(self, config: EvaluationConfig, workers: Workers) -> None:
         self.config, self.workers = config, workers
-        self.senteval: Path = senteval_folder(config)
+        self.senteval: Path = senteval_folder(config.senteval)
         self.description: dict[str, Any] = {}
         """Of what is evaluated beside the tasks, for the record."""
         self._watched = sentences(config.heat_map) if config.heat_map != "none" and workers.rank == 0 else None
@@ -50,16 +47,11 @@ class Evaluator:
         return {"heat_map.before": self._before, "heat_map.after": cosines(encoder.encode, self._watched)}
 
     def embed(self, encoder: Encoder) -> Embeddings | None:
-        """All sentences of every task of the recipe; None on the other workers."""
+        """All sentences of every task that is asked for; None on the other workers."""
         return by_all(encoder, self.workers, lambda encode: embed(encode, self.senteval, self.config.tasks))
 
-    def development(self, encoder: Encoder) -> float | None:
-        """A cheap score while training goes on; None on the other workers, and without data."""
-        found = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, KEPT_BY))
-        return None if found is None else found["score"]
-
     def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
-        """What is measured at a rung, in percent, by name: means over those of a measure's tasks that the recipe asks
+        """What is measured at a rung, in percent, by name: means over those of a measure's tasks that are asked
         for. Without measures that no score gives or that have no data; empty on the other workers."""
         asked = task_names(self.config.tasks)
         tasks = [task for task in asked if any(task in measure.tasks for measure in measures)]
@@ -75,17 +67,23 @@ class Evaluator:
         return found
 
 
+def chosen_by(encoder: Encoder, senteval: str, workers: Workers) -> float | None:
+    """The score that weights are kept by while training goes on; None on the other workers, and without data."""
+    found = by_all(encoder, workers, lambda encode: development(encode, senteval_folder(senteval), STS.tasks))
+    return None if found is None else found["score"]
+
+
 def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluation:
-    """Every task of the recipe."""
+    """Every task that is asked for."""
     array = embeddings.vectors
     if not array.flags.writeable:  # what came from another process may lie in memory that is shared with others
         embeddings = dataclasses.replace(embeddings, vectors=array.copy())
-    return score_embeddings(embeddings, senteval_folder(config), config.tasks, config.protocol)
+    return score_embeddings(embeddings, senteval_folder(config.senteval), config.tasks, config.protocol)
 
 
 def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation data, for the record."""
-    digits = fingerprint(senteval_folder(config), config.tasks)
+    digits = fingerprint(senteval_folder(config.senteval), config.tasks)
     scales = {name: f"{low:g} to {high:g}" for name, (low, high) in evaluation.scales.items()}
     read = {"scales of scores": scales} if scales else {}
     return {"senteval": {"source": config.senteval, "fingerprint": digits, **read}}

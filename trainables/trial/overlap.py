@@ -10,22 +10,24 @@ from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
 from trainables.recipe import Recipe
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
-from trainables.trial.data_requests import sampler_request, senteval_folder
+from trainables.trial.data_requests import sampler_request
 
 Overlap = dict[str, dict[str, int]]
 
 
-def overlap(recipe: Recipe, tasks: Iterable[str], fingerprints: tuple[str | None, str]) -> Overlap | None:
+def overlap(
+    recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str]
+) -> Overlap | None:
     """By task `items`, how many test items it has, and `seen`, how many of them hold a sentence that stands in the
     corpus of the recipe. None for a recipe without training, and for a layout without sentences.
 
-    Sentences are compared in lower case and with single spaces. `fingerprints` are those of the corpus and of the
-    tasks' files: in one process the same files are counted once. Errors are those of reading the corpus or the tasks.
+    Sentences are compared in lower case and with single spaces. `senteval` is the tasks' folder. `fingerprints` are
+    those of the corpus and of the tasks' files: in one process the same files are counted once. Errors are those of
+    reading the corpus or the tasks.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
-    folder = senteval_folder(recipe.evaluation)
-    found = _counted(recipe.part(Layout), sampler_request(recipe, seed=0), folder, tuple(tasks), fingerprints)
+    found = _counted(recipe.part(Layout), sampler_request(recipe, seed=0), senteval, tuple(tasks), fingerprints)
     return {name: dict(counts) for name, counts in found.items()}
 
 
@@ -33,7 +35,7 @@ def overlap(recipe: Recipe, tasks: Iterable[str], fingerprints: tuple[str | None
 def _counted(
     layout: Layout,
     request: SamplerRequest,
-    folder: Path,
+    senteval: Path,
     tasks: tuple[str, ...],
     fingerprints: tuple[str | None, str],
 ) -> Overlap:
@@ -41,7 +43,7 @@ def _counted(
 
     Only test sentences are kept, which are few; those of the corpus pass by one after another.
     """
-    items = {name: _test_items(name, folder) for name in tasks}
+    items = {name: _test_items(name, senteval) for name in tasks}
     tested = {sentence for found in items.values() for item in found for sentence in item}
     seen = tested.intersection(map(_plain, all_sentences(layout, request)))
     return {
@@ -50,9 +52,9 @@ def _counted(
     }
 
 
-def _test_items(name: str, folder: Path) -> list[tuple[str, ...]]:
+def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
     """The sentence or the two sentences of each test item."""
-    splits = kind_of(name).tested(kept_task(TASKS[name], folder))
+    splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
     return [
         tuple(map(_plain, item))
         for split in splits

@@ -1,6 +1,6 @@
 """Many trials over one frozen encoder, trained together (CLSR, LoRA), and their results.
 
-for result in run_population(recipes, seeds, model_folders=folders, shared=Path("embeddings")): ...
+for result in run_population(recipes, seeds, evaluation, model_folders=folders, shared=Path("embeddings")): ...
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import on_tokens
 from trainables.encoders.lora import LoraEncoder
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import PoolingConfig, Recipe
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
@@ -44,6 +45,7 @@ POINTS = 100
 def run_population(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
+    evaluation: EvaluationConfig,
     *,
     model_folders: Sequence[Path | None],
     workers: Workers | None = None,
@@ -65,7 +67,7 @@ def run_population(
     peak, began = Peak(), time.perf_counter()
     workers = workers or Workers()
     members, descriptions = build_members(recipes, seeds, shared)
-    evaluators = [Evaluator(recipe.evaluation, workers) for recipe in recipes]
+    evaluators = [Evaluator(evaluation, workers) for _ in recipes]
     for member, evaluator in zip(members, evaluators, strict=True):
         evaluator.before_training(member.model.encoder)
     fingerprints = [base_fingerprint(member.model.encoder) for member in members]

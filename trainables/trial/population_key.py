@@ -15,7 +15,7 @@ def population_key(recipe: Recipe) -> str | None:
     """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
 
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
-    a recipe marks as `together`: pooling, head, temperature, how parameters move, and what is evaluated. Those that
+    a recipe marks as `together`: pooling, head, temperature, and how parameters move. Those that
     take turns also share the pooling. A trial that keeps other weights than the last trains alone.
     """
     objective = recipe.part(Objective)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
+    from trainables.evaluation_config import EvaluationConfig
     from trainables.keys import Value
     from trainables.senteval.evaluation import Embeddings
 
@@ -46,6 +47,7 @@ class Unscored:
 
     recipe: Mapping[str, Value]
     """`Recipe.flat()`."""
+    evaluation: EvaluationConfig
     seed: int
     embeddings: Embeddings
     predictions: dict[str, np.ndarray]

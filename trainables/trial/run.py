@@ -1,6 +1,6 @@
 """Run a trial: build its parts from the recipe, train, evaluate.
 
-result = run_trial(recipe, seed=1, model_folder=Path("model"))
+result = run_trial(recipe, 1, evaluation, model_folder=Path("model"))
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainables.encoders.adapter import AdaptedEncoder
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
@@ -35,6 +36,7 @@ from trainables.trial.save_and_score import embed_and_score, save_model
 def run_trials(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
+    evaluation: EvaluationConfig,
     *,
     model_folders: Sequence[Path | None],
     workers: Workers | None = None,
@@ -53,6 +55,7 @@ def run_trials(
         yield from run_population(
             recipes,
             seeds,
+            evaluation,
             model_folders=model_folders,
             workers=workers,
             reporter=reporter,
@@ -65,6 +68,7 @@ def run_trials(
     yield run_trial(
         recipes[0],
         seeds[0],
+        evaluation,
         model_folder=model_folders[0],
         workers=workers,
         reporter=reporter,
@@ -77,6 +81,7 @@ def run_trials(
 def run_trial(
     recipe: Recipe,
     seed: int,
+    evaluation: EvaluationConfig,
     *,
     model_folder: Path | None = None,
     workers: Workers | None = None,
@@ -95,7 +100,7 @@ def run_trial(
     import_late()
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     base = build_encoder(recipe, seed, shared)
-    evaluator = Evaluator(recipe.evaluation, workers)
+    evaluator = Evaluator(evaluation, workers)
     evaluator.before_training(base)
     trained: dict[str, Any] = {}
     fingerprint = base_fingerprint(base)
@@ -103,7 +108,7 @@ def run_trial(
     data = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
     if training:
         data["corpus"] = training.description
-        rungs = Rungs(base, evaluator, workers, reporter)
+        rungs = Rungs(base, evaluator, workers, reporter, recipe.optimisation.senteval)
         trained, stopped = _train(recipe, seed, training, rungs, workers, resume)
         clock.resumed = trained.get("resumed_seconds", 0.0)
         if stopped:

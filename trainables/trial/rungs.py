@@ -12,7 +12,7 @@ from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher
 from trainables.training.rungs import RungPlan
-from trainables.trial.evaluation import Evaluator
+from trainables.trial.evaluation import Evaluator, chosen_by
 from trainables.trial.reporter import Reporter
 
 CHECKPOINT_SECONDS, CHECKPOINT_STEPS = 60.0, 2
@@ -48,8 +48,12 @@ class Checkpoints:
 class Rungs(Watcher):
     """The `Watcher` of a single trial's training loop."""
 
-    def __init__(self, encoder: Encoder, evaluator: Evaluator, workers: Workers, reporter: Reporter) -> None:
+    def __init__(
+        self, encoder: Encoder, evaluator: Evaluator, workers: Workers, reporter: Reporter, senteval: str | None = None
+    ) -> None:
+        """`senteval`: the recipe's `corpus.senteval`, of which weights are kept by a score."""
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
+        self.senteval = senteval
         self.rung_plan: RungPlan | None = workers.from_first(reporter.rung_plan)
         self.checkpoints = Checkpoints(reporter)
         self.began = time.perf_counter()
@@ -86,5 +90,6 @@ class Rungs(Watcher):
         return self.stopped is None
 
     def score(self) -> float | None:
-        found: float | None = self.workers.from_first(self.evaluator.development(self.encoder))
+        assert self.senteval is not None, "the check of optimisation.keep=best asks for corpus.senteval"
+        found: float | None = self.workers.from_first(chosen_by(self.encoder, self.senteval, self.workers))
         return found

@@ -14,8 +14,10 @@ from typing import Any
 from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
 from trainables.errors import unforeseen
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.senteval import Evaluation, import_late
+from trainables.trial.data_requests import senteval_folder
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
 from trainables.trial.measure import Clock, after_scoring, gpus_of
 from trainables.trial.overlap import overlap
@@ -56,7 +58,7 @@ def embed_and_score(
     if embeddings is None:
         return TrialResult()
     cost, known = clock.cost(evaluator.workers), {**data, **evaluator.description}
-    unscored = Unscored(recipe.flat(), seed, embeddings, cosines, training, cost, known, model)
+    unscored = Unscored(recipe.flat(), evaluator.config, seed, embeddings, cosines, training, cost, known, model)
     if hand_over:
         return unscored
     result = score(unscored, gpus=gpus_of(evaluator.workers), peak=clock.peak)
@@ -74,14 +76,14 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     Raises `UserError` where the evaluation data is no longer that of the embeddings.
     """
     began = time.perf_counter()
-    recipe = Recipe.from_flat(unscored.recipe)
+    recipe, asked = Recipe.from_flat(unscored.recipe), unscored.evaluation
     if peak is None and not unscored.cost["gpu_seconds"]:
         import_late()
         peak = Peak()
-    evaluation = score_senteval(recipe.evaluation, unscored.embeddings)
-    data = {**unscored.data, **describe_senteval(recipe.evaluation, evaluation)}
-    data |= _overlap(recipe, evaluation, data)
-    card = model_card(unscored.recipe, unscored.seed, evaluation.tasks, data, unscored.training)
+    evaluation = score_senteval(asked, unscored.embeddings)
+    data = {**unscored.data, **describe_senteval(asked, evaluation)}
+    data |= _overlap(recipe, asked, evaluation, data)
+    card = model_card(unscored.recipe, asked, unscored.seed, evaluation.tasks, data, unscored.training)
     seconds = time.perf_counter() - began
     return TrialResult(
         scores=evaluation.tasks,
@@ -94,11 +96,12 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     )
 
 
-def _overlap(recipe: Recipe, evaluation: Evaluation, data: dict[str, Any]) -> dict[str, Any]:
+def _overlap(recipe: Recipe, asked: EvaluationConfig, evaluation: Evaluation, data: dict[str, Any]) -> dict[str, Any]:
     """For the record; empty where it is not known. Whatever goes wrong here, the trained and scored trial is kept."""
     fingerprints = data.get("corpus", {}).get("fingerprint"), data["senteval"]["fingerprint"]
     try:
-        found = overlap(recipe, [task for task in evaluation.tasks if task in evaluation.answers], fingerprints)
+        tested = [task for task in evaluation.tasks if task in evaluation.answers]
+        found = overlap(recipe, senteval_folder(asked.senteval), tested, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
         print(f"test sentences seen in training are not counted ({unforeseen(error)})", file=sys.stderr, flush=True)
         return {}

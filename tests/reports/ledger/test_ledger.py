@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from reports.ledger import Ledger, Record, StudyInfo, split_key, trial_key
 from reports.ledger.record import read_record
+from reports.testing import changed, made_record
 from reports.trials_csv import write_trials_csv
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -33,7 +34,7 @@ def recipe_of(temperature: float, positives: int | None) -> Recipe:
 
 
 records = st.builds(
-    lambda recipe, **parts: Record(dict(recipe.flat()), recipe.hash, **parts),
+    lambda recipe, **parts: made_record(dict(recipe.flat()), recipe.hash, **parts),
     recipe=st.builds(recipe_of, st.floats(0.01, 5), st.one_of(st.none(), st.integers(1, 9))),
     seed=st.integers(0, 10**6),
     status=st.sampled_from(["finished", "pruned"]),
@@ -52,8 +53,8 @@ HASH = Recipe().hash
 
 
 def record(**changes: object) -> Record:
-    base = Record(recipe=dict(Recipe().flat()), recipe_hash=HASH, seed=1, scores={"MR": {"test_accuracy": 60.0}})
-    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+    base = made_record(recipe=dict(Recipe().flat()), recipe_hash=HASH, seed=1, scores={"MR": {"test_accuracy": 60.0}})
+    return changed(base, **changes)
 
 
 @settings(max_examples=60, deadline=None)
@@ -120,7 +121,7 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
     ledger = Ledger(tmp_path)
     path = ledger.write(record())
     content = json.loads(path.read_text())
-    del content["predictions"], content["hardware"]
+    del content["evaluations"][0]["predictions"], content["hardware"]
     path.write_text(json.dumps(content | {"from_the_future": 1}))
     assert ledger.read() == [record()]
 
@@ -130,17 +131,23 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
     [
         ("", "is not a record"),
         ("[1]", "no JSON object"),
-        ("{}", "recipe is missing"),
+        ("{}", "is of an earlier version; run `python -m reports upgrade"),
+        ('{"schema": 1}', "recipe is missing"),
+        ('{"schema": 99}', "has the schema 99, and this version knows 1"),
         ('{"recipe": {}, "recipe_hash": "aa", "seed": 1}', "holds the trial aa-1"),
         ('{"recipe": [], "recipe_hash": "0123456789ab", "seed": 1}', "recipe must be an object, not []"),
         ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "status": "odd"}', "or 'pruned', not 'odd'"),
-        ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "scores": {"MR": 1}}', "scores.MR must be an obj"),
+        (
+            '{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, '
+            '"evaluations": [{"protocol": "full", "scores": {"MR": 1}}]}',
+            "evaluations[0].scores.MR must be an obj",
+        ),
     ],
 )
 def test_a_broken_record_is_named_and_not_done(tmp_path: Path, text: str, said: str):
     """A study runs its trial again; the new record takes its place."""
     path = tmp_path / "0123456789ab-1.json"
-    path.write_text(text)
+    path.write_text(text.replace('{"recipe"', '{"schema": 1, "recipe"'))
     ledger = Ledger(tmp_path)
     records, set_aside = ledger.sift()
     assert (records, ledger.read(), ledger.has("0123456789ab", 1), ledger.get("0123456789ab", 1)) == (
@@ -183,7 +190,7 @@ def test_trials_csv(tmp_path: Path):
     assert (first["MR.test_accuracy"], first["STS12.spearman_wmean"]) == ("60.0", "")
     assert (second["cost.seconds"], second["STS12.spearman_wmean"]) == ("1.5", "0.5")
     assert (first["geometry.alignment"], second["geometry.alignment"]) == ("", "0.25")
-    assert second["evaluation.tasks"] == "sts,transfer,STSBenchmark"
+    assert second["objective.name"] == "scl"
 
 
 def test_a_trials_key():
@@ -191,15 +198,6 @@ def test_a_trials_key():
     for wrong in ("0123456789ab", "0123456789ab-x", "-1", "0123456789ab-1.json", "row-3"):
         with pytest.raises(UserError, match="not the key of a trial"):
             split_key(wrong)
-
-
-def test_records_of_older_versions_are_read(tmp_path: Path):
-    """They stored averages, which are computed today."""
-    ledger = Ledger(tmp_path)
-    path = ledger.write(record())
-    content = json.loads(path.read_text()) | {"averages": {"liao_sts": 50.0}, "selection": 61.0}
-    path.write_text(json.dumps(content))
-    assert ledger.read()[0].scores == record().scores
 
 
 def test_a_studys_plugins_run_before_its_space(tmp_path: Path):
@@ -240,7 +238,7 @@ def valid(folder: Path) -> Path:
     """The file of a record that can be right."""
     recipe = Recipe()
     return Ledger(folder).write(
-        Record(
+        made_record(
             recipe=dict(recipe.flat()),
             recipe_hash=recipe.hash,
             seed=1,
@@ -276,7 +274,7 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("recipe",), None, "recipe must be an object"),
     (("seed",), "1", "seed must be a whole number"),
     (("seed",), 1.0, "seed must be a whole number"),
-    (("protocol",), "fast", "its protocol 'fast' is not its recipe's"),
+    (("protocol",), 3, "evaluations[0].protocol must be text"),
     (("training", "steps"), -90, "is -90, which is negative"),
     (("training", "loss"), "low", "training.loss is no number"),
     (("training", "chunk"), "whole", "training.chunk is neither"),
@@ -303,7 +301,8 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
 def test_a_record_that_cannot_be_right_is_set_aside(tmp_path: Path, place: tuple[str, ...], value: object, said: str):
     path = valid(tmp_path)
     content = json.loads(path.read_text())
-    inner = content
+    of_evaluation = place[0] in ("scores", "protocol", "predictions") or place[:2] == ("data", "overlap")
+    inner = content["evaluations"][0] if of_evaluation else content
     for key in place[:-1]:
         inner = inner[key] if key in inner else inner.setdefault(key, {})
     inner[place[-1]] = value

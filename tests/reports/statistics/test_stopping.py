@@ -14,6 +14,7 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
 from reports.sections import stopping
 from reports.statistics.stopping import audit
+from reports.testing import changed
 from search_spaces.goals import GOALS
 from study.search.halving import asha
 from study.search.schedulers import Setting
@@ -182,7 +183,7 @@ def stopped_study(folder: Path, trials: int = 60, goals: bool = True, noise: flo
                 for task in set(GOALS[goal].tasks) & set(scores):
                     scores[task][GOALS[goal].number] = float(end)
         status = "finished" if through else "pruned"
-        return dataclasses.replace(record, status=status, scores=scores, training=training, cost=cost)
+        return changed(record, status=status, scores=scores, training=training, cost=cost)
 
     rewrite(folder, change)
 
@@ -215,7 +216,7 @@ class TestTheSection:
             task: {name: found[name] + 20 if isinstance(found[name], float) else found[name] for name in found}
             for task, found in through.scores.items()
         }
-        ledger.write(dataclasses.replace(through, seed=7, scores=lifted, training={**through.training, "rungs": []}))
+        ledger.write(changed(through, seed=7, scores=lifted, training={**through.training, "rungs": []}))
         after = stopping.stopped_early(Results.load(tmp_path))
         assert before is not None
         assert after is not None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.ledger import Record
+from reports.testing import made_record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
 from study.callbacks import console
@@ -97,15 +97,15 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_a_line_has_the_spaces_averages_whose_scores_are_there() -> None:
-    record = Record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
+    record = made_record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
     assert describe(record, (SELECTION,), SHOWN) == "dev 65.00  STS 50.00  took 24 s"
-    assert describe(Record({}, "a", 0), (SELECTION,), SHOWN) == "dev —"
-    stopped = Record({}, "a", 0, status="pruned", training={"stopped": "diverged: nan"})
+    assert describe(made_record({}, "a", 0), (SELECTION,), SHOWN) == "dev —"
+    stopped = made_record({}, "a", 0, status="pruned", training={"stopped": "diverged: nan"})
     assert describe(stopped, (SELECTION,), SHOWN) == "diverged: nan"
 
 
 def test_a_line_has_every_goal_that_is_looked_for() -> None:
-    record = Record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
+    record = made_record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
     goals = searched(("sts", "seconds"))
     assert describe(record, goals, ()) == "sts 60.00  seconds 24.30  took 24 s"
     assert legend(goals, ()) == (

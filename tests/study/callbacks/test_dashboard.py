@@ -13,7 +13,7 @@ import optuna
 import pytest
 
 from reports.ledger import LEDGER, Ledger
-from study.search.journal import JOURNAL
+from reports.ledger.folders import JOURNAL
 from study.search.tune_searcher import TuneSearcher
 from study.testing.callbacks import record, study_state
 from study.trial import Trial

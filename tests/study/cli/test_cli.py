@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.ledger import Ledger, Record, StudyInfo
+from reports.ledger import Ledger, StudyInfo
+from reports.testing import made_record
 from study.cli.options import parse
 from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan, decide, read_request
@@ -295,12 +296,12 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
         if finished:
             trial = plan.fixed_trials()[0]
             recipe = trial.recipe
-            record = Record(
+            record = made_record(
                 recipe.flat(),
                 recipe.hash,
                 trial.seed,
                 scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
-                protocol=recipe.evaluation.protocol,
+                protocol=plan.evaluation.protocol,
                 checkpoint=f"models/{trial.key}",
             )
             ledger.write(record)
@@ -322,8 +323,8 @@ def test_a_slow_precision_is_said_before_anything_starts(
 ) -> None:
     monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
     monkeypatch.setattr("trainables.encoders.precision.native_bf16", lambda device: False)
-    assert main([*TINY, "--dry-run", "--set", "evaluation.precision=bf16"]) == 0
-    assert capsys.readouterr().out.count("warning: evaluation.precision is bf16, which this processor has no") == 1
+    assert main([*TINY, "--dry-run", "--set", "encoder.precision=bf16"]) == 0
+    assert capsys.readouterr().out.count("warning: encoder.precision is bf16, which this processor has no") == 1
     monkeypatch.setattr("trainables.encoders.precision.native_bf16", lambda device: True)
-    assert main([*TINY, "--dry-run", "--set", "evaluation.precision=bf16"]) == 0
+    assert main([*TINY, "--dry-run", "--set", "encoder.precision=bf16"]) == 0
     assert "warning" not in capsys.readouterr().out

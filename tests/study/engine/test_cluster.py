@@ -410,14 +410,15 @@ class TestSchedulersNeedARungScore:
             "--scheduler out"
         )
 
-    def test_rows_that_change_the_tasks_are_seen(self, tmp_path: Path) -> None:
+    def test_tasks_of_a_space_are_seen(self, tmp_path: Path) -> None:
         file = tmp_path / "mine.py"
         file.write_text(
             "from search_spaces import Domain, Row, Space\nfrom trainables.recipe import Recipe\n"
-            "LAPTOP = {'encoder.name': 'scenes-small', 'corpus.nli': 'scenes', 'evaluation.senteval': 'scenes'}\n"
+            "LAPTOP = {'encoder.name': 'scenes-small', 'corpus.nli': 'scenes', 'evaluation.senteval': 'scenes',\n"
+            "    'evaluation.tasks': ('CR',)}\n"
             "SPACE = Space('mine', 'Mine', 'me', Recipe(), LAPTOP,\n"
             "    domains=(Domain('objective.temperature', (0.1,)),),\n"
-            "    rows=(Row('one', {}), Row('two', {'evaluation.tasks': ('CR',)})))\n"
+            "    rows=(Row('one', {}),))\n"
         )
         with pytest.raises(UserError, match=r"not among evaluation\.tasks \(CR\)"):
             self.check(space=str(file))

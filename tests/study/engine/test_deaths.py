@@ -19,6 +19,7 @@ import pytest
 
 from reports.ledger import Progress
 from tests.conftest import end_head, free_port, start_head
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial.run import run_trial
 
@@ -129,9 +130,10 @@ def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str],
     done = subprocess.run(command(broken, *one), env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (record,) = records(broken).values()
+    asked = json.loads((broken / "study.json").read_text())["evaluation"]
     assert record["training"]["resumed_seconds"] > 0
-    unbroken = run_trial(Recipe.from_flat(record["recipe"]), seed=record["seed"])
-    assert scores(record["scores"]) == scores(json.loads(json.dumps(unbroken.scores)))
+    unbroken = run_trial(Recipe.from_flat(record["recipe"]), record["seed"], EvaluationConfig.from_flat(asked))
+    assert scores(record["evaluations"][0]["scores"]) == scores(json.loads(json.dumps(unbroken.scores)))
     assert not list((broken / "train").glob("*"))
 
 
@@ -392,7 +394,9 @@ def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str]
             study.wait()
         before = kept()
         (key,) = (Path(name).stem for name in before)
-        assert f"predictions/{key}.npz" in written()  # a record promises that the rest is there
+        assert any(
+            name.startswith(f"predictions/{key}-") for name in written()
+        )  # a record promises that the rest is there
         assert f"models/{key}/modules.json" in written()
         second = {**cluster, **keys, "XDG_CACHE_HOME": str(tmp_path / "second")}
         done = subprocess.run(command(url, *few), env=second, capture_output=True, text=True, timeout=280, cwd=tmp_path)

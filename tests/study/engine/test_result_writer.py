@@ -22,8 +22,10 @@ from ray.tune.experiment import Trial
 
 import study.engine.result_writer as module
 from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record, read_failures
+from reports.ledger.folders import POPULATIONS, TRAIN
 from reports.ledger.location import ResultsLocation
 from reports.ledger.storage import storage
+from reports.testing import made_record
 from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
 from study.callbacks.dispatch import Dispatch
 from study.engine.coordinator import HALT, Coordinator
@@ -44,7 +46,6 @@ from study.engine.result_writer import ResultWriter
 from study.engine.trainable import config_of
 from study.engine.tune_loop import StudyLoop
 from study.testing import callbacks as followed
-from study.trial import POPULATIONS, TRAIN
 from study.trial import Trial as StudyTrial
 from tests.in_one_process import InOneProcess, LostError, Reference, Remote
 from trainables.errors import UserError
@@ -141,7 +142,13 @@ def made(number: int = 0, name: str | None = None) -> StudyTrial:
 def result(trial: StudyTrial, card: str | None = "a card") -> Scored:
     content = io.BytesIO()
     np.savez_compressed(content, MR=np.zeros(3))
-    record = Record(trial.recipe.flat(), trial.recipe_hash, trial.seed, checkpoint=f"models/{trial.key}")
+    record = made_record(
+        trial.recipe.flat(),
+        trial.recipe_hash,
+        trial.seed,
+        checkpoint=f"models/{trial.key}",
+        predictions=f"predictions/{trial.key}.npz",
+    )
     return Scored(trial.key, record, content.getvalue(), card)
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from reports.ledger.folders import LOCK
 from study.cli.options import parse
 from study.engine import launch
 from study.engine.cluster import Allotment, Cluster
 from study.engine.launch import run_study
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
-from study.results_folder.lock import LOCK, locked
+from study.results_folder.lock import locked
 from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,6 +14,7 @@ import pytest
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
+from reports.testing import made_record
 from search_spaces.goals import GOALS, SELECTION, Goal, searched, values_of
 from search_spaces.limits import LIMITS, Limit, ended_in_words, exceeded, parse_limits, violations
 from search_spaces.space import Domain
@@ -32,6 +33,7 @@ from tests.conftest import later
 from tests.study.search.test_search import finish, make, run_all, searcher_of
 from trainables.errors import UserError
 from trainables.recipe import Recipe
+from trainables.senteval import task_names
 
 COST = {"seconds": 90.0, "gpu_seconds": 7200.0, "peak_memory_mb": 900.0, "workers": 2}
 TAU = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random")
@@ -148,7 +150,7 @@ class TestCommandLine:
         assert "limit worker_hours=1 (hours of workers, all trials of the study): 0 h spent" in text
         assert "limit seconds=60 (seconds of each trial)" in text
         recipe = Recipe()
-        Ledger(tmp_path / "ledger").write(Record(dict(recipe.flat()), recipe.hash, 0, cost={"seconds": 360.0}))
+        Ledger(tmp_path / "ledger").write(made_record(dict(recipe.flat()), recipe.hash, 0, cost={"seconds": 360.0}))
         text = preview(plan_of(tmp_path, *arguments), CLUSTER, ALLOTMENT)
         assert ": 0.1 h spent, room for about 9 trials" in text
 
@@ -159,14 +161,17 @@ class TestCommandLine:
         text = preview(plan, CLUSTER, ALLOTMENT)
         assert f"in all without {total - 4} trials beyond the limits" in text
         recipe = plan.fixed_trials()[0].recipe
-        record = Record(dict(recipe.flat()), recipe.hash, 0, protocol="fast", cost={"seconds": 35.0})
+        scores: dict[str, Any] = {task: {} for task in task_names(plan.evaluation.tasks)}
+        record = made_record(
+            dict(recipe.flat()), recipe.hash, 0, protocol="fast", scores=scores, cost={"seconds": 35.0}
+        )
         Ledger(tmp_path / "ledger").write(record)
         assert f"in all without {total - 2} trials beyond the limits" in preview(plan, CLUSTER, ALLOTMENT)
         assert "beyond the limits" not in preview(plan_of(tmp_path, *TAU), CLUSTER, ALLOTMENT)
 
 
 def trial(recipe: str, **cost: float) -> Record:
-    return Record({}, recipe, 0, cost=dict(cost))
+    return made_record({}, recipe, 0, cost=dict(cost))
 
 
 class TestBudget:

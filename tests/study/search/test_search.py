@@ -12,7 +12,9 @@ import pytest
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, Record, StudyInfo, trial_key
+from reports.ledger import Ledger, StudyInfo, trial_key
+from reports.ledger.folders import POPULATIONS
+from reports.testing import made_record
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
@@ -22,8 +24,9 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.journal import explored_recipe
 from study.search.samplers import SAMPLERS
 from study.search.tune_searcher import TuneSearcher, files_key
-from study.trial import POPULATIONS, Trial
+from study.trial import Trial
 from trainables.files import write_whole
+from trainables.senteval import task_names
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
 
@@ -62,8 +65,11 @@ def finish(searcher: TuneSearcher, ledger: Ledger, config: Any, score: float | N
         if score is not None or more:
             recipe = trial.recipe
             content = {"scores": dev(score)} | more if score is not None else more
-            content = {"protocol": recipe.evaluation.protocol} | content
-            record = Record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=trial.seed, **content)
+            asked = searcher.plan.evaluation
+            content = {"protocol": asked.protocol} | content
+            if content.get("status") != "pruned":
+                content["scores"] = {task: {} for task in task_names(asked.tasks)} | content.get("scores", {})
+            record = made_record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=trial.seed, **content)
             ledger.write(record)
         searcher.settle(trial.key, record)
 

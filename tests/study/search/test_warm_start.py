@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.testing import made_record
 from search_spaces import load_space
 from search_spaces.space import Domain
 from study.check import check_plan
@@ -148,7 +149,7 @@ def write(folder: Path, seeds: int, **overrides: Value) -> Recipe:
     """A recipe that is finished in that study."""
     recipe = Recipe().preferring({key.replace("__", "."): value for key, value in overrides.items()})
     for seed in range(seeds):
-        Ledger(folder / LEDGER).write(Record(recipe.flat(), recipe.hash, seed, scores=SCORES))
+        Ledger(folder / LEDGER).write(made_record(recipe.flat(), recipe.hash, seed, scores=SCORES))
     return recipe
 
 
@@ -161,7 +162,7 @@ def elsewhere(tmp_path: Path) -> Path:
     write(folder, 2, encoder__layers=3, objective__temperature=0.2)
     write(folder, 1, objective__temperature=77.0)  # outside the domain
     stopped = Recipe().preferring({"objective.temperature": 0.3})
-    Ledger(folder / LEDGER).write(Record(stopped.flat(), stopped.hash, 0, "pruned"))
+    Ledger(folder / LEDGER).write(made_record(stopped.flat(), stopped.hash, 0, "pruned"))
     return folder
 
 

@@ -26,6 +26,7 @@ from trainables.corpora.layouts import (
 from trainables.corpora.nli import NLIPairs, census, load_nli
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.labels import LABELS
 from trainables.recipe import SCENES_ENCODER, Recipe
 from trainables.trial import check_recipes as check_whole_recipes
@@ -34,11 +35,12 @@ TEXT = st.sampled_from([f"text {letter}" for letter in "abcdefghijkl"])
 ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=40)
 NUMBER = st.one_of(st.none(), st.integers(1, 4))
 SHARED = Path("../shared/data")
+EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",))
 
 
 def check_recipes(recipes: Sequence[Recipe]) -> None:
     """With an encoder that is there."""
-    check_whole_recipes([recipe.override({"encoder.name": SCENES_ENCODER}) for recipe in recipes])
+    check_whole_recipes([recipe.override({"encoder.name": SCENES_ENCODER}) for recipe in recipes], EVALUATION)
 
 
 def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
@@ -289,8 +291,6 @@ def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Re
         {
             "corpus.nli": str(folder / "pairs.jsonl"),
             "corpus.senteval": str(folder / "senteval"),
-            "evaluation.senteval": str(folder / "senteval"),
-            "evaluation.tasks": ("STSBenchmark",),
             "optimisation.batch_size": 2,
             "corpus.documents": str(folder / "docs.txt"),
             "spans.shortest": 2,
@@ -390,7 +390,7 @@ def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
     ],
 )
 def test_broken_stsbenchmark(recipe: Recipe, file: str, content: str | None, sentence: str):
-    place = Path(recipe.evaluation.senteval) / "downstream" / "STS" / "STSBenchmark" / file
+    place = Path(str(recipe.corpus.senteval)) / "downstream" / "STS" / "STSBenchmark" / file
     place.unlink()
     if content:
         place.write_text(content)

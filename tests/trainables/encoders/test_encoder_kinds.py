@@ -21,6 +21,7 @@ from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.projection import PROJECTIONS
 from trainables.encoders.projection_heads import build_projection
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig, Recipe
 from trainables.testing.encoders import EncoderContract, TrainableEncoderContract
@@ -232,16 +233,14 @@ class TestAStrangersKind(TrainableEncoderContract):
                 "corpus.limit": 160,
                 "optimisation.batch_size": 16,
                 "optimisation.learning_rate": 1e-2,
-                "evaluation.senteval": str(tmp_path / "corpus" / "senteval"),
-                "evaluation.tasks": ("STSBenchmark",),
-                "evaluation.protocol": "fast",
             }
         )
+        evaluation = EvaluationConfig(str(tmp_path / "corpus" / "senteval"), ("STSBenchmark",), "fast")
         untrained = recipe.override({"optimisation.epochs": 0})
-        check_recipes([recipe, untrained])
-        result = run_trial(recipe, 1, model_folder=tmp_path / "model")
+        check_recipes([recipe, untrained], evaluation)
+        result = run_trial(recipe, 1, evaluation, model_folder=tmp_path / "model")
         assert result.training["steps"] == 10
-        assert result.scores["STSBenchmark"] != run_trial(untrained, 1).scores["STSBenchmark"]
+        assert result.scores["STSBenchmark"] != run_trial(untrained, 1, evaluation).scores["STSBenchmark"]
         assert not (tmp_path / "model").exists()
 
 

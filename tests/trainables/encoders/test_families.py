@@ -19,6 +19,7 @@ from trainables.encoders.families import FAMILIES, Family
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.registry import load as load_object
@@ -319,14 +320,12 @@ def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
             "objective.mlm": 0.1,
             "optimisation.batch_size": 16,
             "optimisation.learning_rate": 1e-2,
-            "evaluation.senteval": str(data),
-            "evaluation.tasks": tasks,
-            "evaluation.protocol": "fast",
         }
     )
-    check_recipes([recipe])
-    result = run_trial(recipe, 1, model_folder=tmp_path / "model")
-    untrained = run_trial(recipe.override({"optimisation.epochs": 0}), 1)
+    evaluation = EvaluationConfig(str(data), tasks, "fast")
+    check_recipes([recipe], evaluation)
+    result = run_trial(recipe, 1, evaluation, model_folder=tmp_path / "model")
+    untrained = run_trial(recipe.override({"optimisation.epochs": 0}), 1, evaluation)
     assert result.scores["STSBenchmark"] != untrained.scores["STSBenchmark"]
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
     assert model.prompts == {"query": "the dog ", "document": "two women "}

@@ -23,6 +23,7 @@ from trainables.encoders.lora_targets import BUILT_IN
 from trainables.encoders.pretrained import load_transformer
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
 from trainables.training.checkpoint import TENSORS
 from trainables.training.chunks import Chunks
@@ -45,13 +46,12 @@ RECIPE = Recipe().preferring(
         "optimisation.batch_size": 16,
         "optimisation.max_steps": 4,
         "optimisation.learning_rate": 0.02,
-        "evaluation.senteval": "scenes",
-        "evaluation.tasks": ("STS16",),  # the smallest: what is compared here is the training
-        "evaluation.protocol": "fast",
     }
 )
 LAYERS = 12
 """Linear layers of the built-in encoder."""
+EVALUATION = EvaluationConfig("scenes", ("STS16",), "fast")
+"""The smallest task: what is compared here is the training."""
 
 
 def make(seed: int = 1, **changes: Any) -> LoraEncoder:
@@ -236,9 +236,9 @@ class TestTrial:
     def test_a_resumed_training_is_an_unbroken_one_and_its_checkpoint_is_small(self, tmp_path: Path) -> None:
         """With dropout. B is not 0 any more, and no weight of the base is in the checkpoint."""
         recipe = RECIPE.override({"head.kind": "linear", "head.dim": 5})
-        whole = run_trial(recipe, 1, model_folder=tmp_path / "whole")
+        whole = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / "whole")
         with pytest.raises(Interrupted):
-            run_trial(recipe, 1, reporter=Halting(tmp_path / "checkpoint", 2))
+            run_trial(recipe, 1, EVALUATION, reporter=Halting(tmp_path / "checkpoint", 2))
         names = names_in(tmp_path / "checkpoint" / TENSORS)
         assert {name.partition(".")[2].partition(".")[0] for name in names if name.startswith("model.")} == {
             "encoder",
@@ -247,7 +247,7 @@ class TestTrial:
         }
         assert len([name for name in names if name.startswith("model.encoder.")]) == 2 * LAYERS
         assert not [name for name in names if "base_layer" in name or "embeddings" in name]
-        resumed = run_trial(recipe, 1, model_folder=tmp_path / "resumed", resume=tmp_path / "checkpoint")
+        resumed = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / "resumed", resume=tmp_path / "checkpoint")
         assert resumed.training["last_loss"] == whole.training["last_loss"]
         assert same_adapter(tmp_path / "whole", tmp_path / "resumed")
         trained = load_encoder(EncoderConfig("pipeline", str(tmp_path / "whole")), device="cpu")
@@ -256,18 +256,18 @@ class TestTrial:
     def test_the_next_trial_of_the_process_gets_the_pristine_base(self, nothing_kept: None) -> None:
         base = RECIPE.override({"encoder.adapter": "none", "optimisation.epochs": 0})
         before = build_encoder(base, 1, None)
-        first = run_trial(RECIPE, 1).training["last_loss"]
-        run_trial(RECIPE.override({"encoder.lora_rank": 2}), 2)
+        first = run_trial(RECIPE, 1, EVALUATION).training["last_loss"]
+        run_trial(RECIPE.override({"encoder.lora_rank": 2}), 2, EVALUATION)
         after = build_encoder(base, 1, None)
         assert after.fingerprint() == before.fingerprint()
         assert not [name for name, _ in after.backbone.named_modules() if "lora" in name]  # type: ignore[attr-defined]
-        assert run_trial(RECIPE, 1).training["last_loss"] == first
+        assert run_trial(RECIPE, 1, EVALUATION).training["last_loss"] == first
 
     def test_a_leak_into_the_base_would_be_seen(self, monkeypatch: pytest.MonkeyPatch, nothing_kept: None) -> None:
         """The negative control: where what is kept is handed out itself, the next trial finds peft's layers in it."""
         before = plain().fingerprint()
         monkeypatch.setattr("trainables.encoders.pretrained.copy", SimpleNamespace(deepcopy=lambda loaded: loaded))
-        run_trial(RECIPE, 1)
+        run_trial(RECIPE, 1, EVALUATION)
         assert plain().fingerprint() != before
 
     @pytest.mark.parametrize("keep", ["best", "average"])
@@ -277,12 +277,11 @@ class TestTrial:
                 "optimisation.keep": keep,
                 "optimisation.keep_every": 1,
                 "optimisation.keep_share": 1,
-                "evaluation.tasks": ("STSBenchmark",),
             }
         )
         assert population_key(recipe) is None
-        kept = run_trial(recipe, 1, model_folder=tmp_path / keep).training
-        last = run_trial(RECIPE, 1, model_folder=tmp_path / "last").training
+        kept = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / keep).training
+        last = run_trial(RECIPE, 1, EVALUATION, model_folder=tmp_path / "last").training
         assert kept["kept"]["keep"] == keep
         assert kept["last_loss"] == last["last_loss"]
         other = keep == "average" or kept["kept"]["step"] < last["steps"]
@@ -304,7 +303,7 @@ class TestTrial:
         trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
         assert "encoder.mlm_head.head.0.predictions.transform.dense.weight" in trained
         assert not [name for name in trained if "decoder.weight" in name]
-        run_trial(recipe, 1)
+        run_trial(recipe, 1, EVALUATION)
         assert torch.equal(words, before)
 
 
@@ -397,7 +396,7 @@ class TestPopulation:
 
     def run(self, recipes: list[Recipe], folder: Path, **more: Any) -> list[TrialResult]:
         folders = [folder / str(number) for number in range(len(recipes))]
-        results = list(run_population(recipes, self.SEEDS, model_folders=folders, **more))
+        results = list(run_population(recipes, self.SEEDS, EVALUATION, model_folders=folders, **more))
         assert all(isinstance(result, TrialResult) for result in results)
         return results  # type: ignore[return-value]
 
@@ -410,7 +409,7 @@ class TestPopulation:
         assert len({population_key(recipe) for recipe in recipes} - {None}) == 1
         together = self.run(recipes, tmp_path / "together")
         for number, (recipe, seed, result) in enumerate(zip(recipes, self.SEEDS, together, strict=True)):
-            alone = run_trial(recipe, seed, model_folder=tmp_path / "alone" / str(number))
+            alone = run_trial(recipe, seed, EVALUATION, model_folder=tmp_path / "alone" / str(number))
             for told in ("last_loss", "loss", "steps", "tokens", "streams"):
                 assert result.training[told] == alone.training[told]
             assert result.training.keys() - alone.training.keys() == {"population"}

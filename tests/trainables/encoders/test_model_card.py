@@ -11,6 +11,7 @@ import torch
 
 from trainables.encoders.model_card import model_card, write_card
 from trainables.encoders.precision import native_bf16, resolve_precision, slow_bf16
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 SCORES = {
@@ -27,7 +28,7 @@ DATA = {
 class TestModelCard:
     def test_it_says_recipe_scores_data_and_use(self):
         recipe = Recipe().preferring({"objective.temperature": 0.05})
-        text = model_card(recipe.flat(), 3, SCORES, DATA, {"steps": 90, "loss": 0.8})
+        text = model_card(recipe.flat(), EvaluationConfig(), 3, SCORES, DATA, {"steps": 90, "loss": 0.8})
         assert "SentenceTransformer(" in text
         assert "| STS12 | 3108 | spearman\\_all 61.23 |" in text
         assert "| MR |  | none: no file MR/rt-polarity.pos |" in text
@@ -38,10 +39,10 @@ class TestModelCard:
         assert "padding" in text.partition("## Training")[2]
         assert "leaves padding out" not in text
         counted = recipe.override({"pooling.padding": "count"})
-        assert "leaves padding out" in model_card(counted.flat(), 3, SCORES, DATA)
+        assert "leaves padding out" in model_card(counted.flat(), EvaluationConfig(), 3, SCORES, DATA)
 
     def test_it_holds_no_sentence_and_no_value_breaks_a_table(self):
-        text = model_card(Recipe().flat(), 1, SCORES, {**DATA, "note": "two\nlines | `code`"})
+        text = model_card(Recipe().flat(), EvaluationConfig(), 1, SCORES, {**DATA, "note": "two\nlines | `code`"})
         assert "secret" not in text
         assert "| corpus.source | my \\| pairs |" in text
         assert "| note | two lines \\| \\`code\\` |" in text
@@ -49,11 +50,15 @@ class TestModelCard:
             assert not line.startswith("|") or line.endswith("|")
 
     def test_it_tells_nothing_of_the_machine(self):
-        recipe = Recipe().preferring(
-            {"evaluation.senteval": "/home/me/my data", "corpus.nli": "/home/me/a.csv,own/name"}
-        )
+        recipe = Recipe().override({"corpus.nli": "/home/me/a.csv,own/name"})
         data = {"corpus": {"source": "STSBenchmark in /home/me/my data", "note": "premises / hypotheses, and/or both"}}
-        text = model_card(recipe.flat(), 1, {"MR": {"reason": "no file /home/me/MR/rt-polarity.pos"}}, data)
+        text = model_card(
+            recipe.flat(),
+            EvaluationConfig("/home/me/my data"),
+            1,
+            {"MR": {"reason": "no file /home/me/MR/rt-polarity.pos"}},
+            data,
+        )
         assert "/home" not in text
         assert "| evaluation.senteval | my data |" in text
         assert "| corpus.nli | a.csv,own/name |" in text
@@ -73,7 +78,7 @@ class TestModelCard:
     def test_its_head_is_yaml(self, name: str, base: str | None):
         import yaml
 
-        text = model_card(Recipe().preferring({"encoder.name": name}).flat(), 1, SCORES, DATA)
+        text = model_card(Recipe().preferring({"encoder.name": name}).flat(), EvaluationConfig(), 1, SCORES, DATA)
         head = yaml.safe_load(text.split("---")[1])
         assert head["library_name"] == "sentence-transformers"
         assert head.get("base_model") == base
@@ -118,9 +123,9 @@ class TestPrecision:
         if warning is not None:
             assert "\n" not in warning
             assert warning.endswith("use optimisation.precision=fp32, or auto")
-            other = slow_bf16("bf16", "cpu", "evaluation.precision")
+            other = slow_bf16("bf16", "cpu", "encoder.precision")
             assert other is not None
-            assert other.endswith("use evaluation.precision=fp32")  # it has no auto
+            assert other.endswith("use encoder.precision=fp32")  # it has no auto
 
     def test_torch_says_something_of_this_processor(self):
         """The names that are asked for are torch's."""

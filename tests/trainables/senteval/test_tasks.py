@@ -16,7 +16,7 @@ import pytest
 
 from trainables.corpora import scenes
 from trainables.errors import UserError
-from trainables.recipe import EvaluationConfig
+from trainables.evaluation_config import EvaluationConfig
 from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, projections, task_names
 from trainables.senteval.__main__ import table
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout

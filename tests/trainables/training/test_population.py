@@ -21,6 +21,7 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import PROJECTIONS, Projection
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.training import population_training
 from trainables.training.checkpoint import Progress
@@ -59,6 +60,7 @@ DIFFERENT: tuple[dict[str, Any], ...] = (
     {"head.kind": "mlp", "optimisation.optimiser": "adamw", "optimisation.learning_rate": 0.003},
 )
 TEXTS = [f"{a} {b}" for a in ("a", "b", "c", "d") for b in ("p", "q", "r", "s", "t")]
+EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",))
 
 
 class TinySampler:
@@ -243,7 +245,6 @@ class TestKey:
             {"optimisation.max_steps": 4},
             {"objective.fidelity": "released"},
             {"optimisation.precision": "bf16"},
-            {"evaluation.senteval": "other"},
         ],
         ids=lambda change: next(iter(change)),
     )
@@ -283,16 +284,14 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
         "optimisation.batch_size": 32,
         "optimisation.max_steps": 6,
         "optimisation.learning_rate": 0.05,
-        "evaluation.senteval": "scenes",
-        "evaluation.tasks": ["STSBenchmark"],
     }
     changes = [{"pooling.mode": "mean"}, {"pooling.mode": "max", "head.kind": "linear"}, {"pooling.mode": "mean"}]
     recipes = [BASE.override({**few, **change}) for change in changes]
     seeds, folders = [1, 1, 2], [tmp_path / str(number) for number in range(3)]
-    results = list(run_population(recipes, seeds, model_folders=folders, shared=tmp_path / "embeddings"))
+    results = list(run_population(recipes, seeds, EVALUATION, model_folders=folders, shared=tmp_path / "embeddings"))
     assert len(list((tmp_path / "embeddings").iterdir())) == 2
     for recipe, seed, result, folder in zip(recipes, seeds, results, folders, strict=True):
-        alone = run_trial(recipe, seed, shared=tmp_path / "embeddings")
+        alone = run_trial(recipe, seed, EVALUATION, shared=tmp_path / "embeddings")
         assert result.training["loss"] == pytest.approx(alone.training["loss"], rel=1e-5)
         for items in ("items.STSBenchmark", "items.dev.STSBenchmark"):
             assert result.predictions.pop(items).item() == alone.predictions.pop(items).item()
@@ -338,16 +337,16 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
         "corpus.limit": 400,
         "optimisation.batch_size": 32,
         "optimisation.max_steps": 8,
-        "evaluation.senteval": "scenes",
-        "evaluation.tasks": ["STSBenchmark"],
     }
     recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
     arguments: dict[str, Any] = {"seeds": [1, 2], "model_folders": [None, None], "shared": shared}
     unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()
-    whole = list(run_population(recipes, reporter=unbroken, **arguments))
+    whole = list(run_population(recipes, evaluation=EVALUATION, reporter=unbroken, **arguments))
     with pytest.raises(Interrupted, match=r"after step 5$"):
-        list(run_population(recipes, reporter=first, **arguments))
-    resumed = list(run_population(recipes, reporter=second, resume=tmp_path / "kept", **arguments))
+        list(run_population(recipes, evaluation=EVALUATION, reporter=first, **arguments))
+    resumed = list(
+        run_population(recipes, evaluation=EVALUATION, reporter=second, resume=tmp_path / "kept", **arguments)
+    )
     assert list(unbroken.told) == [2, 4, 6, 8]
     assert (list(first.told), list(second.told)) == ([2, 4], [6, 8])
     for step, scalars in {**first.told, **second.told}.items():
@@ -392,4 +391,8 @@ def test_a_strangers_layout_may_stack() -> None:
 )
 def test_recipes_that_cannot_train_together_are_refused(changes: tuple[dict[str, Any], ...]) -> None:
     with pytest.raises(UserError, match="cannot train together"):
-        next(run_population([BASE.override(change) for change in changes], [1, 2], model_folders=[None, None]))
+        next(
+            run_population(
+                [BASE.override(change) for change in changes], [1, 2], EVALUATION, model_folders=[None, None]
+            )
+        )

@@ -14,8 +14,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.ledger import Record, StudyInfo
+from reports.ledger import StudyInfo
 from reports.ledger.validity import checked
+from reports.testing import made_record
 from search_spaces.goals import GOALS
 from study.cli.options import parse
 from study.plan import Plan, decide, read_request
@@ -25,7 +26,8 @@ from trainables.corpora import scenes
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders.contract import Encoder
 from trainables.errors import UserError
-from trainables.recipe import EvaluationConfig, OptimisationConfig, Recipe
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import OptimisationConfig, Recipe
 from trainables.senteval import development
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.probe import MOST, probe_accuracy, probed_part
@@ -277,7 +279,7 @@ RUNG = {"rung": 1, "step": 3, "seconds": 1.5, "tokens": 90, "scores": {"sts": 60
 )
 def test_a_record_with_such_rungs_is_checked(rungs: Any, problem: str):
     recipe = Recipe()
-    record = Record(recipe.flat(), recipe.hash, 0, "pruned", training={"rungs": rungs, "planned_steps": 48})
+    record = made_record(recipe.flat(), recipe.hash, 0, "pruned", training={"rungs": rungs, "planned_steps": 48})
     if not problem:
         assert checked(record).training["rungs"] == rungs
     else:

@@ -25,6 +25,7 @@ from tests.reports.test_sections import rewrite
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
@@ -53,6 +54,7 @@ BEST = LAST.override({"optimisation.keep": "best", "optimisation.keep_every": 3}
 AVERAGE = LAST.override({"optimisation.keep": "average", "optimisation.keep_share": 0.5})
 
 EIGHTHS = parse_rungs("8")
+EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",), "fast")
 
 
 class Scores(Watcher):
@@ -261,9 +263,7 @@ def trial() -> Recipe:
             "optimisation.warmup": 0.0,
             "optimisation.schedule": "constant",
             "optimisation.keep_every": 2,
-            "evaluation.senteval": "scenes",
-            "evaluation.tasks": ("STSBenchmark",),
-            "evaluation.protocol": "fast",
+            "corpus.senteval": "scenes",
         }
     )
 
@@ -277,7 +277,9 @@ def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
     trial: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Brute force: the same training is ended after each scored step by its schedule, which is constant."""
-    alone = {step: dev(run_trial(trial.override({"optimisation.max_steps": step}), 1)) for step in range(2, 9, 2)}
+    alone = {
+        step: dev(run_trial(trial.override({"optimisation.max_steps": step}), 1, EVALUATION)) for step in range(2, 9, 2)
+    }
     losses: dict[str, list[float]] = {}
 
     class Losses(Reporter):
@@ -287,9 +289,9 @@ def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
         def step(self, step: int, scalars: Mapping[str, float]) -> None:
             self.seen.append(scalars["loss"])
 
-    run_trial(trial, 1, reporter=Losses("last"))
+    run_trial(trial, 1, EVALUATION, reporter=Losses("last"))
     best = trial.override({"optimisation.keep": "best"})
-    result = run_trial(best, 1, model_folder=tmp_path / "model", reporter=Losses("best"))
+    result = run_trial(best, 1, EVALUATION, model_folder=tmp_path / "model", reporter=Losses("best"))
     assert isinstance(result, TrialResult)
     step = max(alone, key=lambda step: alone[step])
     kept = result.training["kept"]
@@ -301,14 +303,14 @@ def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert f"| kept.step | {step} |" in card
     again = trial.override({"encoder.name": str(tmp_path / "model"), "encoder.layers": None, "optimisation.epochs": 0})
-    assert dev(run_trial(again, 1)) == pytest.approx(dev(result), abs=1e-3)
+    assert dev(run_trial(again, 1, EVALUATION)) == pytest.approx(dev(result), abs=1e-3)
 
 
 def test_a_trial_that_averages_says_over_which_steps(trial: Recipe):
-    result = run_trial(trial.override({"optimisation.keep": "average"}), 1)
+    result = run_trial(trial.override({"optimisation.keep": "average"}), 1, EVALUATION)
     assert isinstance(result, TrialResult)
     assert result.training["kept"] == {"keep": "average", "from_step": 7, "steps": 2}
-    assert "kept" not in vars(run_trial(trial, 1))["training"]
+    assert "kept" not in vars(run_trial(trial, 1, EVALUATION))["training"]
 
 
 def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe):
@@ -318,7 +320,7 @@ def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe):
         def rung(self, number: int, scores: Mapping[str, float]) -> bool:
             return number < 4
 
-    result = run_trial(trial.override({"optimisation.keep": "best"}), 1, reporter=Stopping())
+    result = run_trial(trial.override({"optimisation.keep": "best"}), 1, EVALUATION, reporter=Stopping())
     assert isinstance(result, TrialResult)
     assert result.stopped == "stopped at rung 4"
     assert "kept" not in result.training
@@ -337,10 +339,10 @@ def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path):
             return False
 
     best = trial.override({"optimisation.keep": "best"})
-    whole = run_trial(best, 2)
+    whole = run_trial(best, 2, EVALUATION)
     with pytest.raises(Interrupted):
-        run_trial(best, 2, reporter=Leaving())
-    resumed = run_trial(best, 2, resume=tmp_path / "kept")
+        run_trial(best, 2, EVALUATION, reporter=Leaving())
+    resumed = run_trial(best, 2, EVALUATION, resume=tmp_path / "kept")
     assert isinstance(resumed, TrialResult)
     assert isinstance(whole, TrialResult)
     assert resumed.training["kept"] == whole.training["kept"]
@@ -349,29 +351,26 @@ def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path):
 
 
 class TestRefusals:
-    def test_the_task_must_be_there(self, trial: Recipe):
-        best = trial.override({"optimisation.keep": "best", "evaluation.tasks": ("CR", "STS12")})
+    def test_its_data_must_be_given(self, trial: Recipe):
+        best = trial.override({"optimisation.keep": "best", "corpus.senteval": None})
         with pytest.raises(UserError) as refused:
-            check_recipes([trial, best])
+            check_recipes([trial, best], EVALUATION)
         assert str(refused.value) == (
-            "optimisation.keep=best chooses weights by the development score of STSBenchmark, which is not among "
-            "evaluation.tasks (CR, STS12); add it with --set evaluation.tasks=CR,STS12,STSBenchmark, or take another "
-            "optimisation.keep"
+            "optimisation.keep=best chooses weights by the development score of STSBenchmark: give corpus.senteval a "
+            "folder that has it, or take another optimisation.keep"
         )
 
-    def test_its_files_must_be_there(self, trial: Recipe, tmp_path: Path):
-        from trainables.corpora import scenes
-
+    def test_its_data_must_be_there(self, trial: Recipe, tmp_path: Path):
         (tmp_path / "downstream").mkdir()
-        (tmp_path / "downstream" / "CR").symlink_to(scenes.ensure() / "senteval" / "downstream" / "CR")
-        there = trial.override({"evaluation.senteval": str(tmp_path), "evaluation.tasks": ("CR", "STSBenchmark")})
-        check_recipes([there])
+        there = trial.override({"corpus.senteval": str(tmp_path)})
+        check_recipes([there], EVALUATION)
         with pytest.raises(UserError, match=r"^optimisation\.keep=best .* of STSBenchmark: .* holds no task"):
-            check_recipes([there.override({"optimisation.keep": "best"})])
+            check_recipes([there.override({"optimisation.keep": "best"})], EVALUATION)
 
     @pytest.mark.parametrize("changes", [{"optimisation.epochs": 0}, {"optimisation.keep": "average"}])
     def test_nothing_is_asked_of_a_trial_that_needs_no_score(self, trial: Recipe, changes: dict[str, Any]):
-        check_recipes([trial.preferring({"optimisation.keep": "best", "evaluation.tasks": ("CR",), **changes})])
+        best = trial.preferring({"optimisation.keep": "best", **changes})
+        check_recipes([best], EVALUATION)
 
     def test_bad_numbers(self):
         for key, value in (("keep_every", 0), ("keep_share", 1.1), ("keep_share", -0.1), ("keep", "first")):
@@ -427,6 +426,6 @@ def test_the_report_says_what_was_kept(
 def test_rungs_score_what_they_are_given(trial: Recipe, make_encoder: Any):
     """The score that weights are chosen by is the one that a report calls development score."""
     encoder = make_encoder(trial.pooling.mode, layers=1)
-    rungs = Rungs(encoder, Evaluator(trial.evaluation, Workers()), Workers(), Reporter())
-    untrained = run_trial(trial.override({"optimisation.epochs": 0}), 1)
+    rungs = Rungs(encoder, Evaluator(EVALUATION, Workers()), Workers(), Reporter(), "scenes")
+    untrained = run_trial(trial.override({"optimisation.epochs": 0}), 1, EVALUATION)
     assert rungs.score() == pytest.approx(dev(untrained), abs=1e-6)

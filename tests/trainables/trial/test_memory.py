@@ -16,7 +16,7 @@ import torch
 
 from benchmarks._real_trials import BATCHES
 from benchmarks.soak import MB_A_TRIAL
-from tests.trainables.trial.test_warm import FEW
+from tests.trainables.trial.test_warm import FEW, PAIRS
 from trainables.training.memory import held_bytes
 from trainables.trial import TrialResult, save_and_score
 from trainables.trial.evaluation import score_senteval
@@ -79,7 +79,7 @@ class TestPeak:
             assert Peak().taken() is None
 
 
-ALONE = FEW.override({"corpus.limit": 64})
+ALONE = PAIRS.override({"corpus.limit": 64})
 
 
 @linux
@@ -87,15 +87,15 @@ class TestTrials:
     """In this process, which has run others."""
 
     def test_of_an_earlier_trials_peak_nothing_is_seen(self) -> None:
-        first = peak_of(run_trial(ALONE, 1))
+        first = peak_of(run_trial(ALONE, 1, FEW))
         torch.ones(400 * 2**18)  # 400 MiB, gone at once
-        assert peak_of(run_trial(ALONE, 1)) == pytest.approx(first, rel=SAME, abs=16)
+        assert peak_of(run_trial(ALONE, 1, FEW)) == pytest.approx(first, rel=SAME, abs=16)
 
     def test_members_of_a_population_take_all_that_it_takes(self, tmp_path: Path) -> None:
         frozen = ALONE.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
         recipes = [frozen.override({"objective.temperature": 0.1 * number}) for number in (1, 2, 3)]
         found = [
-            [peak_of(result) for result in run_trials(recipes, [1] * 3, model_folders=[None] * 3, shared=folder)]
+            [peak_of(result) for result in run_trials(recipes, [1] * 3, FEW, model_folders=[None] * 3, shared=folder)]
             for folder in (tmp_path / "first", tmp_path / "second")
         ]
         for members in found:
@@ -103,8 +103,8 @@ class TestTrials:
         assert found[0][0] > 16
 
     def test_scoring_counts_here_and_in_another_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        alone = peak_of(run_trial(ALONE, 1))
-        handed = run_trial(ALONE, 1, hand_over=True)
+        alone = peak_of(run_trial(ALONE, 1, FEW))
+        handed = run_trial(ALONE, 1, FEW, hand_over=True)
         assert isinstance(handed, Unscored)
 
         def large(*arguments: Any) -> Any:
@@ -112,7 +112,7 @@ class TestTrials:
             return score_senteval(*arguments)
 
         monkeypatch.setattr(save_and_score, "score_senteval", large)
-        assert peak_of(run_trial(ALONE, 1)) > 512 > alone
+        assert peak_of(run_trial(ALONE, 1, FEW)) > 512 > alone
         assert peak_of(save_and_score.score(handed)) > 500
         on_a_gpu = dataclasses.replace(handed, cost={**handed.cost, "gpu_seconds": 5.0, "peak_memory_mb": 7.0})
         assert peak_of(save_and_score.score(on_a_gpu)) == 7.0, "a GPU's memory, and none of it was taken"

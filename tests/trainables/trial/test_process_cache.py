@@ -18,6 +18,7 @@ from transformers import BertConfig, BertModel
 from tests.conftest import SENTENCES
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
@@ -26,6 +27,8 @@ from trainables.senteval.tasks import kind_of
 from trainables.trial import TrialResult
 from trainables.trial.overlap import overlap
 from trainables.trial.run import run_trial
+
+EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",), "fast")
 
 
 def pairs(left: list[str], right: list[str], labels: list[float]) -> Split:
@@ -185,31 +188,36 @@ class TestOverlap:
             {
                 "encoder.name": "scenes-small",
                 "corpus.nli": str(tmp_path / "nli.jsonl"),
-                "evaluation.senteval": str(tmp_path / "senteval"),
             }
         )
 
-    def test_counted_by_hand(self, recipe: Recipe) -> None:
+    def test_counted_by_hand(self, recipe: Recipe, tmp_path: Path) -> None:
         expected = {"STSBenchmark": {"items": 4, "seen": 2}, "TREC": {"items": 3, "seen": 2}}
-        assert overlap(recipe, ["STSBenchmark", "TREC"], (None, "0")) == expected
-        assert overlap(recipe.override({"corpus.limit": 1}), ["TREC"], (None, "0")) == {"TREC": {"items": 3, "seen": 1}}
+        assert overlap(recipe, tmp_path / "senteval", ["STSBenchmark", "TREC"], (None, "0")) == expected
+        assert overlap(recipe.override({"corpus.limit": 1}), tmp_path / "senteval", ["TREC"], (None, "0")) == {
+            "TREC": {"items": 3, "seen": 1}
+        }
 
-    def test_files_are_read_once_as_long_as_they_stay(self, recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
-        first = overlap(recipe, ["TREC"], ("corpus", "tasks"))
+    def test_files_are_read_once_as_long_as_they_stay(
+        self, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = overlap(recipe, tmp_path / "senteval", ["TREC"], ("corpus", "tasks"))
 
         def fail(*_: object) -> None:
             raise AssertionError("read again")
 
         monkeypatch.setattr("trainables.trial.overlap.all_sentences", fail)
         again = recipe.override({"objective.temperature": 0.3, "pooling.mode": "cls"})
-        assert overlap(again, ["TREC"], ("corpus", "tasks")) == first
+        assert overlap(again, tmp_path / "senteval", ["TREC"], ("corpus", "tasks")) == first
         with pytest.raises(AssertionError, match="read again"):
-            overlap(recipe, ["TREC"], ("another", "tasks"))
+            overlap(recipe, tmp_path / "senteval", ["TREC"], ("another", "tasks"))
 
-    def test_absent_where_nothing_is_trained_or_listed(self, recipe: Recipe) -> None:
-        assert overlap(recipe.override({"optimisation.epochs": 0}), ["TREC"], (None, "0")) is None
+    def test_absent_where_nothing_is_trained_or_listed(self, recipe: Recipe, tmp_path: Path) -> None:
+        assert (
+            overlap(recipe.override({"optimisation.epochs": 0}), tmp_path / "senteval", ["TREC"], (None, "0")) is None
+        )
         spans = recipe.override({"corpus.layout": "spans", "objective.name": "ntxent", "objective.negatives": None})
-        assert overlap(spans, ["TREC"], (None, "0")) is None
+        assert overlap(spans, tmp_path / "senteval", ["TREC"], (None, "0")) is None
 
 
 class TestFresh:
@@ -260,9 +268,6 @@ def base() -> Recipe:
             "objective.negatives": None,
             "optimisation.batch_size": 16,
             "head.kind": "linear",
-            "evaluation.senteval": "scenes",
-            "evaluation.tasks": ("STSBenchmark",),
-            "evaluation.protocol": "fast",
         }
     )
 
@@ -275,7 +280,7 @@ class TestOverlapInATrial:
             raise RuntimeError("a file\nis gone")
 
         monkeypatch.setattr("trainables.trial.save_and_score.overlap", fail)
-        result = run_trial(base, 1)
+        result = run_trial(base, 1, EVALUATION)
         assert result.scores["STSBenchmark"]["test_spearman_cosine"] is not None
         assert "overlap" not in result.data
         said = [line for line in capsys.readouterr().err.splitlines() if "seen in training" in line]
@@ -292,23 +297,25 @@ class TestOverlapInATrial:
         monkeypatch.setattr("trainables.corpora.nli_layouts.load_nli", load)
         recipe = base.override({"corpus.nli": str(file), "optimisation.batch_size": 2})
         file.write_text("\n".join(json.dumps(row) for row in CORPUS))
-        assert run_trial(recipe, 1).data["overlap"]["STSBenchmark"]["seen"] == 0
+        assert run_trial(recipe, 1, EVALUATION).data["overlap"]["STSBenchmark"]["seen"] == 0
         assert len(read) == 1
         file.write_text("\n".join(json.dumps(row) for row in (*CORPUS, *CORPUS)))
-        assert run_trial(recipe, 1).data["corpus"]["pairs"] == 2 * len(CORPUS)  # a changed file is read again
+        assert run_trial(recipe, 1, EVALUATION).data["corpus"]["pairs"] == 2 * len(
+            CORPUS
+        )  # a changed file is read again
         assert len(read) == 2
 
     def test_its_time_is_part_of_the_cost(self, base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("trainables.trial.save_and_score.overlap", lambda *_: time.sleep(0.3))
-        cost = run_trial(base, 1).cost
+        cost = run_trial(base, 1, EVALUATION).cost
         assert cost["evaluation_seconds"] > cost["evaluating_seconds"] > 0.3
         assert cost["seconds"] == pytest.approx(cost["train_seconds"] + cost["evaluation_seconds"])
 
 
 def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     """The encoder is described as it was before training: of two trials with other seeds, alike."""
-    results = [run_trial(base, seed) for seed in (1, 2)]
-    untrained = run_trial(base.override({"optimisation.epochs": 0}), 1)
+    results = [run_trial(base, seed, EVALUATION) for seed in (1, 2)]
+    untrained = run_trial(base.override({"optimisation.epochs": 0}), 1, EVALUATION)
     first, second = (result.data["encoder"] for result in results)
     assert first == second
     assert first["name"] == "scenes-small"
@@ -321,7 +328,7 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     assert results[0].geometry != untrained.geometry
     assert results[0].predictions["items.STSBenchmark"].item() == untrained.predictions["items.STSBenchmark"].item()
     # An adapter's own parameters are fresh, and its base is not trained.
-    adapted = run_trial(base.override({"encoder.adapter": "mlp"}), 1, shared=tmp_path / "embeddings")
+    adapted = run_trial(base.override({"encoder.adapter": "mlp"}), 1, EVALUATION, shared=tmp_path / "embeddings")
     assert adapted.data["encoder"]["fresh"][:2] == ["adapter.0.weight", "adapter.0.bias"]
     assert (tmp_path / "embeddings" / adapted.data["encoder"]["fingerprint"]).is_dir()
 
@@ -334,7 +341,7 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     from trainables.machine import machine
 
     recipe = Recipe().preferring({"encoder.name": "scenes-small"})
-    trial = Trial(recipe, 1, "row")
+    trial = Trial(recipe, 1, "row", evaluation=EVALUATION)
     result = TrialResult(
         scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
         predictions={
@@ -354,10 +361,11 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     assert record.geometry == result.geometry
     assert record.machine == machine()
     assert record.machine["processor"]
-    assert record.data == result.data
+    assert record.read == result.data
     assert record.checkpoint is None
     assert record.cost["crew"] == {"busy": 1.5}
-    assert record.predictions == f"predictions/{trial.key}.npz"
+    (evaluation,) = record.evaluations
+    assert record.predictions == [f"predictions/{trial.key}-{evaluation.name}.npz"]
     with np.load(io.BytesIO(event.predictions or b""), allow_pickle=False) as file:
         assert file["items.STSBenchmark"].item() == "0123456789abcdef"
         assert file["STSBenchmark"].dtype == np.float32

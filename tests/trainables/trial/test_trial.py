@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -16,6 +17,7 @@ import pytest
 
 from search_spaces.goals import SELECTION
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig, split
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import NUMBERS, Progress
 from trainables.training.loop import Interrupted
@@ -54,11 +56,18 @@ def recipe(corpus: Path) -> Recipe:
             "objective.negatives": 5,
             "optimisation.batch_size": 16,
             "optimisation.learning_rate": 1e-3,
-            "evaluation.senteval": str(corpus / "senteval"),
-            "evaluation.tasks": ("STS12", "STSBenchmark", "TREC"),
-            "evaluation.protocol": "fast",
         }
     )
+
+
+@pytest.fixture
+def evaluation(corpus: Path) -> EvaluationConfig:
+    return EvaluationConfig(str(corpus / "senteval"), ("STS12", "STSBenchmark", "TREC"), "fast")
+
+
+@pytest.fixture
+def one_task(corpus: Path) -> EvaluationConfig:
+    return EvaluationConfig(str(corpus / "senteval"), ("STSBenchmark",), "fast")
 
 
 EIGHTHS = parse_rungs("8")
@@ -112,9 +121,9 @@ def numbers(result: TrialResult) -> dict[str, Any]:
     }
 
 
-def test_end_to_end(recipe: Recipe, tmp_path: Path):
+def test_end_to_end(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
     reporter = Scheduler(rung_plan=EIGHTHS)
-    result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
+    result = run_trial(recipe, 1, evaluation, model_folder=tmp_path / "model", reporter=reporter)
     assert result.stopped is None
     assert set(result.scores) == {"STS12", "STSBenchmark", "TREC"}
     for task in result.scores:
@@ -149,7 +158,7 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
 
     # The saved model is the evaluated one.
     saved = recipe.override({"encoder.name": str(tmp_path / "model"), "optimisation.epochs": 0})
-    again = numbers(run_trial(saved, 1))
+    again = numbers(run_trial(saved, 1, evaluation))
     for task, scores in numbers(result).items():
         for key, value in scores.items():
             if isinstance(value, float):
@@ -157,9 +166,9 @@ def test_end_to_end(recipe: Recipe, tmp_path: Path):
     assert again["STS12"]["spearman_all"] == pytest.approx(result.scores["STS12"]["spearman_all"], abs=1e-3)
 
 
-def test_stopped_at_a_rung(recipe: Recipe, tmp_path: Path):
+def test_stopped_at_a_rung(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
     reporter = Scheduler(rung_plan=EIGHTHS, stop_at=4)
-    stopped = run_trial(recipe, 2, reporter=reporter, model_folder=tmp_path / "model")
+    stopped = run_trial(recipe, 2, evaluation, reporter=reporter, model_folder=tmp_path / "model")
     assert stopped.stopped == "stopped at rung 4"
     assert stopped.scores == {}
     assert stopped.training["steps"] == 5
@@ -170,18 +179,18 @@ def test_stopped_at_a_rung(recipe: Recipe, tmp_path: Path):
 
 
 @pytest.mark.parametrize("step", [2, 6, STEPS])
-def test_interrupted_then_resumed_equals_unbroken(recipe: Recipe, tmp_path: Path, step: int):
-    recipe = recipe.override(
-        {"evaluation.tasks": ("STSBenchmark",), "corpus.limit": 8 * STEPS, "optimisation.epochs": 2}
-    )
+def test_interrupted_then_resumed_equals_unbroken(
+    recipe: Recipe, one_task: EvaluationConfig, tmp_path: Path, step: int
+):
+    recipe, evaluation = recipe.override({"corpus.limit": 8 * STEPS, "optimisation.epochs": 2}), one_task
     unbroken, second = Scheduler(rung_plan=EIGHTHS), Scheduler(rung_plan=EIGHTHS)
     first = Scheduler(checkpoint_after=step - 1, keep=tmp_path / "kept")
-    whole = run_trial(recipe, 2, reporter=unbroken)
+    whole = run_trial(recipe, 2, evaluation, reporter=unbroken)
     with pytest.raises(Interrupted):
-        run_trial(recipe, 2, reporter=first, model_folder=tmp_path / "model")
+        run_trial(recipe, 2, evaluation, reporter=first, model_folder=tmp_path / "model")
     assert not (tmp_path / "model").exists()
     assert not first.taken[0].exists(), "the reporter's folder is gone after the call"
-    resumed = run_trial(recipe, 2, reporter=second, resume=tmp_path / "kept")
+    resumed = run_trial(recipe, 2, evaluation, reporter=second, resume=tmp_path / "kept")
     assert first.steps == list(range(1, step + 1))
     assert first.steps + second.steps == unbroken.steps
     assert first.losses + second.losses == unbroken.losses
@@ -195,17 +204,17 @@ def test_interrupted_then_resumed_equals_unbroken(recipe: Recipe, tmp_path: Path
     assert resumed.training["seconds"] >= before
 
 
-def test_resumed_and_then_diverged_keeps_what_was_before(recipe: Recipe, tmp_path: Path):
+def test_resumed_and_then_diverged_keeps_what_was_before(recipe: Recipe, one_task: EvaluationConfig, tmp_path: Path):
     """Its seconds count for limits, and its rungs for the scheduler."""
-    recipe = recipe.override({"evaluation.tasks": ("STSBenchmark",)})
+    evaluation = one_task
     first = Scheduler(rung_plan=EIGHTHS, checkpoint_after=4, keep=tmp_path / "kept")
     with pytest.raises(Interrupted):
-        run_trial(recipe, 2, reporter=first)
+        run_trial(recipe, 2, evaluation, reporter=first)
     state = tmp_path / "kept" / NUMBERS
     kept = json.loads(state.read_text())
     state.write_text(json.dumps({**kept, "seconds": kept["seconds"] + 1000}))
     wild = recipe.override({"optimisation.learning_rate": 1e30})
-    result = run_trial(wild, 2, resume=tmp_path / "kept")
+    result = run_trial(wild, 2, evaluation, resume=tmp_path / "kept")
     assert result.stopped is not None
     assert result.stopped.startswith("diverged: ")
     assert result.training["resumed_seconds"] == pytest.approx(1000 + kept["seconds"], abs=1)
@@ -216,15 +225,17 @@ def test_resumed_and_then_diverged_keeps_what_was_before(recipe: Recipe, tmp_pat
     assert result.training["planned_steps"] == STEPS
 
 
-def test_checkpoints_come_by_time_not_by_rung(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
-    recipe = recipe.override({"evaluation.tasks": ("STSBenchmark",)})
+def test_checkpoints_come_by_time_not_by_rung(
+    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
+):
+    evaluation = one_task
     reporter = Scheduler()
-    run_trial(recipe, 1, reporter=reporter)
+    run_trial(recipe, 1, evaluation, reporter=reporter)
     assert reporter.taken == []
     assert reporter.asked == STEPS
     monkeypatch.setattr(rungs, "CHECKPOINT_SECONDS", 0.0)
     reporter = Scheduler()
-    run_trial(recipe, 1, reporter=reporter)
+    run_trial(recipe, 1, evaluation, reporter=reporter)
     assert len(reporter.taken) == STEPS / 2, "two steps lie between them, however short they are"
 
 
@@ -248,47 +259,50 @@ def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, 
     assert {b - a for a, b in itertools.pairwise(taken)} == {every}
 
 
-def test_no_score_is_computed_that_nobody_asked_for(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+def test_no_score_is_computed_that_nobody_asked_for(
+    recipe: Recipe, evaluation: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
+):
     asked: list[int] = []
     monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: asked.append(1))
     reporter = Scheduler(stop_at=8)
-    assert run_trial(recipe, 1, reporter=reporter).stopped is None
+    assert run_trial(recipe, 1, evaluation, reporter=reporter).stopped is None
     assert reporter.rungs == asked == []
 
 
-def test_a_rung_without_a_score_is_none(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+def test_a_rung_without_a_score_is_none(recipe: Recipe, evaluation: EvaluationConfig, monkeypatch: pytest.MonkeyPatch):
     """There may be no data for it: then nobody can judge the trial."""
     monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: {})
     reporter = Scheduler(rung_plan=EIGHTHS, stop_at=1)
-    assert run_trial(recipe, 1, reporter=reporter).stopped is None
+    assert run_trial(recipe, 1, evaluation, reporter=reporter).stopped is None
     assert reporter.rungs == []
 
 
-def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, tmp_path: Path):
-    recipe = recipe.override(
-        {"optimisation.epochs": 0, "corpus.nli": "./nothing.jsonl", "evaluation.tasks": ("STS12",)}
-    )
-    check_recipes([recipe])
+def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
+    recipe = recipe.override({"optimisation.epochs": 0, "corpus.nli": "./nothing.jsonl"})
+    evaluation = dataclasses.replace(evaluation, tasks=("STS12",))
+    check_recipes([recipe], evaluation)
     reporter = Scheduler()
-    result = run_trial(recipe, 1, model_folder=tmp_path / "model", reporter=reporter)
+    result = run_trial(recipe, 1, evaluation, model_folder=tmp_path / "model", reporter=reporter)
     assert result.training == {}
     assert reporter.rungs == []
     assert not (tmp_path / "model").exists()
     assert result.scores["STS12"]["spearman_wmean"] is not None
     assert SELECTION.of(result.scores, {}) is None  # STS12 has no development part
-    assert numbers(run_trial(recipe, 2)) == numbers(result)  # the built-in weights do not depend on the seed
+    assert numbers(run_trial(recipe, 2, evaluation)) == numbers(
+        result
+    )  # the built-in weights do not depend on the seed
 
 
-def test_word_vectors(recipe: Recipe, corpus: Path):
+def test_word_vectors(recipe: Recipe, evaluation: EvaluationConfig, corpus: Path):
     vectors = recipe.override({"encoder.kind": "word_vectors", "encoder.name": str(corpus / "vectors.txt")})
-    check_recipes([vectors])
-    result = run_trial(vectors, 1)
+    check_recipes([vectors], evaluation)
+    result = run_trial(vectors, 1, evaluation)
     assert result.training == {}
     assert all(scores["examples"] for scores in result.scores.values())
     assert result.scores["STS12"]["spearman_wmean"] > 10  # shared words alone tell something
 
 
-def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, tmp_path: Path):
+def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, one_task: EvaluationConfig, tmp_path: Path):
     """In one precision, also where a heat map is the first to ask."""
     frozen = recipe.override(
         {
@@ -300,21 +314,20 @@ def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, tmp_pa
             "objective.positives": None,
             "objective.negatives": None,
             "optimisation.batch_size": 4,
-            "evaluation.precision": "bf16",
-            "evaluation.heat_map": "topics",
-            "evaluation.tasks": ("STSBenchmark",),
+            "encoder.precision": "bf16",
         }
     )
-    result = run_trial(frozen, 0, shared=tmp_path / "embeddings")
+    evaluation = dataclasses.replace(one_task, heat_map="topics")
+    result = run_trial(frozen, 0, evaluation, shared=tmp_path / "embeddings")
     assert result.training["steps"] > 5
     assert {"heat_map.before", "heat_map.after"} <= result.predictions.keys()
     passes = len(list((tmp_path / "embeddings").rglob("*.texts.npy")))
     assert passes <= 5  # the map, the training, parts of STSBenchmark
 
 
-def test_divergence_is_a_stopped_trial(recipe: Recipe, tmp_path: Path):
+def test_divergence_is_a_stopped_trial(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
     wild = recipe.override({"optimisation.learning_rate": 1e30})
-    result = run_trial(wild, 1, model_folder=tmp_path / "model")
+    result = run_trial(wild, 1, evaluation, model_folder=tmp_path / "model")
     assert result.stopped is not None
     assert result.stopped.startswith("diverged: the loss is ")
     assert result.scores == {}
@@ -322,7 +335,7 @@ def test_divergence_is_a_stopped_trial(recipe: Recipe, tmp_path: Path):
 
 
 def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
-    recipe: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     from trainables.encoders.transformer import TransformerEncoder
 
@@ -340,8 +353,8 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
             return encode(self, sentences, **options)
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)
-        chosen = recipe.override({"objective.fidelity": fidelity, "evaluation.tasks": ("STSBenchmark",)})
-        result = run_trial(chosen, 1, reporter=Rates(), model_folder=tmp_path / fidelity)
+        chosen = recipe.override({"objective.fidelity": fidelity})
+        result = run_trial(chosen, 1, one_task, reporter=Rates(), model_folder=tmp_path / fidelity)
         card = (tmp_path / fidelity / "README.md").read_text(encoding="utf-8")
         assert ("the saved model leaves padding out" in card) == (fidelity == "released")
         # Released: every entailed row is an anchor, and N- has no effect.
@@ -360,9 +373,12 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
         ({"evaluation.senteval": "./nowhere"}, "nowhere"),
     ],
 )
-def test_missing_data_is_refused_before_anything_runs(recipe: Recipe, changes: dict[str, Any], sentence: str):
+def test_missing_data_is_refused_before_anything_runs(
+    recipe: Recipe, evaluation: EvaluationConfig, changes: dict[str, Any], sentence: str
+):
+    of_recipe, of_evaluation = split(changes)
     with pytest.raises(UserError, match=sentence):
-        check_recipes([recipe.override(changes)])
+        check_recipes([recipe.override(of_recipe)], evaluation.override(of_evaluation))
 
 
 def test_what_only_one_objective_counts_is_kept_as_a_sum():

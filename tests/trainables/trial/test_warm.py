@@ -25,6 +25,7 @@ from tests.study.test_hand_over import without_seconds
 from trainables.corpora import nli_layouts
 from trainables.corpora.request import SamplerRequest
 from trainables.encoders import load_encoder
+from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import OBJECTIVES
 from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import EmbeddedBatch, Loss
@@ -47,13 +48,11 @@ PAIRS = Recipe().preferring(
         "objective.positives": None,
         "objective.negatives": None,
         "optimisation.batch_size": 16,
-        "evaluation.senteval": "scenes",
-        "evaluation.tasks": ("STS12", "STSBenchmark", "TREC"),
-        "evaluation.protocol": "fast",
     }
 )
 ROWS = PAIRS.override({"corpus.layout": "rows", "objective.name": "scl", "head.kind": "linear"})
-FEW = PAIRS.override({"evaluation.tasks": ("TREC",)})
+EVALUATION = EvaluationConfig("scenes", ("STS12", "STSBenchmark", "TREC"), "fast")
+FEW = EvaluationConfig("scenes", ("TREC",), "fast")
 """One small task, whose classifier a leak can reach, too."""
 MASKED = PAIRS.override({"objective.mlm": 0.1, "optimisation.precision": "bf16"})
 
@@ -62,12 +61,14 @@ import json, os, sys
 import torch
 torch.set_num_threads(1)
 from tests.study.test_hand_over import without_seconds
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial.run import run_trial
+evaluation = EvaluationConfig("scenes", ("STS12", "STSBenchmark", "TREC"), "fast")
 for flat in json.loads(sys.argv[1]):
     child = os.fork()
     if not child:
-        result = run_trial(Recipe.from_flat(flat), 3)
+        result = run_trial(Recipe.from_flat(flat), 3, evaluation)
         print(json.dumps(repr(without_seconds(result))), flush=True)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -98,23 +99,30 @@ def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset
 
     def told(recipe: Recipe) -> str:
         with between.trial():
-            return repr(without_seconds(run_trial(recipe, 3)))
+            return repr(without_seconds(run_trial(recipe, 3, EVALUATION)))
 
     expected = of_fresh_processes([ROWS, MASKED])
     assert len(set(expected)) == 2
     assert told(ROWS) == expected[0]
     assert told(MASKED) == expected[1]
     others: list[Callable[[], object]] = [
-        lambda: run_trial(PAIRS, 1),
-        lambda: run_trial(adapted, 1, shared=tmp_path / "embeddings"),
+        lambda: run_trial(PAIRS, 1, EVALUATION),
+        lambda: run_trial(adapted, 1, EVALUATION, shared=tmp_path / "embeddings"),
         lambda: list(
-            run_trials([adapted, adapted.override({"objective.temperature": 0.3})], [1, 2], model_folders=[None, None])
+            run_trials(
+                [adapted, adapted.override({"objective.temperature": 0.3})],
+                [1, 2],
+                EVALUATION,
+                model_folders=[None, None],
+            )
         ),
-        lambda: run_trial(FEW.override({"optimisation.epochs": 0, "evaluation.precision": "bf16"}), 1),
-        lambda: run_trial(FEW.override({"optimisation.precision": "bf16", "pooling.mode": "cls"}), 2),
-        lambda: run_trial(PAIRS.override({"encoder.kind": "word_vectors", "encoder.name": str(vectors)}), 1),
-        lambda: run_trial(FEW.override({"optimisation.learning_rate": 1e30}), 1),
-        lambda: run_trial(ROWS.override({"optimisation.batch_size": 32}), 3),
+        lambda: run_trial(PAIRS.override({"optimisation.epochs": 0, "encoder.precision": "bf16"}), 1, FEW),
+        lambda: run_trial(PAIRS.override({"optimisation.precision": "bf16", "pooling.mode": "cls"}), 2, FEW),
+        lambda: run_trial(
+            PAIRS.override({"encoder.kind": "word_vectors", "encoder.name": str(vectors)}), 1, EVALUATION
+        ),
+        lambda: run_trial(PAIRS.override({"optimisation.learning_rate": 1e30}), 1, FEW),
+        lambda: run_trial(ROWS.override({"optimisation.batch_size": 32}), 3, EVALUATION),
     ]
     for other in others:
         with between.trial():
@@ -187,7 +195,7 @@ def test_settings_are_put_back(name: str, between: ProcessReset):
 @pytest.mark.parametrize("name", ["default dtype", "autocast", "hook", "gradients"])
 def test_a_leak_would_change_the_next_trial(name: str, between: ProcessReset, leaking: Recipe):
     """The negative control: without the clean-up the next trial gives other scores, or none."""
-    expected = without_seconds(run_trial(FEW, 1))
+    expected = without_seconds(run_trial(PAIRS, 1, FEW))
     steps: list[int] = []
 
     def last_step() -> None:  # or the leaking trial itself would not end
@@ -200,12 +208,12 @@ def test_a_leak_would_change_the_next_trial(name: str, between: ProcessReset, le
         between.leave_clean()
         steps.clear()
         with contextlib.suppress(RuntimeError):  # whatever comes of it
-            run_trial(leaking, 1)
+            run_trial(leaking, 1, EVALUATION)
         assert len(steps) == 2
         if clean:
             between.leave_clean()
         try:
-            found = without_seconds(run_trial(FEW, 1))
+            found = without_seconds(run_trial(PAIRS, 1, FEW))
         except RuntimeError:
             found = None
         assert (found == expected) == clean
@@ -267,7 +275,7 @@ class TestGrowth:
         held: list[Any] = []
         for _ in range(3):
             with between.trial():
-                run_trial(PAIRS, 1)
+                run_trial(PAIRS, 1, EVALUATION)
         assert between.grown().memory < 70 * 2**20
         assert between.grown().threads == 0
         with between.trial():
@@ -362,7 +370,7 @@ class TestWhatIsKept:
         assert digits[0] == digits[2] != digits[1]
 
     def test_a_task_that_a_trial_has_changed(self):
-        folder = senteval_folder(PAIRS.evaluation)
+        folder = senteval_folder(EVALUATION.senteval)
         for name in ("STSBenchmark", "TREC"):
             first = kept_task(TASKS[name], folder)
             expected = {part: (list(split.left), split.labels.tolist()) for part, split in first.splits.items()}
@@ -470,7 +478,7 @@ class TestKept:
         assert 1000 < size_of([text, text]) < 1300  # counted once
         layer = torch.nn.Linear(10, 100)
         assert size_of(layer) >= 4 * 1100
-        folder = senteval_folder(PAIRS.evaluation)
+        folder = senteval_folder(EVALUATION.senteval)
         content = kept_task(TASKS["TREC"], folder)
         assert size_of(content) > sum(len(sentence) for sentence in content.sentences())
 

@@ -1,0 +1,94 @@
+"""One trained model, scored in several ways: each is an entry of its record, and a study takes what it asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import LEDGER, Asked, Evaluation, Ledger, Record, StudyInfo
+from reports.report import write_report
+from reports.results import Results
+from reports.testing import changed, make_study
+from tests.synthetic_results import PLOTS, undraw
+from trainables.recipe import Recipe
+
+HASH = Recipe().hash
+FULL = Evaluation("full", {"MR": {"test_accuracy": 70.0}}, data={"senteval": {"fingerprint": "aa"}})
+MORE = Evaluation("full", {"CR": {"test_accuracy": 80.0}}, data={"senteval": {"fingerprint": "bb"}})
+FAST = Evaluation("fast", {"MR": {"test_accuracy": 60.0}}, data={"senteval": {"fingerprint": "aa"}})
+
+
+def record(*evaluations: Evaluation) -> Record:
+    return Record(dict(Recipe().flat()), HASH, 1, evaluations=list(evaluations))
+
+
+def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> None:
+    """By protocol, data and tasks; entries of several tasks add up, and an unknown fingerprint is any."""
+    ledger = Ledger(tmp_path)
+    ledger.write(record(FAST, FULL, MORE))
+    both, known = frozenset({"MR", "CR"}), frozenset({"aa", "bb"})
+    for asked, done in (
+        (Asked("full", known, both), True),
+        (Asked("full", tasks=both), True),
+        (Asked("fast", known, both), False),
+        (Asked("fast", known, frozenset({"MR"})), True),
+        (Asked("full", frozenset({"aa"}), both), False),
+        (Asked("full", frozenset({"cc"}), frozenset({"MR"})), False),
+        (Asked("full", known, both | {"SST2"}), False),
+    ):
+        seen = Ledger(tmp_path, asked)
+        assert seen.has(HASH, 1) is done, asked
+        assert len(seen.read()) == done
+        assert (seen.get(HASH, 1) is not None) is done
+        assert len(seen.sift()[0]) == 1
+    found = Ledger(tmp_path, Asked("fast", known, frozenset({"MR"}))).get(HASH, 1)
+    assert found is not None
+    assert found.scores == FAST.scores
+    assert record(dataclasses.replace(FULL, data={})).done(Asked("full", known, frozenset({"MR"})))
+
+
+def test_what_was_stopped_is_done_however_it_would_be_scored(tmp_path: Path) -> None:
+    stopped = dataclasses.replace(record(), status="pruned")
+    assert stopped.done(Asked("fast", tasks=frozenset({"MR"})))
+
+
+def test_evaluations_of_before_stay_beside_new_ones() -> None:
+    again = dataclasses.replace(FULL, scores={"MR": {"test_accuracy": 71.0}})
+    assert again.name == FULL.name
+    assert record(again).beside(record(FAST, FULL)).evaluations == [FAST, again]
+    assert record(again).beside(None).evaluations == [again]
+    assert len({FULL.name, FAST.name, MORE.name}) == 3
+
+
+def test_a_report_takes_what_the_study_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked under another protocol, the trials that have no such evaluation are in no figure, and that is said."""
+    undraw(monkeypatch, PLOTS)
+    before = make_study(tmp_path)
+    info = StudyInfo.load(tmp_path)
+    first, *others = Results.load(tmp_path).records
+    other = Evaluation("full", {task: {**numbers} for task, numbers in first.scores.items()})
+    Ledger(tmp_path / LEDGER).write(dataclasses.replace(first, evaluations=[*first.evaluations, other]))
+    assert Results.load(tmp_path).records == before.records
+    dataclasses.replace(info, evaluation={**info.evaluation, "evaluation.protocol": "full"}).save(tmp_path)
+    results = Results.load(tmp_path)
+    assert [found.key for found in results.records] == [first.key]
+    assert [found.key for found in results.elsewhere] == [found.key for found in others]
+    assert f"`fast` ({len(others)} trials)" in write_report(tmp_path).read_text(encoding="utf-8")
+
+
+def test_other_data_is_said(tmp_path: Path) -> None:
+    study = make_study(tmp_path)
+    for found in study.records:
+        Ledger(tmp_path / LEDGER).write(
+            changed(found, data={"senteval": {"source": "x", "fingerprint": f"{found.seed}"}})
+        )
+    dataclasses.replace(study.info, evaluated_on=["0"]).save(tmp_path)
+    results = Results.load(tmp_path)
+    assert {found.seed for found in results.records} == {0}
+    assert {found.seed for found in results.elsewhere} == {1}
+    from reports.guards import find_flags
+
+    (flag,) = [flag for flag in find_flags(results).all if flag.guard == "protocol"]
+    assert "were scored on other SentEval data than the study's" in flag.sentence
