@@ -15,12 +15,14 @@ cannot be (an accuracy of 100.44 %), which the reports set aside by name.
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reports.report import write_report
+from reports.upgrade import upgrade
 
 HERE = Path(__file__).parent
 LEDGERS, REPORTS = HERE / "ledgers.tar.xz", HERE / "reports.tar.xz"
@@ -52,6 +54,9 @@ def rebuild() -> None:
     """Write the expected reports anew from the ledgers."""
     with TemporaryDirectory() as scratch:
         unpack(LEDGERS, Path(scratch))
+        for folder in sorted(Path(scratch).iterdir()):
+            upgrade(folder)
+            shutil.rmtree(folder.with_name(f"{folder.name}.before"))
         files = {
             f"{folder.name}/{name}": text.encode()
             for folder in sorted(Path(scratch).iterdir())

@@ -146,7 +146,7 @@ class TestCheck:
 
     def test_right_answers_that_fit_no_folds(self, results: Results) -> None:
         record = results.of_row(ROW)[0]
-        path = results.folder / str(record.predictions)
+        path = results.folder / record.predictions[0]
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
         each = np.arange(len(arrays["gold.MR"]), dtype=np.int8)

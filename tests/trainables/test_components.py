@@ -60,9 +60,9 @@ class TestWhatARecipeHas:
         assert triplet.override({"objective.name": "mnrl"}) == base
         assert base.hash == Recipe().override({"objective.name": "mnrl", "corpus.layout": "groups"}).hash
 
-    def test_of_one_that_trains_nothing_only_the_encoder_and_the_evaluation_are_left(self) -> None:
+    def test_of_one_that_trains_nothing_only_the_encoder_is_left(self) -> None:
         sections = {name.partition(".")[0] for name in Recipe().override({"optimisation.epochs": 0}).flat()}
-        assert sections == {"encoder", "pooling", "optimisation", "evaluation"}
+        assert sections == {"encoder", "pooling", "optimisation"}
         whitened = Recipe().override({"optimisation.epochs": 0, "pooling.after": "whiten"})
         assert "corpus.nli" in whitened.flat()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from reports.ledger import LEDGER, Ledger, Record
 from reports.quantity import Quantity
 from reports.report import write_report
 from reports.results import Results
-from reports.testing import make_study
+from reports.testing import changed, make_study
 from search_spaces.goals import Goal
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
@@ -131,7 +130,7 @@ def study(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result
         scored = evaluate(
             noisy(place, 0.05 if record in results.of_row(results.asked_rows[0]) else 0.6), data, ["alike"]
         )
-        path = results.folder / str(record.predictions)
+        path = results.folder / record.predictions[0]
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
         np.savez(path, **arrays, **scored.kept)  # type: ignore[arg-type]
@@ -140,7 +139,7 @@ def study(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result
 
 
 def write(results: Results, record: Record, scores: dict[str, dict[str, Any]]) -> None:
-    Ledger(results.folder / LEDGER).write(dataclasses.replace(record, scores=scores))
+    Ledger(results.folder / LEDGER).write(changed(record, scores=scores))
 
 
 def test_the_plugin_is_short() -> None:

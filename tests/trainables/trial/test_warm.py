@@ -93,7 +93,7 @@ def of_fresh_processes(recipes: Sequence[Recipe]) -> list[str]:
 
 @pytest.mark.slow
 def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset, tmp_path: Path):
-    adapted = FEW.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
+    adapted = PAIRS.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word} 1 {number} 3\n" for number, word in enumerate(("a", "man", "is", "two"))))
 
@@ -153,7 +153,7 @@ def leaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recipe]:
     """A recipe whose objective leaks."""
     monkeypatch.setattr(LEAK, "plant", lambda: None)
     OBJECTIVES.add(Leaking)
-    yield FEW.override({"objective.name": "leaking"})
+    yield PAIRS.override({"objective.name": "leaking"})
     OBJECTIVES.remove("leaking")
 
 
