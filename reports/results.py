@@ -115,12 +115,12 @@ class Results:
     @cached_property
     def base(self) -> Recipe:
         """What every row starts from in this study."""
-        return self.space.recipe(self.info.scale, self.evaluation).preferring(self.info.base)
+        return self.info.recipe(self.space)
 
     @cached_property
     def evaluation(self) -> EvaluationConfig:
         """How every trained model is scored in this study."""
-        return self.space.scored(self.info.scale).override(self.info.evaluation)
+        return self.info.scored(self.space)
 
     @cached_property
     def followed(self) -> dict[str, Recipe]:

@@ -40,7 +40,7 @@ def page_data(document: Document) -> dict[str, Any]:
     """
     results = document.results
     labels = main_rows(results)
-    base = dict(results.info.base)
+    base = results.settings
     rows = [_row(results, label, base) for label in labels]
     figures, compared = pairs(Evidence.of(results), labels)
     sentences, notes = _sentences(rows, document.sentences)

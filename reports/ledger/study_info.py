@@ -108,6 +108,14 @@ class StudyInfo:
         """Whether recipes may have unequal numbers of seeds, by their scores."""
         return self.most_seeds is not None and self.most_seeds > len(self.seeds)
 
+    def scored(self, space: Space) -> EvaluationConfig:
+        """How every trained model is scored."""
+        return space.scored(self.scale).override(self.evaluation)
+
+    def recipe(self, space: Space) -> Recipe:
+        """What every row starts from: the space's base, as the study's command changed it."""
+        return space.recipe(self.scale, self.scored(space)).preferring(self.base)
+
     @property
     def asked(self) -> Asked:
         """Which evaluations of its trials a report takes."""

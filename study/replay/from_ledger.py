@@ -14,7 +14,7 @@ from search_spaces.paper import Scores
 from study.replay.recorded import Recorded
 from study.search.points import point
 from trainables.errors import UserError
-from trainables.recipe import Recipe, Value
+from trainables.recipe import Value
 
 ONE = SELECTION.name
 """The goal of a space that names none."""
@@ -29,7 +29,7 @@ def read_ledger(results: Path) -> Recorded:
     """
     info = StudyInfo.load(results)
     space = info.load_space(results)
-    base = Recipe.from_flat(info.base)
+    base = info.recipe(space)
     goals = space.goals or (ONE,)
     chosen: dict[str, Mapping[str, Value]] = {}
     kept: list[Record] = []
