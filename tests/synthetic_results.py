@@ -90,7 +90,7 @@ def make_results(
         for domain in space.domains:
             if domain.when is not None and values[domain.when[0]] in domain.when[1]:
                 values[domain.key] = chance.choice(domain.grid_values)
-        found = recipe.override(values)
+        found = recipe.preferring(values)
         asked.append(found.hash)
         figures = {name: v - 20 * laptop + chance.gauss(0, 2) for name, v in figures_of(space, typical).items()}
         for seed in seeds:

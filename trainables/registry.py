@@ -1,6 +1,6 @@
 """Registries: everything that can be added by name, from this repository or from a file outside it.
 
-    OBJECTIVES.add(ObjectiveEntry("mine", MyObjective, layouts=("groups",)))   # in a file given by `--plugin FILE`
+    OBJECTIVES.add(Mine)   # in a file given by `--plugin FILE`
     OBJECTIVES["mine"]                                                          # wherever a recipe names it
 
 An entry is a frozen dataclass: its name, the class or function behind it, what that needs, and what it can be combined

@@ -89,7 +89,7 @@ class Record:
     """
 
     recipe: dict[str, Any]
-    """Flat, as it was asked for: what `objective.fidelity` sets is not written out."""
+    """Flat: every key that it has."""
     recipe_hash: Hash
     seed: Count
     status: Literal["finished", "pruned"] = "finished"

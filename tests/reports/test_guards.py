@@ -129,19 +129,6 @@ def test_an_encoder_is_another_by_its_fingerprint_where_the_recipe_says_so(folde
     assert found(folder, "encoder") == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"corpus__layout": "groups", "objective__name": "supmpn"}, {"pooling__padding": "ignore"}],
-    ids=["its released code counts no padding", "the recipe says so itself"],
-)
-def test_released_code_without_padding_asks_for_the_same_encoder(folder: Path, change: dict[str, Any]):
-    """Which keys `released` sets is known to `trainables.fidelity` alone."""
-    rename(folder, SCL, objective__fidelity="released", **change)
-    rewrite(folder, put(data={"encoder": {"name": "e", "fingerprint": "beef", "fresh": []}}), SCL)
-    (flag,) = found(folder, "encoder")
-    assert flag.blocks
-
-
 def test_precision(folder: Path):
     rename(folder, SCL, optimisation__precision="bf16")
     assert between(folder, SCL, BASELINE) == {"precision"}
