@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from study.engine.messages import Task
@@ -95,6 +95,7 @@ def _train(trial: Trial, task: Task, me: Worker) -> None:
     from study.engine.checkpoints import Checkpoints
     from study.engine.messages import Checkpointed, Scored, Step
     from study.engine.transport import transport_for
+    from trainables.senteval import task_names
 
     key, recipe = trial.key, trial.recipe
     checkpoints = Checkpoints(transport_for(task.url, me.coordinator), task.key)
@@ -113,11 +114,12 @@ def _train(trial: Trial, task: Task, me: Worker) -> None:
             if me.orders.halt.is_set():
                 raise _HaltedError
     numbers = {"dev_spearman_cosine": training.score, "spearman_cosine": training.score - 1}
+    scores: dict[str, dict[str, Any]] = {task: {} for task in task_names(trial.evaluation.tasks)}
     record = Record(
         recipe.flat(),
         trial.recipe_hash,
         trial.seed,
-        evaluations=[Evaluation(trial.evaluation.protocol, {"STSBenchmark": numbers})],
+        evaluations=[Evaluation(trial.evaluation.protocol, scores | {"STSBenchmark": numbers})],
         training={"steps": STEPS, "stopped": None},
         cost={"seconds": STEPS * PAUSE, "crew": me.timesheet.take()},
         hardware=trial.resources.hardware,

@@ -47,7 +47,7 @@ def _recipe(record: Record, places: Callable[[], Mapping[str, str]]) -> dict[str
         recipe = Recipe.from_flat(as_recipe(record.recipe))
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
-    if record.recipe_hash not in (recipe.hash, recipe.hash_with(places())):
+    if record.recipe_hash != recipe.hash and record.recipe_hash != recipe.hash_with(places()):
         raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
     return dict(recipe.flat())
 

@@ -62,11 +62,9 @@ MAY_IMPORT = {
         "trainables.senteval",
         *SHARED,
     ),
-    # Old recipes said in their evaluation what some of them train on.
     "reports.upgrade": (
         "reports",
         "search_spaces",
-        "trainables.trial.data_requests",
         "trainables.plugins",
         *SHARED,
     ),

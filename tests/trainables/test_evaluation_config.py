@@ -29,7 +29,7 @@ def test_it_survives_json() -> None:
     [
         ("evaluation.protocol", "quick", "evaluation.protocol must be 'full' or 'fast', not 'quick'"),
         ("evaluation.tasks", "STS12", "evaluation.tasks must be a list of names, not 'STS12'"),
-        ("evaluation.protocl", "fast", "'evaluation.protocl' is not a key of a recipe; did you mean"),
+        ("evaluation.protocl", "fast", "'evaluation.protocl' is not a key of an evaluation; did you mean"),
     ],
 )
 def test_what_cannot_be_is_refused(key: str, value: object, sentence: str) -> None:
