@@ -26,7 +26,6 @@ from reports.results import Results
 from reports.wording import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, meant
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER
 from trainables.senteval.tasks import TASKS, kind_of
 
@@ -129,8 +128,7 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
 
 def card(results: Results, record: Record) -> str:
     """The trial's own card, with what the study knows besides: intervals, doubts, licences, what the paper printed."""
-    asked = EvaluationConfig.from_flat(results.info.evaluation)
-    own = model_card(record.recipe, asked, record.seed, record.scores, record.read, record.training)
+    own = model_card(record.recipe, results.evaluation, record.seed, record.scores, record.read, record.training)
     head, body = own.split("\n---\n", 1)
     row = results.labels.get(record.recipe_hash)
     parts = [

@@ -62,12 +62,6 @@ MAY_IMPORT = {
         "trainables.senteval",
         *SHARED,
     ),
-    "reports.upgrade": (
-        "reports",
-        "search_spaces",
-        "trainables.plugins",
-        *SHARED,
-    ),
     "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (
