@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from reports.ledger import (
     PREDICTIONS,
     PROGRESS,
     STUDY,
+    Evaluation,
     read_json,
     split_key,
     trial_key,
@@ -27,7 +28,7 @@ from reports.ledger import (
 from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN, is_key, together_key
 from reports.looks import digest, judged
 from reports.results import Results
-from reports.upgrade.recipes import evaluation_of, upgraded
+from reports.upgrade.recipes import upgraded
 from reports.upgrade.records import Old, new_info, new_record
 from search_spaces import load_space
 from trainables.errors import UserError
@@ -64,7 +65,8 @@ class OldFolder:
         write_json(to / STUDY, {**new_info(self.info, self.renamed, self._of_row), "places": self.places})
         named = self._each(MODELS, self._key), self._each(TRAIN, self._files), self._each(POPULATIONS, self._files)
         for old, new in (pair for pairs in named for pair in pairs if pair[0].suffix != ".json"):
-            _link(old, to / new)
+            if not (to / new).exists():  # else of two that are one recipe today
+                _link(old, to / new)
         self._texts(to)
         self._looks(to)
         return count
@@ -77,7 +79,7 @@ class OldFolder:
     def _records(self, to: Path) -> int:
         """Those that were right; others, which nobody counts, are left as they are. Two that are one recipe today
         become one record with the evaluations of both, and what the later one trained."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, list[tuple[Old, dict[str, Any]]]] = {}
         for path in sorted((self.folder / LEDGER).glob("*.json")):
             try:
                 old = read_json(path, "a record")
@@ -89,24 +91,24 @@ class OldFolder:
                 continue
             self.renamed[old["recipe_hash"]] = new["recipe_hash"]
             self.places |= upgraded(old["recipe"]).places
-            key = trial_key(new["recipe_hash"], new["seed"])
-            for evaluation in new["evaluations"]:
+            found.setdefault(trial_key(new["recipe_hash"], new["seed"]), []).append((old, new))
+        for key, same in found.items():
+            same.sort(key=lambda pair: (pair[1].get("status") != "pruned", str(pair[1].get("finished_at"))))
+            entries = {Evaluation(**entry).name: (entry, old) for old, new in same for entry in new["evaluations"]}
+            for entry, old in entries.values():
                 kept = self.folder / str(old.get("predictions"))
-                if evaluation["predictions"] and kept.is_file():
-                    _link(kept, to / evaluation["predictions"])
-            both = sorted([new, *([found[key]] if key in found else [])], key=lambda one: str(one.get("finished_at")))
-            found[key] = {**both[-1], "evaluations": [entry for one in both for entry in one["evaluations"]]}
-        for key, new in found.items():
-            write_json(to / LEDGER / f"{key}.json", new)
+                if entry["predictions"] and kept.is_file():
+                    _link(kept, to / entry["predictions"])
+            evaluations = [entry for entry, _ in entries.values()]
+            write_json(to / LEDGER / f"{key}.json", {**same[-1][1], "evaluations": evaluations})
         return len(found)
 
-    def _of_row(self, label: str, base: Mapping[str, Any]) -> str | None:
+    def _of_row(self, label: str) -> str | None:
         """The hash of a row that no record is of."""
         name, file = str(self.info.get("space")), self.info.get("space_file")
         try:
             space = load_space(f"{self.folder / file}:{name}" if file else name)
-            whole = space.recipe(self.info.get("scale", "paper"), evaluation_of(self.info["base"])).preferring(base)
-            recipe = whole.override(space.row(label).overrides)
+            recipe = upgraded({**self.info["base"], **space.row(label).overrides})
         except (UserError, StopIteration):
             return None
         self.renamed[self.info["row_hashes"][label]] = recipe.hash

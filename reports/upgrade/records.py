@@ -52,15 +52,15 @@ def new_record(old: Old) -> dict[str, Any]:
     }
 
 
-def new_info(old: Old, renamed: Mapping[str, str], of_row: Callable[[str, Mapping[str, Any]], str | None]) -> Old:
-    """`study.json`. `renamed`: by an old hash the new one; `of_row`: of a row that no record is of, from its label and
-    the new base recipe. Explored recipes without a record are left out: the search's journal has them."""
+def new_info(old: Old, renamed: Mapping[str, str], of_row: Callable[[str], str | None]) -> Old:
+    """`study.json`. `renamed`: by an old hash the new one; `of_row`: of a row that no record is of, from its
+    label. Explored recipes without a record are left out: the search's journal has them."""
     base, asked = upgraded(old["base"]).flat(), evaluation_of(old["base"])
     rows = {
-        label: None if before is None else renamed.get(before) or of_row(label, base) or before
+        label: None if before is None else renamed.get(before) or of_row(label) or before
         for label, before in old.get("row_hashes", {}).items()
     }
-    explored = [renamed[before] for before in old.get("explored", ()) if before in renamed]
+    explored = list(dict.fromkeys(renamed[before] for before in old.get("explored", ()) if before in renamed))
     return {
         **old,
         "base": dict(base),

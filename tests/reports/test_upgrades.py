@@ -30,8 +30,6 @@ from tests.archive.versions import EXPLORED, HERE, STUDY
 from tests.study.search.test_search import finish, run_all, searcher_of
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
-from trainables.evaluation_config import split
-from trainables.recipe import Recipe
 
 VERSIONS = sorted(file.name.removesuffix(".tar.xz") for file in HERE.glob("*.tar.xz"))
 ROWS = 7
@@ -165,8 +163,7 @@ class TestUpgrade:
             assert now.protocol == then["protocol"]
             assert now.read == then["data"]
             assert (now.seed, now.cost, now.training) == (then["seed"], then["cost"], then["training"])
-            known = split(then["recipe"])[0]
-            assert now.recipe == Recipe.from_flat(known).flat()
+            assert now.recipe == upgraded(then["recipe"]).flat()
         assert content(old.with_name("results.before")).keys() >= {"study.json", "optuna.journal"}
 
     def test_again_it_says_that_there_is_nothing_to_do(self, results: Path):
