@@ -65,7 +65,8 @@ def study_state(results: Path, space: str = "scl_tau", *arguments: str) -> Study
 def trial(state: StudyState, number: int = 0, name: str | None = None) -> Trial:
     """One of the study's trials."""
     planned = state.plan.fixed_trials()[number]
-    return dataclasses.replace(planned, name=name or planned.name, resources=Resources(hardware=HARDWARE))
+    resources, evaluation = Resources(hardware=HARDWARE), state.plan.evaluation
+    return dataclasses.replace(planned, name=name or planned.name, evaluation=evaluation, resources=resources)
 
 
 def record(of: Trial, stopped: str | None = None) -> Record:
@@ -204,8 +205,8 @@ class TrackerContract(CallbackContract):
             run = found[spec.key]
             assert run.name == f"{spec.name} seed {spec.seed}"
             assert (run.finished, run.reason) == (True, "")
-            recipe = {**spec.recipe.flat(), "label": spec.name, "seed": spec.seed}
-            for key, value in recipe.items():
+            told_of = {**spec.recipe.flat(), **spec.evaluation.flat(), "label": spec.name, "seed": spec.seed}
+            for key, value in told_of.items():
                 assert _is_told(run.parameters.get(key), value), key
             assert run.points.pop("train/loss") == pytest.approx({step: number + 1 / step for step in (1, 45, 90)})
             assert run.points.pop("train/learning_rate")[90] == pytest.approx(1e-5)
