@@ -51,7 +51,7 @@ class Rungs(Watcher):
     def __init__(
         self, encoder: Encoder, evaluator: Evaluator, workers: Workers, reporter: Reporter, senteval: str | None = None
     ) -> None:
-        """`senteval`: the recipe's `corpus.senteval`, of which weights are kept by a score."""
+        """`senteval`: `corpus.senteval`, by whose score weights are kept; None where none are."""
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
         self.senteval = senteval
         self.rung_plan: RungPlan | None = workers.from_first(reporter.rung_plan)
@@ -90,6 +90,6 @@ class Rungs(Watcher):
         return self.stopped is None
 
     def score(self) -> float | None:
-        assert self.senteval is not None, "the check of optimisation.keep=best asks for corpus.senteval"
+        assert self.senteval is not None, "it is asked for by optimisation.keep=best alone, whose recipe has it"
         found: float | None = self.workers.from_first(chosen_by(self.encoder, self.senteval, self.workers))
         return found

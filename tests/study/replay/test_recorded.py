@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reports.distributions import scaled
 from reports.ledger import LEDGER, Ledger
+from reports.testing import changed
 from search_spaces import Row, Space
 from study.replay.from_ledger import read_ledger
 from study.replay.recorded import Recorded, read_record
@@ -109,11 +110,12 @@ class TestLedger:
         make_results(folder, self.SPACE, seeds=(1, 2), explored=6, pruned=2, laptop=False)
         ledger = Ledger(folder / LEDGER)
         for number, record in enumerate(ledger.read()):  # what the made-up ones lack for these goals
-            record.scores.update(
-                STSBenchmark={"dev_spearman_cosine": 70.0 + number, "test_spearman_cosine": 60.0 + number},
-                MR={"dev_accuracy": 80.0, "test_accuracy": 81.0},
-            )
-            ledger.write(record)
+            scores = {
+                "STSBenchmark": {"dev_spearman_cosine": 70.0 + number, "test_spearman_cosine": 60.0 + number},
+                "MR": {"dev_accuracy": 80.0, "test_accuracy": 81.0},
+            }
+            if record.evaluations:
+                ledger.write(changed(record, scores={**record.scores, **scores}))
         return folder
 
     def test_finished_points_of_the_space_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
