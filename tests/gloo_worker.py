@@ -412,18 +412,16 @@ class Scored(Tiny):
             return self.embed(self.tokenize(sentences)).float().numpy().reshape(-1, self.dim)
 
 
-class Nearness:
-    """An evaluator: how near two sentences are, which rises and falls again; None on all workers but the first."""
+class Nearness(Rungs):
+    """Weights are kept by how near two sentences are, which rises and falls again."""
 
-    def __init__(self, workers: Workers) -> None:
-        self.workers = workers
-
-    def development(self, encoder: Any) -> float | None:
+    def score(self) -> float | None:
         def nearness(encode: Any) -> float:
             first, second = encode(["two dogs", "the woman plays a piano"])
             return -float(np.linalg.norm(first - second))
 
-        return by_all(encoder, self.workers, nearness)
+        found: float | None = self.workers.from_first(by_all(self.encoder, self.workers, nearness))
+        return found
 
 
 def keeps(workers: Workers) -> dict[str, Any]:
@@ -432,7 +430,7 @@ def keeps(workers: Workers) -> dict[str, Any]:
     for keep in ("last", "best", "average"):
         encoder = Scored()
         changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
-        rungs = Rungs(encoder, Nearness(workers), workers, Reporter())  # type: ignore[arg-type]
+        rungs = Nearness(encoder, None, workers, Reporter())  # type: ignore[arg-type]
         answers[keep] = twelve_steps(workers, encoder, changes, rungs)
     return answers
 
