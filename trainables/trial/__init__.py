@@ -1,7 +1,7 @@
 """One trial, from a recipe and a seed to scores; or many that train together. Plain PyTorch: Ray is one way to call it.
 
     from trainables.trial.run import run_trial
-    result = run_trial(Recipe().override({"encoder.name": "scenes-small"}), seed=1)
+    result = run_trial(Recipe().override({"encoder.name": "scenes-small"}), 1, EvaluationConfig("scenes"))
     result.scores["STS12"]["spearman_wmean"]
 
 Importing this package is light; torch loads with `trainables.trial.run`.
