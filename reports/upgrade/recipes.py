@@ -83,6 +83,7 @@ def upgraded(flat: Mapping[str, Any]) -> Recipe:
 
 def _is_left(name: str, value: Any) -> bool:
     """Whether a key was left at its default, which a preset could change."""
+    if name in _AS_FIDELITY_SAYS:
+        return value is None
     known = keys().get(name)
-    value = tuple(value) if isinstance(value, list) else value
-    return known is not None and (value == known.default or (value is None and name in _AS_FIDELITY_SAYS))
+    return known is not None and (tuple(value) if isinstance(value, list) else value) == known.default

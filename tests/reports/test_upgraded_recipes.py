@@ -55,6 +55,8 @@ def test_released_code_is_written_out() -> None:
     assert (found["pooling.padding"], found["optimisation.schedule"]) == ("count", "constant")
     kept = upgraded({**OLD, "objective.fidelity": "released", "optimisation.schedule": "cosine"}).flat()
     assert kept["optimisation.schedule"] == "cosine"
+    own = upgraded({**OLD, "objective.fidelity": "released", "pooling.padding": "ignore"}).flat()
+    assert (own["pooling.padding"], own["objective.anchors"]) == ("ignore", "rows"), "it was set by itself"
 
 
 def test_similar_pairs_name_their_own_folder() -> None:
