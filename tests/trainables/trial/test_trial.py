@@ -278,7 +278,7 @@ def test_a_rung_without_a_score_is_none(recipe: Recipe, evaluation: EvaluationCo
 
 
 def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
-    recipe = recipe.override({"optimisation.epochs": 0, "corpus.nli": "./nothing.jsonl"})
+    recipe = recipe.preferring({"optimisation.epochs": 0, "corpus.nli": "./nothing.jsonl"})
     evaluation = dataclasses.replace(evaluation, tasks=("STS12",))
     check_recipes([recipe], evaluation)
     reporter = Scheduler()
