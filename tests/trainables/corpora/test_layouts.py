@@ -316,7 +316,6 @@ def request_of(recipe: Recipe, positives: int | None = None, negatives: int | No
 
 
 ENCODER = WordEncoder(max_length=128)
-EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",))
 
 
 UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11, "spans": 3}
@@ -369,7 +368,7 @@ def test_no_entailment(tmp_path: Path, layout: str):
     rows = [("a", "b", 2), ("c", "d", 2), ("e", "f", 1)]
     recipe = recipe_of(tmp_path, rows, **{"corpus.layout": layout, "objective.name": "supmpn"})
     with pytest.raises(UserError, match=f"holds no pair labelled entailment, and corpus.layout={layout}"):
-        check_recipes([recipe], EVALUATION)
+        check_recipes([recipe])
 
 
 def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
@@ -379,7 +378,7 @@ def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
         load(recipe, 1, 2)
     asked = recipe.override({"objective.name": "supmpn", "objective.negatives": 2})
     with pytest.raises(UserError, match="holds no pair labelled contradiction, so there are no hard negatives"):
-        check_recipes([asked], EVALUATION)
+        check_recipes([asked])
 
 
 @pytest.mark.parametrize(
@@ -411,8 +410,8 @@ def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: 
     monkeypatch.setattr(nli_layouts, "load_nli", read)
     changes = [{"corpus.layout": layout, "objective.temperature": t} for layout in ("pairs", "groups") for t in (1, 2)]
     recipes = [recipe.override({"objective.name": "supmpn", **change}) for change in changes]
-    check_recipes(recipes, EVALUATION)
-    check_recipes(recipes, EVALUATION)
+    check_recipes(recipes)
+    check_recipes(recipes)
     assert len(reads) == 1
 
 
