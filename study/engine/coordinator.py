@@ -169,16 +169,8 @@ class Coordinator:
             for other, group in self._groups.items()
             if other != name and group.task is not None and group.task.key == key
         }
-        if (
-            name not in self._groups
-        ):  # a new group needs places, and a trainable that died between two tasks told nobody
-            for other, group in [*self._groups.items()]:
-                if (
-                    group.task is None
-                    and group.places is not None
-                    and not await asyncio.to_thread(lives, group.trainable)
-                ):
-                    died[other] = group.places
+        if name not in self._groups:  # it is new, and needs places
+            died |= await self._dead_between_tasks()
         for places in died.values():
             if places is not None:  # where Ray fails at it the trainable begins anew, and it is tried again
                 await asyncio.to_thread(give_back, places)
@@ -366,6 +358,13 @@ class Coordinator:
 
     async def remove(self, name: str) -> None:
         await asyncio.to_thread(self._deliveries.remove, name)
+
+    async def _dead_between_tasks(self) -> dict[str, Any]:
+        """The places of each group whose trainable died without a task, of which nobody is told."""
+        idle = {name: group for name, group in self._groups.items() if group.task is None and group.places is not None}
+        # A group that has places, but no task yet, has told of these before its trainable could.
+        asked = [(name, group) for name, group in idle.items() if group.trainable is not None]
+        return {name: group.places for name, group in asked if not await asyncio.to_thread(lives, group.trainable)}
 
     # --- inside, with the condition held
 

@@ -43,7 +43,7 @@ class Heard(Coordinator):
 
     async def give(self, name: str, given: Task) -> None:
         await self.offer(given)
-        await self.assign(name, given.key, None)
+        await self.assign(name, given.key, f"trainable of {name}")
 
 
 Scene = Callable[[Heard], Coroutine[Any, Any, None]]
@@ -576,6 +576,7 @@ def test_places_of_a_trainable_that_died_between_two_tasks_are_given_back(
         await actor.tell("a", record("t"))
         await actor.settled(["t"])
         await actor.finish("a", 0)
+        await actor.places("early", "places of early")  # its trainable has not assigned its first task yet
         await actor.give("b", task("v"))  # it has its places
         assert given == []
         await actor.give("c", task("w"))
