@@ -301,9 +301,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "new" / "folder"
 
 
-def later(value: Any, slow: bool = True) -> Any:
-    """A case for `parametrize` that only `make test-long` runs."""
-    return pytest.param(value, marks=pytest.mark.slow) if slow else value
+def slow_case(*values: Any, when: bool = True) -> Any:
+    """A case for `parametrize`, of one value or several, that only `make test-long` runs."""
+    return pytest.param(*values, marks=[pytest.mark.slow] if when else [])
 
 
 class Words:

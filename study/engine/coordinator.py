@@ -45,6 +45,8 @@ ATTEMPTS = 4
 """How often a trial is begun at most without a new checkpoint, since its machine or process died."""
 DRAIN_SECONDS = 5.0
 """How often Ray is asked which machines are about to go."""
+ANSWER_SECONDS = 5.0
+"""So long a trainable is waited for that should answer at once."""
 SAVE, HALT = "save", "halt"
 """Orders to a worker group: write a checkpoint now; write one and stop."""
 
@@ -70,6 +72,8 @@ class _Group:
     """Machines of its workers."""
     places: Any = None
     """Ray's placement group that its workers are in; None where they sit in their trainable's."""
+    trainable: Any = None
+    """The actor that assigns its tasks."""
 
     def change(self, change: Change) -> bool:
         """Go to the next state; False where the change comes too late."""
@@ -158,13 +162,15 @@ class Coordinator:
 
     # --- a trainable
 
-    async def assign(self, name: str, key: str) -> None:
-        """Give a worker group the task of that key."""
+    async def assign(self, name: str, key: str, trainable: Any) -> None:
+        """Give a worker group of that trainable the task of that key."""
         died = {
             other: group.places
             for other, group in self._groups.items()
             if other != name and group.task is not None and group.task.key == key
         }
+        if name not in self._groups:  # it is new, and needs places
+            died |= await self._dead_between_tasks()
         for places in died.values():
             if places is not None:  # where Ray fails at it the trainable begins anew, and it is tried again
                 await asyncio.to_thread(give_back, places)
@@ -173,6 +179,7 @@ class Coordinator:
                 self._groups.pop(other, None)
             self._died.update(died)
             group, task = self._groups[name], self._tasks.get(key)
+            group.trainable = trainable
             if task is None:  # all of it was settled, and its trainable died before it knew
                 group.outcomes.put_nowait(Done())
                 return
@@ -352,6 +359,13 @@ class Coordinator:
     async def remove(self, name: str) -> None:
         await asyncio.to_thread(self._deliveries.remove, name)
 
+    async def _dead_between_tasks(self) -> dict[str, Any]:
+        """The places of each group whose trainable died without a task, of which nobody is told."""
+        idle = {name: group for name, group in self._groups.items() if group.task is None and group.places is not None}
+        # A group that has places, but no task yet, has told of these before its trainable could.
+        asked = [(name, group) for name, group in idle.items() if group.trainable is not None]
+        return {name: group.places for name, group in asked if not await asyncio.to_thread(lives, group.trainable)}
+
     # --- inside, with the condition held
 
     def _begin(self, group: _Group) -> bool:
@@ -401,6 +415,19 @@ class Coordinator:
     def _order(self, groups: Iterable[_Group], order: str) -> None:
         for group in groups:
             group.orders.append(order)
+
+
+def lives(trainable: Any) -> bool:
+    """Whether an actor that has nothing to do is there; one that does not answer soon is taken for busy."""
+    import ray
+
+    try:
+        ray.get(trainable.__ray_ready__.remote(), timeout=ANSWER_SECONDS)
+    except ray.exceptions.ActorDiedError:
+        return False
+    except (ray.exceptions.GetTimeoutError, ray.exceptions.ActorUnavailableError):
+        return True
+    return True
 
 
 def give_back(places: Any) -> None:

@@ -196,10 +196,6 @@ class DiskFull(Event):
     reason: str
 
 
-EVENTS = (Started, Interrupted, Step, Rung, Scored, Failed)
-"""Those that callbacks hear."""
-
-
 @dataclass(frozen=True)
 class Done:
     """To a trainable: nothing of its task is open."""

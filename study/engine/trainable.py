@@ -76,5 +76,6 @@ class TaskTrainable(tune.Trainable):
             self.group = None
         if self.group is None:
             self.group = WorkerGroup(self.resources, self.task["coordinator"], self.task["perform"])
-        ray.get(self.coordinator.assign.remote(self.group.name, self.task["key"]))
+        me = ray.get_runtime_context().current_actor
+        ray.get(self.coordinator.assign.remote(self.group.name, self.task["key"], me))
         return self.group

@@ -11,7 +11,7 @@ import pytest
 from reports.upgrade import upgrade
 from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
-from tests.conftest import later
+from tests.conftest import slow_case
 from tests.synthetic_results import PLOTS, undraw
 
 LATER = {"scl_batch_size", "frozen_grid"}
@@ -33,7 +33,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize(
-    "name", [later(name, not name.endswith("-laptop") and name != "scl_ablation-paper") for name in NAMES]
+    "name", [slow_case(name, when=not name.endswith("-laptop") and name != "scl_ablation-paper") for name in NAMES]
 )
 def test_the_report_is_the_same(name: str, archive: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch):
     undraw(monkeypatch, PLOTS)
@@ -52,7 +52,9 @@ def test_every_folder_of_the_archive_is_compared(archive: tuple[Path, Path]):
 
 @pytest.mark.skip(reason="the committed examples wait for `python -m reports upgrade`, which writes them anew")
 @pytest.mark.parametrize(
-    "example", [later(folder, folder.name == "frozen_grid") for folder in EXAMPLES], ids=lambda folder: folder.name
+    "example",
+    [slow_case(folder, when=folder.name == "frozen_grid") for folder in EXAMPLES],
+    ids=lambda folder: folder.name,
 )
 def test_a_committed_example_is_what_its_ledger_gives(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """`python -m reports docs/examples/NAME` writes it anew."""

@@ -117,6 +117,10 @@ def test_two_plugins_of_one_file_name_are_refused(folder: Path) -> None:
         ("import trainables.kept", "line 1: trainables.kept is now trainables.process_cache"),
         ("import trainables\ntrainables.typed", "line 2: trainables.typed is now trainables.typed_json"),
         ("from study.samplers import SAMPLERS", "line 1: study.samplers is now study.search.samplers"),
+        (
+            "from trainables.senteval.scorers import SCORERS",
+            "line 1: trainables.senteval.scorers is now trainables.senteval.kinds",
+        ),
         ("import study.nowhere", "line 1: ModuleNotFoundError: No module named 'study.nowhere'"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.calibration import FOLDS, KINDS, Found, Kind, Study, calibrate, look_again, main
 from reports.statistics.comparison import compare, interaction, items_part
+from tests.conftest import slow_case
 
 STUDIES = 40
 
@@ -22,7 +23,7 @@ def sound(found: Found) -> None:
 
 @pytest.mark.parametrize(
     ("name", "studies"),
-    [("unequal spreads, nulls", STUDIES), pytest.param("200 items, 18 rows, nulls", 25, marks=pytest.mark.slow)],
+    [("unequal spreads, nulls", STUDIES), slow_case("200 items, 18 rows, nulls", 25)],
 )
 def test_nulls_get_verdicts_by_the_old_method_only(name, studies):
     found = calibrate(KINDS[name], studies)
@@ -70,7 +71,7 @@ def test_folds_need_their_correction():
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("17 rows scatter 4.3 items' errors, 2 seeds", marks=pytest.mark.slow),
+        slow_case("17 rows scatter 4.3 items' errors, 2 seeds"),
         "4 rows scatter 4.3 items' errors, 3 seeds",
         "one of 4 rows scatters, 3 seeds",
     ],

@@ -18,6 +18,7 @@ from reports.statistics.sequential import (
     race_against,
     race_for_best,
 )
+from tests.conftest import slow_case
 
 STUDIES = 60
 QUICK = (("together", 0.0), ("unequal", 1.0))
@@ -36,7 +37,7 @@ def test_the_winner_of_all_seeds_is_rarely_lost(noise: str) -> None:
     assert np.mean(lost) <= at_most(LOST)
 
 
-@pytest.mark.parametrize(("least", "stated"), [(1, LOST_AT_WORST), pytest.param(2, LOST, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("least", "stated"), [(1, LOST_AT_WORST), slow_case(2, LOST)])
 def test_a_wild_winner_among_calm_recipes_is_lost_as_often_as_is_said(least: int, stated: float) -> None:
     """Among twelve alike; from one seed on it is more often than LOST, so the range is said."""
     lost = [_is_lost(noise_of(WILD, np.random.default_rng(number), (12, 10)), least) for number in range(150)]
@@ -70,11 +71,7 @@ def test_a_race_is_cheap_where_recipes_differ() -> None:
 
 @pytest.mark.parametrize(
     ("noise", "real"),
-    [
-        pytest.param(noise, real, marks=[pytest.mark.slow] if (noise, real) not in QUICK else [])
-        for noise in NOISES
-        for real in (0.0, 1.0)
-    ],
+    [slow_case(noise, real, when=(noise, real) not in QUICK) for noise in NOISES for real in (0.0, 1.0)],
 )
 def test_verdicts_after_a_race_keep_their_level(noise: str, real: float) -> None:
     """Rows that are alike on test sets, whether or not development scores made them stop."""

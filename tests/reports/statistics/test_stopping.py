@@ -18,7 +18,7 @@ from reports.testing import changed
 from search_spaces.goals import GOALS
 from study.search.halving import asha
 from study.search.schedulers import Setting
-from tests.conftest import later
+from tests.conftest import slow_case
 from tests.reports.test_sections import rewrite, study
 from trainables.training.rungs import DEFAULT
 
@@ -52,7 +52,7 @@ class TestTheAuditHolds:
     """In studies that are made up, so that the ends of the stopped trials are known."""
 
     @staticmethod
-    @pytest.fixture(scope="class", params=[1, later(2)])
+    @pytest.fixture(scope="class", params=[1, slow_case(2)])
     def seen(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
         random = np.random.default_rng(5)
         rows = []

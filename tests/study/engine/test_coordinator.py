@@ -43,7 +43,7 @@ class Heard(Coordinator):
 
     async def give(self, name: str, given: Task) -> None:
         await self.offer(given)
-        await self.assign(name, given.key)
+        await self.assign(name, given.key, f"trainable of {name}")
 
 
 Scene = Callable[[Heard], Coroutine[Any, Any, None]]
@@ -389,7 +389,7 @@ class Cluster:
                 if group is None:
                     name = next(self.names)
                     group = name, asyncio.create_task(self.worker(name))
-                await self.actor.assign(group[0], item.key)
+                await self.actor.assign(group[0], item.key, None)
                 if isinstance(await self.actor.outcome(group[0]), Done):
                     break
                 group = None  # its workers are lost
@@ -554,6 +554,33 @@ def test_places_of_a_dead_trainable_are_given_back(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
         await actor.give("h", task("u"))
         assert given[2:] == ["places of b"]
+
+    play(scene, tmp_path)
+
+
+@pytest.mark.parametrize("dead", [True, False])
+def test_places_of_a_trainable_that_died_between_two_tasks_are_given_back(
+    dead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can tell nobody. Where Ray has no dashboard, the next group would wait for its places for ever."""
+    given: list[str] = []
+    monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
+    monkeypatch.setattr("study.engine.coordinator.lives", lambda trainable: not dead)
+
+    async def scene(actor: Heard) -> None:
+        await actor.give("a", task("t"))
+        await actor.places("a", "places of a")
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.give("b", task("u"))  # while a is at work nobody asks
+        assert given == []
+        await actor.tell("a", record("t"))
+        await actor.settled(["t"])
+        await actor.finish("a", 0)
+        await actor.places("early", "places of early")  # its trainable has not assigned its first task yet
+        await actor.give("b", task("v"))  # it has its places
+        assert given == []
+        await actor.give("c", task("w"))
+        assert given == ["places of a"] * dead
 
     play(scene, tmp_path)
 

@@ -116,7 +116,7 @@ class Stage:
 
     def train(self, trial: StudyTrial) -> None:
         """A worker group takes the trial, and is in the midst of it."""
-        self.process.get(self.actor.assign.remote(GROUP, trial.key))
+        self.process.get(self.actor.assign.remote(GROUP, trial.key, None))
         self.process.get(self.actor.take.remote(GROUP, 0, "life", "node", -1))
         self.say(Step((trial.key,), 1, 9, {}))
 
