@@ -82,7 +82,7 @@ class OldFolder:
         found: dict[str, list[tuple[Old, dict[str, Any]]]] = {}
         for path in sorted((self.folder / LEDGER).glob("*.json")):
             try:
-                old = read_json(path, "a record")
+                old: Old = read_json(path, "a record")
                 new = new_record(old)
                 if path.stem != trial_key(old["recipe_hash"], old["seed"]):
                     raise UserError("its file is another's")

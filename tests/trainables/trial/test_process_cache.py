@@ -216,7 +216,7 @@ class TestOverlap:
         assert (
             overlap(recipe.override({"optimisation.epochs": 0}), tmp_path / "senteval", ["TREC"], (None, "0")) is None
         )
-        spans = recipe.override({"corpus.layout": "spans", "objective.name": "ntxent", "objective.negatives": None})
+        spans = recipe.override({"corpus.layout": "spans", "objective.name": "ntxent"})
         assert overlap(spans, tmp_path / "senteval", ["TREC"], (None, "0")) is None
 
 

@@ -311,8 +311,6 @@ def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, one_ta
             "corpus.layout": "pairs",
             "corpus.limit": 100,
             "objective.name": "ntxent",
-            "objective.positives": None,
-            "objective.negatives": None,
             "optimisation.batch_size": 4,
             "encoder.precision": "bf16",
         }

@@ -14,6 +14,7 @@ from trainables.senteval.effects import accuracy_effects, f1_effects
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import THREE, Scores, TaskKind
+from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from trainables.senteval.classifier import Fold
@@ -95,7 +96,6 @@ class NestedCrossValidation(Classification):
         import torch
 
         from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out
-        from trainables.to_device import to_device
 
         rows, labels, classes = given.rows("all"), given.labels("all"), given.data.classes
         outer = _folds(labels, protocol.folds)
