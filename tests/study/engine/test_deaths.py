@@ -311,7 +311,7 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
     model = results / record["checkpoint"]
     assert (model / "modules.json").is_file()
     assert "STS13" in (model / "README.md").read_text()
-    assert (results / record["predictions"]).is_file()
+    assert (results / record["evaluations"][0]["predictions"]).is_file()
     assert list((results / "progress").glob("*.jsonl"))
     assert not list((results / "train").glob("*"))
     assert not list((results / "incoming").glob("*"))

@@ -50,6 +50,10 @@ def records(results: Path) -> dict[str, dict]:
     return {path.name: json.loads(path.read_text()) for path in sorted((results / "ledger").glob("*.json"))}
 
 
+def scores(record: dict) -> dict[str, dict]:
+    return {task: numbers for found in record["evaluations"] for task, numbers in found["scores"].items()}
+
+
 def no_secret_in(results: Path, *printed: str) -> None:
     """The secrets of the environment, and the cluster's token, are in no file of the results and in no line printed."""
     secrets = [*(value.rpartition(":")[2].partition("@")[0] for value in PLANTED.values()), TOKEN]
@@ -131,7 +135,7 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     for record in found.values():
         assert record["cost"]["workers"] == 2
         stopped = record["status"] == "pruned"
-        assert (SELECTION.of(record["scores"], {}) is None) == stopped
+        assert (SELECTION.of(scores(record), {}) is None) == stopped
         assert record["versions"]["plugins"]
         assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
         course = record["training"].get("rungs", [])
@@ -146,7 +150,7 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     assert len(done.stdout.splitlines()) < 25  # no flood
     finished = next(record for record in found.values() if record["status"] == "finished")
     assert (results / finished["checkpoint"] / "modules.json").is_file()
-    assert (results / finished["predictions"]).is_file()
+    assert (results / finished["evaluations"][0]["predictions"]).is_file()
     assert list((results / "tensorboard").rglob("events.*"))
     assert "live page: http://127.0.0.1:" in done.stdout
     told = Progress.load(results)
@@ -167,7 +171,7 @@ def test_declutrs_spans_with_masked_language_modelling(cluster: dict[str, str], 
     assert done.returncode == 0, done.stdout + done.stderr
     (record,) = records(results).values()
     assert record["status"] == "finished"
-    assert 0 < (SELECTION.of(record["scores"], {}) or 0) <= 100
+    assert 0 < (SELECTION.of(scores(record), {}) or 0) <= 100
     assert (results / record["checkpoint"] / "modules.json").is_file()
     assert row in (results / "report.md").read_text()
 
@@ -196,7 +200,7 @@ def test_ray_job_submit_with_token_authentication(sent: bool, cluster: dict[str,
     found = [*records(results).values()]
     assert len(found) == 1 + 2  # an encoder that is evaluated as it is has one seed
     assert {record["status"] for record in found} == {"finished"}
-    assert all(0 < (SELECTION.of(record["scores"], {}) or 0) <= 100 for record in found)
+    assert all(0 < (SELECTION.of(scores(record), {}) or 0) <= 100 for record in found)
     trained = [record for record in found if record["training"].get("steps")]
     assert [record["training"]["population"] for record in trained] == [2, 2]
     assert all((results / record["checkpoint"] / "modules.json").is_file() for record in trained)

@@ -390,12 +390,13 @@ def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
     ],
 )
 def test_broken_stsbenchmark(recipe: Recipe, file: str, content: str | None, sentence: str):
-    place = Path(str(recipe.corpus.senteval)) / "downstream" / "STS" / "STSBenchmark" / file
+    similar = recipe.override({"corpus.layout": "similar_pairs"})
+    place = Path(str(similar.flat()["corpus.senteval"])) / "downstream" / "STS" / "STSBenchmark" / file
     place.unlink()
     if content:
         place.write_text(content)
     with pytest.raises(UserError, match=sentence):
-        load(recipe.override({"corpus.layout": "similar_pairs"}))
+        load(similar)
 
 
 def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
