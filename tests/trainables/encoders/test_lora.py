@@ -272,13 +272,8 @@ class TestTrial:
 
     @pytest.mark.parametrize("keep", ["best", "average"])
     def test_other_weights_than_the_last_can_be_kept(self, keep: str, tmp_path: Path) -> None:
-        recipe = RECIPE.override(
-            {
-                "optimisation.keep": keep,
-                "optimisation.keep_every": 1,
-                "optimisation.keep_share": 1,
-            }
-        )
+        every = {"optimisation.keep_every": 1, "optimisation.keep_share": 1, "corpus.senteval": "scenes"}
+        recipe = RECIPE.preferring({"optimisation.keep": keep, **every})
         assert population_key(recipe) is None
         kept = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / keep).training
         last = run_trial(RECIPE, 1, EVALUATION, model_folder=tmp_path / "last").training
@@ -366,7 +361,7 @@ class TestRefused:
         with pytest.raises(UserError, match=r"set encoder.dtype to 'fp32', or optimisation.precision to 'auto'"):
             check_trainable(RECIPE.override(both))
         check_trainable(RECIPE.override({**both, "optimisation.precision": "auto"}))
-        check_trainable(RECIPE.override({**both, "optimisation.epochs": 0}))
+        check_trainable(RECIPE.preferring({**both, "optimisation.epochs": 0}))
 
     @pytest.mark.parametrize(("key", "value"), [("rank", 0), ("alpha", 0.0), ("rank", 1.5), ("targets", "query")])
     def test_bad_values(self, key: str, value: Any) -> None:
