@@ -179,16 +179,19 @@ class Recipe:
         return self.hash_with({})
 
     def hash_with(self, places: Mapping[str, str]) -> str:
-        """The hash over the keys that are not at their defaults. Local files and folders count by what they hold;
-        `places` has the digits (`fingerprints`) of those that may be gone."""
+        """The hash over `counted`."""
+        text = json.dumps([SCHEMA, self.counted(places)], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def counted(self, places: Mapping[str, str]) -> dict[str, Any]:
+        """The keys that are not at their defaults. Local files and folders count by what they hold; `places` has the
+        digits (`fingerprints`) of those that may be gone."""
         known = keys()
-        content: dict[str, Any] = {
+        return {
             name: identity(value, known[name].holds, places) if known[name].place and isinstance(value, str) else value
             for name, value in self.flat().items()
             if value != known[name].default
         }
-        text = json.dumps([SCHEMA, content], sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def places(self) -> dict[str, str]:

@@ -38,8 +38,11 @@ def check_results(plan: Plan) -> None:
             )
         _load_earlier_plugins(plan, before)
         before.check_names(results)
-        known, ours = Recipe.from_flat(before.base).flat(), plan.base.flat()  # what it lacks has its default
-        differing = [key for key in {**ours, **known} if known.get(key) != ours.get(key)]
+        base = Recipe.from_flat(before.base)  # what it lacks has its default
+        known, ours = base.flat(), plan.base.flat()
+        counted, now = base.counted(before.places), plan.base.counted({})  # what was moved is known by its content
+        named = [key for key in {**ours, **known} if known.get(key) != ours.get(key)]
+        differing = [key for key in named if counted.get(key) != now.get(key)]
         if differing:
             key = differing[0]
             raise UserError(
