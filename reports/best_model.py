@@ -24,7 +24,7 @@ class Ranked:
 
 def ranking(results: Results) -> list[Ranked]:
     """The recipes that may be the best: those that have every measured goal (`Results.measured_goals`), by
-    `search_spaces.goals.merit`, best first.
+    `search_spaces.goals.merit`, best first; of equals the one that the study has first.
 
     Recipes above a limit are left out; those that left a race over seeds come last, as few seeds may show a mean that
     more would not.
@@ -41,9 +41,9 @@ def _ranking(results: Results) -> list[Ranked]:
         if recipe_hash not in results.above_limits and (values := results.of_goals(records))
     ]
 
-    def place(one: Ranked) -> tuple[bool, tuple[float, ...], str]:
+    def place(one: Ranked) -> tuple[bool, tuple[float, ...]]:
         values = [value.mean for value in one.values]
-        return one.recipe_hash not in lost, merit(results.measured_goals, values), one.recipe_hash
+        return one.recipe_hash not in lost, merit(results.measured_goals, values)
 
     return sorted(found, key=place, reverse=True)
 

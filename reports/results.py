@@ -46,7 +46,7 @@ class Results:
     info: StudyInfo
     space: Space
     records: list[Record]
-    """Those that can be right."""
+    """Those that can be right, `in_order`."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
     elsewhere: Sequence[Record] = ()
@@ -75,7 +75,7 @@ class Results:
         ]
         missed = {record.key for record in elsewhere}
         own = [record for record in found if record.key not in missed]
-        return cls(folder, info, space, own, set_aside, elsewhere, taken(folder))
+        return cls(folder, info, space, in_order(info, space, own), set_aside, elsewhere, taken(folder))
 
     def made(self, make: Callable[[Results], Made]) -> Made:
         """What `make` makes of these results; made once for all who ask."""
@@ -397,6 +397,14 @@ class Results:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""
         records = self.of_row(label)
         return records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
+
+
+def in_order(info: StudyInfo, space: Space, records: Sequence[Record]) -> list[Record]:
+    """By the place of their recipes in the study, rows first, and by seed: what recipes are called, and so the order of
+    their files, must decide no tie and no draw."""
+    named = [*(info.row_hashes.get(row.label) for row in space.rows), *info.explored]
+    places = {recipe_hash: place for place, recipe_hash in enumerate(dict.fromkeys(named))}
+    return sorted(records, key=lambda record: (places.get(record.recipe_hash, len(places)), record.seed))
 
 
 def _same_names(paper: Value, ours: Value) -> bool:

@@ -15,7 +15,7 @@ from reports.results import Results
 from reports.same_recipe import NotVaried, OneRecipe
 from reports.statistics import CONFIDENCE, Comparison
 from reports.statistics.collapse import rate_interval
-from trainables.recipe import Value
+from trainables.recipe import Value, changed
 
 FEWEST = 4
 """The order of fewer rows says nothing."""
@@ -189,13 +189,9 @@ def _text_within(part: str) -> str:
 
 def changes(results: Results, record: Record) -> str:
     """What the record's recipe changes of the base recipe, among the keys that the search may change."""
-    base = results.base.flat()
-    changed = [
-        f"{_name(domain.key)}={short(record.recipe[domain.key])}"
-        for domain in results.space.domains
-        if domain.key in record.recipe and record.recipe[domain.key] != base.get(domain.key, ...)
-    ]
-    return text(", ".join(changed)) or "as the base"
+    own = changed(results.base.flat(), record.recipe)
+    said = [f"{_name(domain.key)}={short(own[domain.key])}" for domain in results.space.domains if domain.key in own]
+    return text(", ".join(said)) or ("as the base" if record.recipe_hash in results.trained else "untrained")
 
 
 def _name(key: str) -> str:

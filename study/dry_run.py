@@ -17,7 +17,7 @@ from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
 from study.search.budget import Budget
 from study.trial import Trial
-from trainables.recipe import SCENES, SCENES_ENCODER
+from trainables.recipe import SCENES, SCENES_ENCODER, changed
 
 START_SECONDS = 15.0
 """Processes until the first trial's first step, once for all, on the machines that this was measured on."""
@@ -172,4 +172,4 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
 
 def differences(base: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
     """What a recipe changes of the base recipe, both flat: `objective.weight=0.3 head.dim=32`."""
-    return " ".join(f"{key}={value}" for key, value in recipe.items() if key not in base or base[key] != value)
+    return " ".join(f"{key}={value}" for key, value in changed(base, recipe).items())

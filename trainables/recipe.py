@@ -241,6 +241,14 @@ def keys() -> Mapping[str, Key]:
     return _gathered(Registry.changes).known
 
 
+def changed(base: Mapping[str, Value], recipe: Mapping[str, Value]) -> dict[str, Value]:
+    """What a recipe has otherwise than the base, both flat; of the keys that the base lacks those that are not left at
+    their defaults."""
+    known, unset = keys(), object()
+    left = {name: known[name].default if name in known else unset for name in recipe}
+    return {name: value for name, value in recipe.items() if value != base.get(name, left[name])}
+
+
 def existing(flat: Mapping[str, Value]) -> frozenset[str]:
     """The keys of the recipe of these values, as far as they are given."""
     known = _gathered(Registry.changes)

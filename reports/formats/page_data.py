@@ -16,6 +16,7 @@ from reports.ledger import Record
 from reports.quantity import Quantity
 from reports.results import Results
 from trainables.errors import UserError
+from trainables.recipe import changed
 from trainables.senteval.tasks import TASKS, Task, kind_of
 
 ABOUT_PAIRS = (
@@ -83,7 +84,7 @@ def _cell(evidence: Evidence, first: str, second: str, figure: Quantity) -> list
 
 def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:
     records = results.of_row(label)
-    changes = {key: value for key, value in results.recipe(label).items() if key not in base or base[key] != value}
+    changes = changed(base, results.recipe(label))
     tasks = records[0].scores if records else {}
     right = {task: found for task in tasks if (found := _right(results, records, task)) is not None}
     return {"name": label, "changes": changes, "figures": bool(records), "right": right}

@@ -23,8 +23,9 @@ from reports.ledger import (
     read_failures,
 )
 from reports.ledger.progress import seconds_since, with_curve
-from reports.results import Results
+from reports.results import Results, in_order
 from trainables.errors import UserError
+from trainables.recipe import changed
 
 T = TypeVar("T")
 Signature = tuple[tuple[str, int, int], ...]
@@ -144,7 +145,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     records, set_aside = ledger.sift()
     called = _Names(info)
     space = _or_none(lambda: info.load_space(results), problems) if info else None
-    found = Results(results, info, space, records, set_aside) if info and space else None
+    found = Results(results, info, space, in_order(info, space, records), set_aside) if info and space else None
     names = {record.key: called.name(record) for record in records}
     stopped = tuple(
         Ended(
@@ -219,7 +220,7 @@ class _Names:
         """What it changes of the base recipe; empty for a row."""
         if self._base is None or record.recipe_hash in self._labels:
             return ""
-        return " ".join(f"{key}={value}" for key, value in record.recipe.items() if self._base.get(key) != value)
+        return " ".join(f"{key}={value}" for key, value in changed(self._base, record.recipe).items())
 
 
 def _or_none(read: Callable[[], T], problems: list[str]) -> T | None:

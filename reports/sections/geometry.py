@@ -177,20 +177,20 @@ def _correlated(items: Sequence[Lying], lines: Sequence[Line]) -> list[tuple[str
 
 
 def _varied(items: Sequence[Lying]) -> list[Line]:
-    """Keys that vary: a number as it is, of words one line for each of them, 1 where a recipe has it."""
+    """Keys that vary: a number as it is, of words one line for each of them, 1 where a recipe has it. Only among the
+    recipes that have the key: which these are is said by the key that chose the component."""
     found: list[Line] = []
     for key in dict.fromkeys(key for item in items for key in item.recipe):
-        values = [item.recipe.get(key) for item in items]
-        distinct = list(dict.fromkeys(map(str, values)))
-        if len(distinct) < 2 or key.startswith("evaluation."):
+        given = {place: item.recipe[key] for place, item in enumerate(items) if key in item.recipe}
+        distinct = {str(value): value for value in given.values()}
+        if len(distinct) < 2:
             continue
-        numbers = [_number(value) for value in values]
-        if numbers.count(None) == values.count(None) < len(values):
-            found.append((code(key), numbers))
+        if {_number(value) is None for value in given.values() if value is not None} == {False}:
+            found.append((code(key), [_number(given.get(place)) for place in range(len(items))]))
         elif len(distinct) <= MOST_VALUES:
-            kept = distinct[1:] if len(distinct) == 2 else distinct
-            named = [next(v for v in values if str(v) == word) for word in kept]
-            found += [(code(f"{key}={short(v)}"), [float(str(other) == str(v)) for other in values]) for v in named]
+            for word, value in list(distinct.items())[len(distinct) == 2 :]:
+                line = [float(str(given[place]) == word) if place in given else None for place in range(len(items))]
+                found.append((code(f"{key}={short(value)}"), line))
     return found
 
 

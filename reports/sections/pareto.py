@@ -105,7 +105,7 @@ def pareto_in_short(results: Results) -> str:
 def front(points: Sequence[Point]) -> list[Point]:
     """The points that no other dominates, best first by the first goal."""
     kept = [points[place] for place in on_front(np.array([point.upward for point in points]))]
-    return sorted(kept, key=lambda point: (*(-value for value in point.upward), point.recipe_hash))
+    return sorted(kept, key=lambda point: point.upward, reverse=True)
 
 
 def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores | None) -> list[Point]:
@@ -118,7 +118,7 @@ def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores
         for point, probability in zip(points, known.on_front, strict=True)
         if point.recipe_hash not in measured and probability >= NOTABLE
     ]
-    return [point for _, point in sorted(pairs, key=lambda pair: (-pair[0], pair[1].recipe_hash))]
+    return [point for _, point in sorted(pairs, key=lambda pair: -pair[0])]
 
 
 def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:

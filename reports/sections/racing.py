@@ -37,7 +37,7 @@ def write(results: Results, pictures: Path) -> str:
 
 
 def _table(results: Results, found: dict[str, Raced]) -> str:
-    ranked = sorted(found, key=lambda name: (-found[name].has, found[name].lost, name))
+    ranked = sorted(found, key=lambda name: (-found[name].has, found[name].lost))
 
     def called(recipe_hash: str) -> str:
         return code(results.labels.get(recipe_hash, recipe_hash))

@@ -50,7 +50,6 @@ def test_every_folder_of_the_archive_is_compared(archive: tuple[Path, Path]):
     assert all((archive[1] / name / file).is_file() for name in NAMES for file in WRITTEN)
 
 
-@pytest.mark.skip(reason="the committed examples wait for `python -m reports upgrade`, which writes them anew")
 @pytest.mark.parametrize(
     "example",
     [slow_case(folder, when=folder.name == "frozen_grid") for folder in EXAMPLES],

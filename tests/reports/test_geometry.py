@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from reports.ledger import LEDGER, Ledger
+from reports.ledger import LEDGER, Ledger, Record
 from reports.markdown import number
 from reports.plots import geometry_map
 from reports.results import Results
@@ -16,6 +16,7 @@ from reports.sections import geometry
 from reports.statistics.ranks import rank_correlations
 from reports.testing import changed, make_study
 from tests.synthetic_results import PLOTS, make_results, undraw
+from trainables.recipe import Recipe, Value
 
 
 class TestRankCorrelations:
@@ -87,6 +88,20 @@ def test_noise_is_called_noise(tmp_path: Path):
     text = geometry.write(study(tmp_path, planted=False), tmp_path / "pictures")
     assert "None of " in text
     assert "**" not in text
+
+
+def test_a_key_that_comes_with_a_component_counts_where_it_is():
+    """Which recipes have it is said by the component's name; what it is set to is a line where that varies."""
+    chosen: list[dict[str, Value]] = [
+        {"objective.name": "supmpn"}, {"objective.weight": 0.3}, {"objective.weight": 0.5}
+    ]  # fmt: skip
+    recipes = [Recipe().override(one).flat() for one in chosen]
+    assert "objective.own_positives" in recipes[0].keys() - recipes[1].keys()
+    items = [
+        geometry.Lying("", [Record(recipe, "", 0, "finished")], (), is_row=False) for recipe in recipes
+    ]  # fmt: skip
+    lines = dict(geometry._varied(items))
+    assert lines == {"`objective.name=scl`": [0.0, 1.0, 1.0], "`objective.weight`": [None, 0.3, 0.5]}
 
 
 def test_few_recipes_are_not_correlated(tmp_path: Path):
