@@ -27,7 +27,12 @@ def population_key(recipe: Recipe) -> str | None:
     if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
     apart = "pooling.mode" if takes_turns(recipe) else None
-    shared = {name: value for name, value in recipe.flat().items() if name == apart or not keys()[name].together}
+    # A key at its default counts as none: it may be there for a member's own pooling alone.
+    shared = {
+        name: value
+        for name, value in recipe.flat().items()
+        if name == apart or not (keys()[name].together or value == keys()[name].default)
+    }
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
 
 

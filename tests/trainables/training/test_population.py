@@ -229,7 +229,7 @@ class Interrupting:
 
 
 class TestKey:
-    @pytest.mark.parametrize("change", DIFFERENT, ids=lambda change: " ".join(change))
+    @pytest.mark.parametrize("change", [*DIFFERENT, {"pooling.mode": "mean"}], ids=lambda change: " ".join(change))
     def test_what_may_differ_has_one_key(self, change: dict[str, Any]) -> None:
         assert population_key(BASE.override(change)) == population_key(BASE) is not None
 
