@@ -13,7 +13,7 @@ import numpy as np
 from reports.ledger import Record
 from reports.statistics.influence import group_effects
 from trainables.senteval.items import Answers, answers_in
-from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.protocol import PROTOCOLS, Protocol
 from trainables.senteval.tasks import TASKS, kind_of
 
 Array = np.ndarray
@@ -65,7 +65,7 @@ class Predictions:
         if kept is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
         with np.errstate(all="ignore"):
-            found = kind_of(task).effects(TASKS[task], number, kept, PROTOCOLS.get(record.protocol))
+            found = kind_of(task).effects(TASKS[task], number, kept, _protocol(record))
         effects = np.asarray(found, dtype=np.float32)  # NaN where there are none
         return effects if np.isfinite(effects).all() else None
 
@@ -119,7 +119,7 @@ class Predictions:
             parts = [self._of(record).get(name) for name in (task, f"dev.{task}")] if task in TASKS else []
             for kept in filter(None, parts):
                 with np.errstate(all="ignore"):
-                    found = kind_of(task).numbers(TASKS[task], kept, PROTOCOLS.get(record.protocol))
+                    found = kind_of(task).numbers(TASKS[task], kept, _protocol(record))
                 self._again[key] |= found
         return self._again[key]
 
@@ -145,6 +145,11 @@ class Predictions:
             else:
                 found[task] = kept
         return found
+
+
+def _protocol(record: Record) -> Protocol | None:
+    """How its classifiers were fitted; None of a protocol that is not known any more."""
+    return next((protocol for protocol in PROTOCOLS.values() if protocol.name == record.protocol), None)
 
 
 def _part(task: str, number: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from trainables import recipe
 from trainables.errors import UserError, meant, shown
@@ -30,8 +30,10 @@ class EvaluationConfig(Options):
     tasks: tuple[str, ...] = key(
         ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", measures=False
     )
-    protocol: Literal["full", "fast"] = key(
-        "full", "How classifiers are fitted: full is the papers', fast is for prototyping."
+    protocol: str = key(
+        "full",
+        "How classifiers are fitted: full is the papers', fast is for prototyping.",
+        registry="trainables.senteval.protocol:PROTOCOLS",
     )
     heat_map: str = key(
         "none",

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 import torch
 
 from reports.formats import FORMATS, Format
+from reports.importance import ENOUGH, importance
 from reports.report import write_report
 from reports.sections import SECTIONS, Section
 from reports.testing import FormatContract, SectionContract
-from search_spaces import load_space
+from search_spaces import Domain, load_space
 from study.callbacks import CALLBACKS
+from study.search.ask_tell import AskTell, memory_study
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing import callbacks as followed
 from study.testing.search import SamplerContract, SchedulerContract
+from tests.contributing import BLOCKS
 from tests.objective_batches import labelled
 from tests.synthetic_results import make_results
+from tests.trainables.senteval import test_own_kind as own_kind
 from trainables import plugins
 from trainables.corpora.layouts import LAYOUTS, SamplerRequest, make_sampler
 from trainables.encoders import load_encoder
@@ -30,21 +34,20 @@ from trainables.encoders.contract import TrainableEncoder, trainable
 from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError
+from trainables.evaluation_config import parse_assignment
 from trainables.objectives import OBJECTIVES, chosen_objective
 from trainables.objectives.objective import Objective
 from trainables.plugins import load_plugin
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval import evaluate
+from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.encoders import TrainableEncoderContract
 from trainables.testing.objectives import Built, ObjectiveContract
 from trainables.testing.tasks import TaskContract
 from trainables.trial.build import build_encoder
 
-ROOT = Path(__file__).resolve().parents[2]
-BLOCKS: dict[str, str] = dict(
-    re.findall(r"^```python (\S+)\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S)
-)
+FOLLOWED = (Path(__file__), Path(own_kind.__file__))
 Plug = Callable[[str, Any], Any]
 
 
@@ -74,9 +77,14 @@ def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
 
 
 def test_every_block_is_followed() -> None:
-    tests = Path(__file__).read_text()
-    assert len(BLOCKS) == 11
+    tests = "".join(path.read_text(encoding="utf-8") for path in FOLLOWED)
+    assert len(BLOCKS) == 13
     assert [name for name in BLOCKS if f'"{name}"' not in tests] == []
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_is_short(name: str) -> None:
+    assert len(BLOCKS[name].splitlines()) < 60
 
 
 def test_an_objective(plug: Plug) -> None:
@@ -93,6 +101,25 @@ def test_an_objective(plug: Plug) -> None:
     assert gradient[2].abs().sum() == 0  # contradicted
     with pytest.raises(UserError, match="alignment"):
         chosen_objective(Recipe().override({"objective.name": entry.name, "corpus.layout": "spans"}))
+
+
+def test_its_keys_are_searched_and_ranked(plug: Plug) -> None:
+    """Both, over the ranges that they name, and the one that decides the score stands first."""
+    entry = plug("my_objective.py", OBJECTIVES)
+    base = Recipe().override({"objective.name": entry.name})
+    domains = (Domain("objective.power"), Domain("objective.evenness"))
+    search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), base, domains)
+    scored = []
+    for _ in range(ENOUGH):
+        number, recipe = search.ask()
+        assert search.begin(number, recipe, [0])
+        score = 10.0 * recipe.flat()["objective.power"]  # type: ignore[operator]
+        scored.append((recipe.flat(), score))
+        search.tell(recipe.hash, 0, [score])
+    found = importance(domains, scored)
+    assert found is not None
+    assert [effect.keys for effect in found.keys] == [("objective.power",), ("objective.evenness",)]
+    assert [effect.share.above for effect in found.keys] == [True, False]
 
 
 def test_a_layout(plug: Plug) -> None:
@@ -137,6 +164,10 @@ def test_a_kind_of_encoder(plug: Plug) -> None:
     assert np.square(after[0] - after[1]).sum() < np.square(before[0] - before[1]).sum()
 
 
+def good_or_bad(texts: Any) -> np.ndarray:
+    return np.array([[10 * text.startswith("good"), 10 * text.startswith("bad")] for text in texts], np.float32)
+
+
 def write_reviews(folder: Path) -> None:
     folder.mkdir()
     for part, count in (("train", 40), ("dev", 10), ("test", 20)):
@@ -148,10 +179,18 @@ def test_a_task(plug: Plug, outside: Path) -> None:
     entry = plug("my_task.py", TASKS)
     write_reviews(outside / "reviews")
 
-    def encode(texts: Any) -> np.ndarray:
-        return np.array([[10 * text.startswith("good"), 10 * text.startswith("bad")] for text in texts], np.float32)
+    assert evaluate(good_or_bad, outside, (entry.name,), "fast").tasks[entry.name]["test_accuracy"] == 100
 
-    assert evaluate(encode, outside, (entry.name,), "fast").tasks[entry.name]["test_accuracy"] == 100
+
+def test_a_protocol(plug: Plug, outside: Path) -> None:
+    entry = plug("my_protocol.py", PROTOCOLS)
+    plug("my_task.py", TASKS)
+    write_reviews(outside / "reviews")
+    scored = evaluate(good_or_bad, outside, ("reviews",), entry.name)
+    assert scored.protocol == entry.name == parse_assignment(f"evaluation.protocol={entry.name}")[1]
+    assert scored.tasks["reviews"]["test_accuracy"] == 100
+    with pytest.raises(UserError, match="no SentEval protocol 'four_folds'; did you mean 'three_folds'"):
+        evaluate(good_or_bad, outside, ("reviews",), "four_folds")
 
 
 def test_a_space(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from trainables.recipe import SCENES, EncoderConfig, PoolingConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
 from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.kinds.contract import Numbers
-from trainables.senteval.protocol import PROTOCOLS, protocol_named
+from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS, groups, task_names
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         load_plugin(plugin)
     wanted = [name.strip() for name in asked.tasks.split(",") if name.strip()]
     names = task_names(wanted)
-    protocol_named(asked.protocol)
+    protocol = PROTOCOLS[asked.protocol].name
     if asked.json and not asked.json.resolve().parent.is_dir():
         raise UserError(f"--json {asked.json}: the folder {asked.json.resolve().parent} does not exist")
     if asked.json and asked.json.is_dir():
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from trainables.encoders.embedding_store import EmbeddingStore
 
         encode = EmbeddingStore(encoder, asked.cache, progress=not asked.quiet).encode
-    result = evaluate(encode, data, names, asked.protocol, progress=not asked.quiet)
+    result = evaluate(encode, data, names, protocol, progress=not asked.quiet)
     averages = means(result, [name for name in wanted if name not in TASKS])
     if asked.json:
         _write(asked.json, as_json(result, averages, config.name))

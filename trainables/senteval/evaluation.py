@@ -15,7 +15,7 @@ from trainables.errors import UserError
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
-from trainables.senteval.protocol import protocol_named
+from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def score_embeddings(
     from trainables.senteval.scoring import Embedded, score_task
 
     begin = time.perf_counter()
-    names, settings = task_names(tasks), protocol_named(protocol)
+    names, settings = task_names(tasks), PROTOCOLS[protocol]
     read, missing, errors = _read_all(Path(data), names)
     sentences = _unique(read)
     if _digits(sentences) != embeddings.sentences:

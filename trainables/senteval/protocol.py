@@ -1,12 +1,11 @@
-"""How classifiers are fitted and chosen. A score without its protocol is not a number."""
+"""The protocols: how classifiers are fitted and chosen, an entry each. A score without its protocol is not a number."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from trainables.errors import UserError, choices
+from trainables.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -29,20 +28,16 @@ class Protocol:
     """How many folds there are, how a classifier is fitted, and among which L2 values held-out folds choose."""
 
     name: str
+    """Another name for other settings: scores are known by it."""
     folds: int
     fit: Fit
     decays: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
     """L2 values, given to the optimiser as its weight decay."""
 
 
-PROTOCOLS: Mapping[str, Protocol] = {
-    "full": Protocol("full", 10, Fit("adam", batch=64, tenacity=5, epoch_size=4)),
-    "fast": Protocol("fast", 5, Fit("rmsprop", batch=128, tenacity=3, epoch_size=2)),
-}
-
-
-def protocol_named(name: str) -> Protocol:
-    """The protocol of that name; `UserError` if there is none."""
-    if name not in PROTOCOLS:
-        raise UserError(f"{name!r} is no SentEval protocol; use {choices(PROTOCOLS)}")
-    return PROTOCOLS[name]
+PROTOCOLS = Registry(
+    "SentEval protocol",
+    Protocol("full", 10, Fit("adam", batch=64, tenacity=5, epoch_size=4)),
+    Protocol("fast", 5, Fit("rmsprop", batch=128, tenacity=3, epoch_size=2)),
+)
+"""The values of `evaluation.protocol`: full is the papers', fast is for prototyping."""

@@ -428,7 +428,7 @@ def test_plain_sentence_transformers_folders_need_no_pipeline(tmp_path: Path) ->
     ("arguments", "sentence"),
     [
         (["--tasks", "NoSuch"], "no SentEval task"),
-        (["--protocol", "slow"], "no SentEval protocol"),
+        (["--protocol", "slow"], "there is no SentEval protocol 'slow'"),
         (["--data", "no/such/folder"], "does not exist"),
         (["--pooling", "sum"], "pooling.mode must be"),
         (["--max-length", "1"], "max_length must be at least"),

@@ -17,6 +17,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import Goal
+from tests.contributing import BLOCKS
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
@@ -27,61 +28,7 @@ from trainables.senteval.kinds import KINDS, TaskKind
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
 
-PLUGIN = '''
-"""Whether a model says of two sentences that they are alike where people do: by a cosine above one half."""
-
-import numpy as np
-
-from trainables.senteval.effects import mean_effects
-from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
-from trainables.senteval.items import Answers
-from trainables.senteval.kinds import KINDS, TaskKind
-from trainables.senteval.kinds.contract import Scores
-from trainables.senteval.tasks import TASKS, Task
-from trainables.senteval.text_files import read_lines
-
-
-def read_bars(task, paths):
-    splits = {}
-    for name, path in zip(("dev", "test"), paths):
-        left, right, alike = zip(*(line.split("|") for _, line in read_lines(path)))
-        splits[name] = Split(list(left), list(right), np.array(alike, dtype=np.float64))
-    return TaskData(splits)
-
-
-class Agreement(TaskKind):
-    name, splits, target, predicted = "agreement", ("dev", "test"), "scores", "cosines"
-    reported = unfitted = ("dev_agreement", "test_agreement", "test_margin")
-    main, development = "test_agreement", "dev_agreement"
-
-    def score(self, given, protocol, seed):
-        parts = given.data.splits
-        answers = [Answers(given.cosine(part), part.labels, split=name) for name, part in parts.items()]
-        return Scores(tuple(answers), examples=[len(part) for part in parts.values()])
-
-    def numbers(self, task, answers, protocol):
-        found = {f"{answers.split}_agreement": 100 * float(self.agrees(answers).mean())}
-        return found | ({"test_margin": 100 * float(self.margins(answers).mean())} if answers.split == "test" else {})
-
-    def effects(self, task, number, answers, protocol):
-        return mean_effects(self.margins(answers) if number == "test_margin" else self.agrees(answers))
-
-    def development_score(self, given):
-        part = given.data.splits["dev"]
-        return self.numbers(given.task, Answers(given.cosine(part), part.labels, split="dev"), None)["dev_agreement"]
-
-    def agrees(self, answers):
-        return (answers.predicted > 0.5) == (answers.gold > 0.5)
-
-    def margins(self, answers):
-        return np.asarray(answers.predicted, dtype=float) * np.sign(answers.gold - 0.5)
-
-
-KINDS.add(Agreement())
-FILE_LAYOUTS.add(FileLayout("bars", read_bars, ("dev", "test"), ("scores",)))
-TASKS.add(Task("alike", "agreement", "bars", ("dev.txt", "test.txt")))
-'''
+PLUGIN = BLOCKS["my_kind.py"]
 PAIRS = {"dev.txt": 30, "test.txt": 60}
 
 
@@ -140,10 +87,6 @@ def study(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result
 
 def write(results: Results, record: Record, scores: dict[str, dict[str, Any]]) -> None:
     Ledger(results.folder / LEDGER).write(changed(record, scores=scores))
-
-
-def test_the_plugin_is_short() -> None:
-    assert len(PLUGIN.strip().splitlines()) < 60
 
 
 class TestItsKind(TaskKindContract):
