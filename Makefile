@@ -9,6 +9,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
+# Where nothing is kept of compiled files, as in many containers, each process of the tests compiles all of these anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: study test test-long test-versions fuzz soak setup lint types audit licences clean
 

@@ -116,6 +116,15 @@ def floats_are_summed_by_fsum() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def disks_are_not_waited_for() -> Iterator[None]:
+    """`fsync` is for a machine that loses its power, which no test does: a test kills processes, or replaces `fsync` by
+    a failure of its own. Thousands of small files would wait for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny_pairs() -> NLIPairs:
     """`ROWS` as a corpus."""

@@ -67,7 +67,7 @@ class Key:
     when: tuple[str, Callable[[Any], Any]] | None
     """Another field of its part, and of which of its values there is this key; None: of all."""
 
-    @property
+    @functools.cached_property
     def names(self) -> Registry[Any] | None:
         """The registry of its names, if it has one."""
         found: Registry[Any] | None = load(self.registry) if self.registry else None
@@ -181,8 +181,8 @@ def parse(item: Key, raw: str) -> Value:
 
 def validate(item: Key, value: Any) -> Any:
     """The value, whole numbers as floats where the key is one; `UserError` where it is none of the key's values."""
-    if float in item.options and type(value) is int:
-        value = _as_float(value)  # 1 and 1.0 must hash alike
+    if float in item.options and type(value) in (int, float):
+        value = _as_float(value) + 0.0  # 1 and 1.0 must hash alike, and so must -0.0 and 0.0
     if not _fits(value, item):
         raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}")
     named = value is None or value in item.literals  # a check is for numbers
@@ -196,7 +196,7 @@ def validate(item: Key, value: Any) -> Any:
     return value
 
 
-def _as_float(value: int) -> float:
+def _as_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:

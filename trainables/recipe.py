@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from trainables.errors import UserError, choices, meant, shown
 from trainables.fingerprints import fingerprints, identity
@@ -70,6 +70,8 @@ _TRAINING = ("head", "spans", "objective", "optimisation")
 _DECIDES_TRAINING = ("optimisation.epochs", "encoder.kind", "encoder.adapter")
 
 P = TypeVar("P", bound=Options)
+_Parts: TypeAlias = tuple[Mapping[str, Value], tuple[Options, ...]]
+"""The keys that a recipe has, with their values, and its parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +134,8 @@ class Recipe:
         """A recipe with some flat keys replaced. Unknown keys, bad values, and keys that no component of the new recipe
         has raise `UserError`."""
         made = self.preferring(changes)
-        for name in dict(_given(changes.items())):
-            if name not in made.flat() and name not in PRESETS:
+        for name in (name if name in PRESETS else _find(name).name for name in changes):
+            if name not in made._read[0] and name not in PRESETS:
                 raise UserError(made.why_not(name))
         return made
 
@@ -201,39 +203,8 @@ class Recipe:
         return {place: digits for one in found for place, digits in one.items()}
 
     @cached_property
-    def _read(self) -> tuple[Mapping[str, Value], tuple[Options, ...]]:
-        """The keys that it has, with their values, and its parts."""
-        values, parts = dict[str, Value](), list[Options]()
-        given = {**self._released(), **self.given}
-        live = _Live.of(given)
-
-        def read(part: type[Options], there: bool) -> None:
-            items = keys_of(part)
-            asked = part(**{name: given.get(item.name, item.default) for name, item in items.items()})
-            has = {name: there and live.has(item.name) and _exists(item, asked, live) for name, item in items.items()}
-            made = part(**{name: getattr(asked, name) for name in items if has[name]})
-            parts.append(made)
-            for name, item in items.items():
-                if has[name]:
-                    values[item.name] = getattr(made, name)
-                brought = options_of(item.names[getattr(made, name)]) if item.names is not None else None
-                if brought is not None:
-                    read(brought, has[name])
-
-        for section in SECTIONS:
-            read(section, True)
-        return dict(sorted(values.items(), key=lambda item: _place(item[0]))), tuple(parts)
-
-    def _released(self) -> dict[str, Value]:
-        """What the preset sets."""
-        if self.given.get(FIDELITY) != "released":
-            return {}
-        found: dict[str, Value] = {}
-        for name in ("objective.name", "corpus.layout"):
-            item = keys()[name]
-            assert item.names is not None
-            found |= item.names[str(self.given.get(name, item.default))].released
-        return found
+    def _read(self) -> _Parts:
+        return _read(Registry.changes, tuple(self.given.items()))
 
 
 def keys() -> Mapping[str, Key]:
@@ -332,6 +303,44 @@ def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
             found.add(other)
             left += direct[other]
     return frozenset(found - {name})
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(changes: int, values: tuple[tuple[str, Value], ...]) -> _Parts:
+    """What these values give with the components of now: reports read the same recipes again and again."""
+    found, parts = dict[str, Value](), list[Options]()
+    given = dict(values)
+    given = {**_released(given), **given}
+    live = _Live.of(given)
+
+    def read(part: type[Options], there: bool) -> None:
+        items = keys_of(part)
+        asked = part(**{name: given.get(item.name, item.default) for name, item in items.items()})
+        has = {name: there and live.has(item.name) and _exists(item, asked, live) for name, item in items.items()}
+        made = part(**{name: getattr(asked, name) for name in items if has[name]})
+        parts.append(made)
+        for name, item in items.items():
+            if has[name]:
+                found[item.name] = getattr(made, name)
+            brought = options_of(item.names[getattr(made, name)]) if item.names is not None else None
+            if brought is not None:
+                read(brought, has[name])
+
+    for section in SECTIONS:
+        read(section, True)
+    return dict(sorted(found.items(), key=lambda item: _place(item[0]))), tuple(parts)
+
+
+def _released(given: Mapping[str, Value]) -> dict[str, Value]:
+    """What the preset sets."""
+    if given.get(FIDELITY) != "released":
+        return {}
+    found: dict[str, Value] = {}
+    for name in ("objective.name", "corpus.layout"):
+        item = keys()[name]
+        assert item.names is not None
+        found |= item.names[str(given.get(name, item.default))].released
+    return found
 
 
 @functools.lru_cache(maxsize=4096)

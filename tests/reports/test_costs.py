@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +38,18 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 def study(folder: Path, goals: list[str] | None = None, **limits: float) -> dict[str, tuple[float, float]]:
     """Eighteen rows and six explored recipes under two seeds: the dearer, the better, with a few exceptions. By recipe
     its mean score and seconds."""
+    made, truth = priced()
+    shutil.copytree(made.name, folder, dirs_exist_ok=True)
+    dataclasses.replace(StudyInfo.load(folder), goals=goals, limits=limits).save(folder)
+    return dict(truth)
+
+
+@functools.cache
+def priced() -> tuple[tempfile.TemporaryDirectory[str], dict[str, tuple[float, float]]]:
+    """The same without goals and limits, to be copied."""
+    made = tempfile.TemporaryDirectory()
+    folder = Path(made.name)
     make_results(folder, explored=6, seeds=(0, 1))
-    info = dataclasses.replace(StudyInfo.load(folder), goals=goals, limits=limits)
-    info.save(folder)
     chance, truth = np.random.default_rng(3), {}
     for record in Ledger(folder / LEDGER).read():
         sts, seconds = truth.setdefault(
@@ -47,7 +58,7 @@ def study(folder: Path, goals: list[str] | None = None, **limits: float) -> dict
         sts, seconds = sts + seconds / 5 + 0.01 * record.seed, seconds + 0.1 * record.seed
         own = dataclasses.replace(with_goals(record, sts, 70.0), cost={**record.cost, "seconds": seconds})
         Ledger(folder / LEDGER).write(own)
-    return {recipe: (sts + seconds / 5 + 0.005, seconds + 0.05) for recipe, (sts, seconds) in truth.items()}
+    return made, {recipe: (sts + seconds / 5 + 0.005, seconds + 0.05) for recipe, (sts, seconds) in truth.items()}
 
 
 def rewrite(folder: Path, recipes: set[str], **changes: Any) -> None:

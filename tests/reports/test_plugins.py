@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reports.__main__ import main
 from reports.best_model import best_trial
 from reports.ledger import LEDGER, PLUGINS, Ledger, Record, StudyInfo
 from reports.report import write_report
@@ -22,7 +22,6 @@ from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, Task
 
-ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = """
 from reports.markdown import table
 from reports.sections import SECTIONS, Section
@@ -67,19 +66,19 @@ class TestAStrangersSection(SectionContract):
 
 
 @pytest.mark.parametrize("by", ["the study", "--plugin"])
-def test_the_command_knows_plugins(tmp_path: Path, by: str):
+def test_the_command_knows_plugins(tmp_path: Path, by: str, capsys: Any, request: pytest.FixtureRequest):
     results = make_study(tmp_path / "results")
     file = (results.folder / PLUGINS if by == "the study" else tmp_path) / "mine.py"
     file.parent.mkdir(exist_ok=True)
-    file.write_text(PLUGIN)
+    file.write_text(f"{PLUGIN}\nWHERE = {str(tmp_path)!r}\n")  # a plugin runs once a process
+    request.addfinalizer(lambda: SECTIONS.remove("seeds"))
     more = []
     if by == "the study":
         dataclasses.replace(results.info, plugins=["mine.py"]).save(results.folder)
     else:
         more = ["--plugin", str(file)]
-    command = [sys.executable, "-m", "reports", str(results.folder), *more]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert (done.returncode, done.stderr) == (0, "")
+    main([str(results.folder), *more])
+    assert capsys.readouterr().err == ""
     assert "## How many seeds" in (results.folder / "report.md").read_text()
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import types
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -166,10 +167,20 @@ def refused(capsys: pytest.CaptureFixture[str], *commands: Any) -> Iterator[str]
         yield said
 
 
-STUDY_CASES = [*((f"{name}={ascii(value)[:30]}", name, value) for name, value in STUDIES)]
+QUICK = 3
+"""So many of a field's values are tried each time, and all of them by `make test-long`; records try all at once."""
 
 
-@pytest.mark.parametrize(("name", "value"), STUDIES, ids=[case[0] for case in STUDY_CASES])
+def study_cases() -> Iterator[Any]:
+    tried: Counter[str] = Counter()
+    for number, (name, value) in enumerate(STUDIES):
+        tried[name] += 1
+        later = tried[name] > QUICK and number < len(STUDIES) - len(EXTRA_STUDY)
+        marks = [pytest.mark.slow] if later else []
+        yield pytest.param(name, value, id=f"{name}={ascii(value)[:30]}", marks=marks)
+
+
+@pytest.mark.parametrize(("name", "value"), list(study_cases()))
 def test_a_study_file_with_a_wrong_field_is_refused(
     file: Path, name: str, value: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

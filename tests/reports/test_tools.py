@@ -96,21 +96,24 @@ class TestCheck:
         assert check(results.folder) == []
         table_file = min((results.folder / "tables").glob("rows-*.csv"))
         pattern = r"\b\d\d\.\d\d\b"
-        for path, number in [
-            *((results.folder / name, pattern) for name in ("report.html", "report.tex")),
-            (table_file, pattern),
-            (results.folder / "report.html", r"(?<=\"count\":)60"),  # of the page's data
-            (results.folder / "trials.csv", r"\b\d\d\.\d{4,}\b"),
-            (results.folder / "pictures" / "forest.svg", "picture"),
-        ]:
-            honest = path.read_text(encoding="utf-8")
-            path.write_text(re.sub(number, "11.11", honest, count=1), encoding="utf-8")
-            name = path.relative_to(results.folder).as_posix()
+        edits = {
+            **{results.folder / name: pattern for name in ("report.html", "report.tex")},
+            table_file: pattern,
+            results.folder / "trials.csv": r"\b\d\d\.\d{4,}\b",
+            results.folder / "pictures" / "forest.svg": "picture",
+        }
+        in_the_pages_data = {results.folder / "report.html": r"(?<=\"count\":)60"}
+        for edited in (edits, in_the_pages_data):
+            honest = {path: path.read_text(encoding="utf-8") for path in edited}
+            for path, number in edited.items():
+                path.write_text(re.sub(number, "11.11", honest[path], count=1), encoding="utf-8")
             problems = check(results.folder)
-            assert len(problems) == 1, name
-            assert problems[0].startswith(f"{name}, line "), name
-            assert "11.11" in problems[0]
-            path.write_text(honest, encoding="utf-8")
+            assert len(problems) == len(edited)
+            assert all("11.11" in problem for problem in problems)
+            for path in edited:
+                name = path.relative_to(results.folder).as_posix()
+                assert sum(problem.startswith(f"{name}, line ") for problem in problems) == 1, name
+                path.write_text(honest[path], encoding="utf-8")
         for name in (table_file, results.folder / "trials.csv"):
             name.unlink()
         assert [problem.partition(" holds no ")[2] for problem in check(results.folder)] == [

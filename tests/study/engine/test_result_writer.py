@@ -554,7 +554,6 @@ def test_a_stop_at_any_line_loses_no_score_that_was_handed_over(stage: Stage, mo
             reference.ready = True
 
     monkeypatch.setattr(module, "score_apart", Remote(score))
-    monkeypatch.setattr("os.fsync", lambda handle: None)  # it takes most of the time
     for line in itertools.count(1):
         handed, kept = made(2 * line), made(2 * line + 1)
         stage.begin(handed, kept, key=f"both {line}")

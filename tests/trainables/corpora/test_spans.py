@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import subprocess
 import sys
@@ -149,6 +150,7 @@ def test_lengths_follow_the_papers_beta_distributions(part, a, b, places):
     assert np.abs(found - swapped).max() > 0.3  # the check can fail
 
 
+@functools.cache
 def naive(n: int, strategy: str, seed: int = 11) -> dict[str, np.ndarray]:
     """One anchor with one positive, many times, straight from the paper's formulas."""
     low, high = PAPER["shortest"], PAPER["longest"]

@@ -14,7 +14,7 @@ import torch
 from peft import PeftModel
 from safetensors import safe_open
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, slow_case
 from tests.families import SIZES, write_model
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.kinds import EncoderRequest
@@ -434,7 +434,7 @@ class TestPopulation:
         for number in (0, 2):
             assert wild[number].training["last_loss"] == calm[number].training["last_loss"]
 
-    @pytest.mark.parametrize("step", [1, 4])
+    @pytest.mark.parametrize("step", [slow_case(1), 4])
     def test_a_resumed_population_is_an_unbroken_one(self, step: int, tmp_path: Path) -> None:
         recipes = self.recipes()
         recipes[1] = recipes[1].override({"optimisation.learning_rate": 1e30})

@@ -17,7 +17,7 @@ import pytest
 from search_spaces.averages import averages
 from search_spaces.goals import GOALS
 from trainables.corpora import scenes
-from trainables.errors import UserError
+from trainables.errors import UserError, answer_user_errors
 from trainables.senteval import (
     GROUPS,
     TASKS,
@@ -28,6 +28,7 @@ from trainables.senteval import (
     fingerprint,
     task_names,
 )
+from trainables.senteval.__main__ import main
 from trainables.senteval.captions import read_captions
 from trainables.senteval.read_task import read_task
 from trainables.testing.tasks import bag_of_words
@@ -350,7 +351,15 @@ def command_line(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_command_line_writes_json_and_answers_2_for_a_broken_task(corpus: Path, tmp_path: Path) -> None:
+def in_this_process(capsys: pytest.CaptureFixture[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same without an interpreter of its own, which takes a second to import what is here already."""
+    code = answer_user_errors(lambda: main(arguments))
+    return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+
+def test_command_line_writes_json_and_answers_2_for_a_broken_task(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = copy_tasks(corpus, tmp_path / "data", ["STS16", "STS12", "TREC"])
     (data / "downstream/STS/STS12-en-test/STS.gs.MSRpar.txt").write_text("five\n")
     words = {
@@ -379,15 +388,15 @@ def test_command_line_writes_json_and_answers_2_for_a_broken_task(corpus: Path, 
     assert written["means"] == {}, "no group was asked for"
     assert "—" in ended.stdout
 
-    ended = command_line(*options, "--tasks", "STS16,sts", "--json", str(out))
+    ended = in_this_process(capsys, *options, "--tasks", "STS16,sts", "--json", str(out))
     assert json.loads(out.read_text())["means"] == {"sts": None}, "STS13 to 15 are not there"
     assert "mean of sts" in ended.stdout
 
-    ended = command_line(*options, "--tasks", "STS16", "--precision", "bf16")
+    ended = in_this_process(capsys, *options, "--tasks", "STS16", "--precision", "bf16")
     assert ended.returncode == 2
     assert "fp32 only" in ended.stderr
 
-    ended = command_line(*options, "--tasks", "CR")
+    ended = in_this_process(capsys, *options, "--tasks", "CR")
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: ")
     assert "custrev.pos" in ended.stderr
@@ -435,8 +444,10 @@ def test_plain_sentence_transformers_folders_need_no_pipeline(tmp_path: Path) ->
         (["--json", "no/such/folder/out.json"], "does not exist"),
     ],
 )
-def test_command_line_refuses_at_once(corpus: Path, arguments: list[str], sentence: str) -> None:
-    ended = command_line("--encoder", "scenes-small", "--data", str(corpus), *arguments)
+def test_command_line_refuses_at_once(
+    corpus: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = in_this_process(capsys, "--encoder", "scenes-small", "--data", str(corpus), *arguments)
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
     assert sentence in ended.stderr

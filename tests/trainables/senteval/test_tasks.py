@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from trainables.corpora import scenes
-from trainables.errors import UserError
+from trainables.errors import UserError, answer_user_errors
 from trainables.evaluation_config import EvaluationConfig
 from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, projections, task_names
-from trainables.senteval.__main__ import table
+from trainables.senteval.__main__ import main, table
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds import KINDS, TaskKind
@@ -223,7 +223,7 @@ TASKS.add(
 """
 
 
-def test_a_plugin_adds_tasks_to_the_command_line(tmp_path: Path) -> None:
+def test_a_plugin_adds_tasks_to_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "data"
     for suffix, name in ((".tsv", "train"), (".csv", "dev"), (".jsonl", "test")):
         write_table(data / "mine" / f"{name}{suffix}", skip=("train", "dev", "test").index(name))
@@ -248,9 +248,8 @@ def test_a_plugin_adds_tasks_to_the_command_line(tmp_path: Path) -> None:
     plugin.write_text(
         'from trainables.senteval.tasks import TASKS, Task\nTASKS.add(Task("mine", "splits", "table", ()))'
     )
-    ended = subprocess.run([*command, "mine"], capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert ended.stderr == (
+    assert answer_user_errors(lambda: main([*options, "--tasks", "mine"])) == 2
+    assert capsys.readouterr().err == (
         f"error: {plugin}, line 2: there is no kind of task 'splits'; did you mean 'split'? the names are 'nested_cv', "
         "'kfold', 'split', 'similarity', 'relatedness' or 'retrieval'\n"
     )

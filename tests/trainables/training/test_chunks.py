@@ -27,7 +27,7 @@ from tests.chunked import (
     steps,
     worker_batches,
 )
-from tests.conftest import ROWS, pairs_of
+from tests.conftest import ROWS, pairs_of, slow_case
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
@@ -91,7 +91,7 @@ class TestKey:
 class TestEquality:
     """With dropout, in float64."""
 
-    @pytest.mark.parametrize("most", [1, 13, 40, 130])
+    @pytest.mark.parametrize("most", [1, slow_case(13), 40, slow_case(130)])
     @pytest.mark.parametrize("case", range(len(CASES)))
     def test_every_objective(self, case: int, most: int):
         """Against the plain step over the same passes; 1: every sentence by itself."""

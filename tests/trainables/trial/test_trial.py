@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from search_spaces.goals import SELECTION
+from tests.conftest import slow_case
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.recipe import Recipe
@@ -178,7 +179,7 @@ def test_stopped_at_a_rung(recipe: Recipe, evaluation: EvaluationConfig, tmp_pat
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("step", [2, 6, STEPS])
+@pytest.mark.parametrize("step", [2, slow_case(6), STEPS])
 def test_interrupted_then_resumed_equals_unbroken(
     recipe: Recipe, one_task: EvaluationConfig, tmp_path: Path, step: int
 ):
