@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from benchmarks.calibration import Rate
+from benchmarks.calibration import ALPHA, Rate
 from reports.looks import share
 from reports.statistics.finals import Answer, Judgement, Reference, base_seeds, judge, pick, shown
 from reports.statistics.power import pooled_spread
@@ -224,13 +224,12 @@ def search(world: World, kind: Kind, found: Found) -> Judgement:
     samples = [sample for sample, _ in ran]
     [picked] = pick([[development] for _, development in ran])
     judged = judge(samples, picked, references, looks=1 / share(1), fresh=not kind.shared_items)
-    whole = judge(samples, picked, references)
     truths, good = world.gains[chosen], world.gains[1:].max() - world.as_good
-    covers = _covers(judged, truths)
+    covers = _covers(judged, truths, ALPHA * share(1))
     found.wrong.add([judged.fresh and shown(judged.gains["base"][picked]) and truths[picked] <= 0])
     found.covered.add([covers[picked]])
     found.all_covered.add([all(covers)])
-    found.at_95.add([all(_covers(whole, truths))])
+    found.at_95.add([all(_covers(judged, truths, ALPHA))])
     found.control.add([_control(samples, picked, base) and truths[picked] <= 0])
     for answer, rate in found.answers.items():
         rate.add([judged.answer == answer])
@@ -250,9 +249,13 @@ def _sample(world: World, recipe: int, seeds: int) -> tuple[Sample, float]:
     return Sample(values, tuple(range(seeds)), False, np.stack(effects) if effects else None, "made up"), development
 
 
-def _covers(judged: Judgement, truths: Array) -> list[bool]:
+def _covers(judged: Judgement, truths: Array, level: float) -> list[bool]:
+    """Whether the interval of each finalist's gain over the base holds its truth, with that level for all of them."""
     gains = zip(judged.gains["base"], truths, strict=True)
-    return [gain.low is not None and gain.high is not None and gain.low <= true <= gain.high for gain, true in gains]
+    return [
+        gain.error is not None and abs(gain.gain - true) <= gain.error.half_width(level / len(truths))
+        for gain, true in gains
+    ]
 
 
 def _control(finalists: Sequence[Sample], picked: int, base: Sample) -> bool:
