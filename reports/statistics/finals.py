@@ -18,8 +18,8 @@ say in the choice.
   2. `use`: the picked one is shown to be better than the base, and than the encoder as it came where that was scored.
   3. `keep the base`: the picked one is not worth it over the base, no finalist is shown to be better than the base, and
      the base is shown to be better than the encoder as it came where that was scored.
-  4. `nothing yet`, else: `open` says against which references, `most` the largest gain over the base that the intervals
-     leave to any finalist, `seeds` how many each would need, if the gain is as large as measured, to be shown in 80 %.
+  4. `nothing yet`, else: `open` says against which references, `most` the largest gain over the first of these that
+     the intervals leave to any finalist, `seeds` how many show it in 80 %, if it is as large as measured.
 
   So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim.
 - **Items must be fresh, too.** Development scores that were made from the very sentences that are tested choose
@@ -123,7 +123,7 @@ class Judgement:
     open: tuple[Reference, ...] = ()
     """Of `nothing yet`: the references against which nothing is shown."""
     most: float | None = None
-    """Of `nothing yet`: the largest gain over the base, in points, that the data leave to any finalist."""
+    """Of `nothing yet`: the largest gain over the first of `open`, in points, that the data leave to any finalist."""
     seeds: float | None = None
     """Of `nothing yet`: so many of each recipe would settle it; infinity where test items are too few for any number.
     None where that cannot be told."""
@@ -165,7 +165,7 @@ def judge(
         answer, waiting = _answer(found, over, margin, better)
     if answer != "nothing yet":
         return Judgement(picked, answer, gains, over, floor, fresh)
-    highs = [gain.high for gain in gains.get("base", ()) if gain.high is not None]
+    highs = [gain.high for name in waiting[:1] for gain in gains[name] if gain.high is not None]
     alpha = (1 - CONFIDENCE) / ((later or looks) * goals * len(finalists))
     pairs = [(finalists[picked] if found[name].gain > 0 else base, references[name]) for name in waiting]
     wanted = [_seeds(first, second, alpha, common, trained) for first, second in pairs if first is not None]
@@ -177,7 +177,7 @@ def judge(
         floor,
         fresh,
         waiting,
-        max(highs) if fresh and highs else None,
+        max(highs, default=None),
         None if not wanted or None in wanted else max(one for one in wanted if one is not None),
     )
 
@@ -208,11 +208,10 @@ def _answer(
 
 
 def _seeds(first: Sample, second: Sample, alpha: float, common: Common, others: Sequence[Sample]) -> float | None:
-    """How many of each show a gain as large as measured; infinity where none do, None where spreads are not known."""
-    spread = pooled_spread(others)
-    if spread is None:
+    """How many of each show a gain as large as measured; infinity where none do, None without a gain or any spread."""
+    spread, gap = pooled_spread(others), first.mean - second.mean
+    if spread is None or gap <= 0:
         return None
-    gap = first.mean - second.mean
     needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=common, spread=spread)
     return math.inf if needed is None and pairable(first, second) else needed
 

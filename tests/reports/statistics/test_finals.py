@@ -73,7 +73,7 @@ def test_the_four_answers(base, came, answer, waiting):
     assert (found.answer, found.open) == (answer, waiting)
     assert (found.most is None) == (found.seeds is None) == (answer != "nothing yet")
     if waiting:
-        assert found.most == max(gain.high for gain in found.gains["base"])
+        assert found.most == max(gain.high for gain in found.gains[waiting[0]])
         assert found.seeds > 5
 
 
@@ -114,6 +114,7 @@ def test_without_fresh_items_or_a_second_seed_or_a_base_there_is_no_verdict():
     assert judge(FINALISTS, 0, {"encoder": encoder(50.0)}).answer == "nothing yet"
     nobody_knows = judge([Sample(np.array([73.0]), (0,))], 0, {"base": Sample(np.array([70.0]), (0,))})
     assert nobody_knows.seeds is None
+    assert judge([Sample(np.array([50.0]), (0,))], 0, sure).seeds is None  # a loss is not worth proving
 
 
 def test_no_number_of_seeds_settles_what_items_leave_open():
