@@ -83,7 +83,7 @@ def _kinds() -> Iterator[Kind]:
     yield Kind("equal, a noisy base", base_spread=2.3, spreads=(0.15,), together=0.95)
     yield Kind("equal, heavy tails", heavy=True, together=0.95)
     yield Kind("equal, few items", items_error=0.85, together=0.95)
-    yield Kind("equal, chosen by the test items", items_error=0.85, shared_items=True)
+    yield Kind("equal, chosen by the test items", 0, 0.2, (0.2,), items_error=0.85, shared_items=True)
     yield Kind("equal, 3 seeds", seeds=3, together=0.95)
     yield Kind("equal, 8 finalists of 3 seeds", finalists=8, seeds=3, together=0.95)
     yield Kind("training does nothing", encoder=0.0)

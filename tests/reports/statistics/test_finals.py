@@ -158,16 +158,16 @@ def test_spreads_are_called_unlike_as_bartlett_has_it():
 
 
 def test_a_planned_gain_is_shown_as_often_as_foretold():
-    planned, shown = plan(Spread(1.0, 8), 3, 4, looks=FIRST_LOOK), []
+    planned, found = plan(Spread(1.0, 8), 3, 4, looks=FIRST_LOOK), []
     for number in range(100):
         random = np.random.default_rng([7, number])
         runs = [
             random.normal(mean, 1.0, seeds) for mean, seeds in zip((planned.gain, 0, 0, 0), (4, 4, 4, 7), strict=True)
         ]
         samples = [Sample(values, tuple(range(len(values)))) for values in runs]
-        shown.append(judge(samples[:3], 0, {"base": samples[3]}, looks=FIRST_LOOK).answer == "use")
+        found.append(judge(samples[:3], 0, {"base": samples[3]}, looks=FIRST_LOOK).answer == "use")
     assert planned.base_seeds == 7
-    assert np.mean(shown) == pytest.approx(POWER, abs=0.12)
+    assert np.mean(found) == pytest.approx(POWER, abs=0.12)
     assert planned.needed[2.0] < planned.needed[1.0] < planned.needed[0.5]
 
 
@@ -204,11 +204,11 @@ def test_a_planted_gain_is_named_and_shown(name, searches):
 
 
 def test_recipes_chosen_by_the_test_items_get_no_verdict():
-    """Negative control: judged as if the items were fresh, many of these equal recipes would be called better."""
+    """Negative control: by the spread between seeds alone most of these equal recipes would be called better."""
     kind, found = KINDS["equal, chosen by the test items"], Found()
     judged = [search(MadeUp(kind, np.random.default_rng([1, number])), kind, found) for number in range(20)]
     assert {one.answer for one in judged} == {"nothing yet"}
-    assert found.control.value > 0.1
+    assert found.control.value > 0.5
 
 
 @pytest.mark.parametrize("record", [slow_case("minilm"), slow_case("scenes")])
