@@ -222,8 +222,9 @@ def search(world: World, kind: Kind, found: Found) -> Judgement:
         effects = None if base.effects is None else np.zeros((1, base.effects.shape[1]))
         references["encoder"] = Sample(np.array([kind.encoder]), (0,), True, effects, base.items)
     samples = [sample for sample, _ in ran]
-    [picked] = pick([[development] for _, development in ran])
-    judged = judge(samples, picked, references, looks=1 / share(1), fresh=not kind.shared_items)
+    order = pick([[development] for _, development in ran])
+    judged = judge(samples, order, references, looks=1 / share(1), fresh=not kind.shared_items)
+    picked = judged.picked
     truths, good = world.gains[chosen], world.gains[1:].max() - world.as_good
     covers = _covers(judged, truths, ALPHA * share(1))
     found.wrong.add([judged.fresh and shown(judged.gains["base"][picked]) and truths[picked] <= 0])

@@ -3,9 +3,10 @@
 A search chose K finalists by scores that chance had a part in. They ran again, beside the base, under seeds that had no
 say in the choice.
 
-- **Who is picked**: the finalist of the best mean of fresh development scores; of two goals a front of at most
-  MOST_PICKED (`pick`). A model that is lucky on development data is lucky on test data, too, so the pick is no neutral
-  choice, and what is said of it must hold whichever finalist is picked.
+- **Who is picked**: the finalist of the best mean of fresh development scores, and before it the best of those that are
+  shown to be worth using, if any are; of two goals a front of at most MOST_PICKED (`pick`). A model that is lucky on
+  development data is lucky on test data, too, so the pick is no neutral choice, and what is said of it must hold
+  whichever finalist is picked.
 - **Gains** over each reference are those of `compare`, each at 1/K of the level (Dunn 1961): for each reference all
   K intervals hold at once, however scores hang together. Spreads are a recipe's own or drawn to the others', never one
   pooled spread. Gains over the reference share its error, but a bar that knows this (Dunnett 1955) lies only 1 to 2 %
@@ -14,10 +15,10 @@ say in the choice.
   training, the base no search. A gain is shown where its interval lies above zero. "Not worth it" (`nothing_in`): it
   was measured at zero or below, or its interval lies below one noise floor. Asked in this order:
 
-  1. `keep the encoder`: neither the picked one nor the base is worth it over the encoder as it came.
-  2. `use`: the picked one is shown to be better than the base, and than the encoder as it came where that was scored.
-  3. `keep the base`: the picked one is not worth it over the base, no finalist is shown to be better than the base, and
-     the base is shown to be better than the encoder as it came where that was scored.
+  1. `use`: the picked one is shown to be better than the base, and than the encoder as it came where that was scored.
+  2. `keep the encoder`: neither the picked one nor the base is worth it over the encoder as it came.
+  3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the encoder
+     as it came where that was scored.
   4. `nothing yet`, else: `open` says against which references, `most` the largest gain over the first of these that
      the intervals leave to any finalist, `seeds` how many show it in 80 %, if it is as large as measured.
 
@@ -62,8 +63,11 @@ UNLIKE = 0.05
 
 
 def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, goals), the higher the better
-    """The finalists to use, by their means of fresh development scores: with one goal the best, with two a front."""
+    """The finalists in the order in which they would be used, by their means of fresh development scores: with one goal
+    all, the best first; with two a front."""
     values = np.asarray(development, dtype=float)
+    if values.shape[1] == 1:
+        return [int(place) for place in np.argsort(-values[:, 0], kind="stable")]
     front = on_front(values)
     points, places = np.unique(values[front], axis=0, return_index=True)
     return [int(front[places[point]]) for point in spread(points)[:MOST_PICKED]]
@@ -131,7 +135,7 @@ class Judgement:
 
 def judge(
     finalists: Sequence[Sample],
-    picked: int,
+    order: Sequence[int],
     references: Mapping[Reference, Sample],
     *,
     others: Sequence[Sample] = (),
@@ -142,10 +146,10 @@ def judge(
 ) -> Judgement:
     """The fresh-seed test scores of finalists against those of the references; see above.
 
-    `picked` is one that `pick` gave. `references["encoder"]` is fixed. `others`: the study's other recipes, whose
-    spreads say something about those of the finalists. `looks`: 1 / `reports.looks.share` of this look, `later`: of the
-    next one, at which more seeds would be judged. `goals`: how many figures are judged beside each other; the level is
-    shared among them.
+    `order`: whom to use, as `pick` gives it; of a front one at a time. `references["encoder"]` is fixed. `others`: the
+    study's other recipes, whose spreads say something about those of the finalists. `looks`: 1 / `reports.looks.share`
+    of this look, `later`: of the next one, at which more seeds would be judged. `goals`: how many figures are judged
+    beside each other; the level is shared among them.
     """
     trained = [*finalists, *(sample for sample in references.values() if not sample.fixed), *others]
     common, counts = common_spread(trained), looks * goals
@@ -156,18 +160,18 @@ def judge(
     base, encoder = references.get("base"), references.get("encoder")
     over = compare(base, encoder, common=common, looks=counts) if base and encoder else None
     floor = NoiseFloor.of(trained)
-    found = {name: each[picked] for name, each in gains.items()}
+    by_finalist = [{name: each[place] for name, each in gains.items()} for place in range(len(finalists))]
     answer: Answer = "nothing yet"
     waiting: tuple[Reference, ...] = ()
+    picked = order[0]
     if fresh and base is not None:
-        margin = floor.under(finalists[picked], base)
-        better = any(shown(gain) for gain in gains["base"])
-        answer, waiting = _answer(found, over, margin, better)
+        picked = next((one for one in order if _worth_using(by_finalist[one])), picked)
+        answer, waiting = _answer(by_finalist[picked], over, floor.under(finalists[picked], base))
     if answer != "nothing yet":
         return Judgement(picked, answer, gains, over, floor, fresh)
     highs = [gain.high for name in waiting[:1] for gain in gains[name] if gain.high is not None]
     alpha = (1 - CONFIDENCE) / ((later or looks) * goals * len(finalists))
-    pairs = [(finalists[picked] if found[name].gain > 0 else base, references[name]) for name in waiting]
+    pairs = [(finalists[picked] if gains[name][picked].gain > 0 else base, references[name]) for name in waiting]
     wanted = [_seeds(first, second, alpha, common, trained) for first, second in pairs if first is not None]
     return Judgement(
         picked,
@@ -192,19 +196,25 @@ def nothing_in(gain: Comparison, margin: float) -> bool:
     return gain.p is not None and (gain.gain <= 0 or (gain.high is not None and gain.high <= margin))
 
 
+def _worth_using(gains: Mapping[Reference, Comparison]) -> bool:
+    return all(shown(gain) for name, gain in gains.items() if name != "baseline")
+
+
 def _answer(
-    found: Mapping[Reference, Comparison], base_over_encoder: Comparison | None, margin: float, better: bool
+    gains: Mapping[Reference, Comparison], base_over_encoder: Comparison | None, margin: float
 ) -> tuple[Answer, tuple[Reference, ...]]:
-    """The answer, and against which references nothing is shown; `better`: any finalist is shown above the base."""
-    over_base, over_encoder = found["base"], found.get("encoder")
+    """From the gains of the picked one: the answer, and against which references nothing is shown."""
+    if _worth_using(gains):
+        return "use", ()
+    over_base, over_encoder = gains["base"], gains.get("encoder")
     if over_encoder and base_over_encoder and all(nothing_in(one, margin) for one in (over_encoder, base_over_encoder)):
         return "keep the encoder", ()
-    kept = not better and nothing_in(over_base, margin)
+    kept = nothing_in(over_base, margin)
     trained = base_over_encoder if kept else over_encoder
     waiting: list[Reference] = [] if kept or shown(over_base) else ["base"]
     if trained is not None and not shown(trained):
         waiting.append("encoder")
-    return "nothing yet" if waiting else "keep the base" if kept else "use", tuple(waiting)
+    return "nothing yet" if waiting else "keep the base", tuple(waiting)
 
 
 def _seeds(first: Sample, second: Sample, alpha: float, common: Common, others: Sequence[Sample]) -> float | None:
