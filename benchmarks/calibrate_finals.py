@@ -34,7 +34,7 @@ ITEMS = 300
 """Test items; only the error that they leave matters."""
 PLANTED = 3.0
 """Noise floors."""
-SEED = 5
+SEED = 6
 """Of the made-up searches. The rules were settled on others."""
 BASE = 0
 """The number of the base; explored recipes have those from 1 on."""
