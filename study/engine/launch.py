@@ -56,7 +56,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
-    ledger = Ledger(plan.results / LEDGER, plan.asked)
+    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     from study.search.tune_searcher import TuneSearcher
 
     def asked(hashes: list[str]) -> None:
@@ -166,4 +166,5 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, together: bool, machi
         hardware=machine,
     )
     rungs = plan.rungs if plan.may_stop(trial) else None
-    return dataclasses.replace(trial, evaluation=plan.evaluation, resources=resources, rungs=rungs)
+    evaluation = plan.evaluation_of(trial.recipe_hash, trial.seed)
+    return dataclasses.replace(trial, evaluation=evaluation, resources=resources, rungs=rungs)

@@ -89,7 +89,7 @@ def _run(task: Task, me: Worker) -> None:
         outcomes = run_trials(
             [trial.recipe for trial in trials],
             [trial.seed for trial in trials],
-            trials[0].evaluation,
+            [trial.evaluation for trial in trials],
             model_folders=folders,
             workers=_workers(me, task.resources.gpus),
             reporter=StudyReporter(trials, task.key, me, checkpoints),
