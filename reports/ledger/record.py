@@ -147,6 +147,11 @@ class Record:
         return next((found.geometry for found in reversed(self.evaluations) if found.geometry), {})
 
     @property
+    def tested(self) -> bool:
+        """Whether test parts were scored, too."""
+        return any(found.parts == "all" for found in self.evaluations)
+
+    @property
     def protocol(self) -> str:
         """Of the latest evaluation; empty without any."""
         return self.evaluations[-1].protocol if self.evaluations else ""

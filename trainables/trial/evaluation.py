@@ -88,7 +88,8 @@ def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> dict[
     """The evaluation data, for the record."""
     digits = fingerprint(senteval_folder(config.senteval), config.tasks)
     scales = {name: f"{low:g} to {high:g}" for name, (low, high) in evaluation.scales.items()}
-    read = {"scales of scores": scales} if scales else {}
+    read: dict[str, Any] = {"scales of scores": scales} if scales else {}
+    read |= {} if config.parts == "all" else {"scored": f"development parts of {', '.join(evaluation.tasks)}"}
     return {"senteval": {"source": config.senteval, "fingerprint": digits, **read}}
 
 
