@@ -17,6 +17,7 @@ from search_spaces import load_space
 from study.cli.options import parse
 from study.engine.cluster import Cluster, allot
 from study.engine.launch import to_run
+from study.engine.models_kept import ModelsKept
 from study.plan import Plan, decide, read_request
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
@@ -119,8 +120,9 @@ def test_a_trial_goes_to_its_worker_with_its_own_evaluation(tmp_path: Path) -> N
     cluster = Cluster(True, ({"CPU": 2.0},))
     row = plan.fixed_trials()[0]
     other = Trial(plan.base.override({"optimisation.learning_rate": 0.123}), 0, "optuna 1")
-    sent = [to_run(trial, plan, allot(cluster, plan.request), False, "2 cores") for trial in (row, other)]
-    assert [trial.evaluation.parts for trial in sent] == ["all", "development"]
+    models, room = ModelsKept(plan.request.keep_models, []), allot(cluster, plan.request)
+    sent = [to_run(trial, plan, room, models, False, "2 cores") for trial in (row, other)]
+    assert [(trial.evaluation.parts, trial.saves_model) for trial in sent] == [("all", True), ("development", False)]
 
 
 @pytest.mark.parametrize("goals", [[], ["sts", "transfer"]], ids=["one goal", "two goals"])
