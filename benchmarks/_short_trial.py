@@ -32,10 +32,15 @@ def perform(task: Task, me: Worker) -> None:
 
 
 def short(
-    recipes: Sequence[Recipe], seeds: Sequence[int], evaluation: EvaluationConfig, *, reporter: Reporter, **unused: Any
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    evaluations: Sequence[EvaluationConfig],
+    *,
+    reporter: Reporter,
+    **unused: Any,
 ) -> Iterator[TrialResult]:
     """Stands for `trainables.trial.run.run_trials`."""
-    for recipe, seed in zip(recipes, seeds, strict=True):
+    for recipe, seed, evaluation in zip(recipes, seeds, evaluations, strict=True):
         clock, draw = Clock(), random.Random(f"{recipe.hash}-{seed}")
         reporter.begin(STEPS)
         for step in range(1, STEPS + 1):

@@ -32,7 +32,7 @@ def perform(task: Task, me: Worker) -> None:
 def simulated(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
-    evaluation: EvaluationConfig,
+    evaluations: Sequence[EvaluationConfig],
     *,
     reporter: Reporter,
     hand_over: bool,
@@ -47,7 +47,7 @@ def simulated(
         time.sleep(STEP_SECONDS)
         reporter.step(step, {"loss": 1.0 / step})
     clock.training_ended()
-    evaluator = Evaluator(evaluation, Workers())
+    evaluator = Evaluator(evaluations[0], Workers())
     yield embed_and_score(
         recipe, seeds[0], Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over
     )

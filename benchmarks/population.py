@@ -88,7 +88,11 @@ def _run(asked: argparse.Namespace, encoder: str, batch_size: int, number: int) 
     with tempfile.TemporaryDirectory() as scratch:
         shared = Path(scratch)
         begin = time.process_time()
-        together = list(run_population(recipes, seeds, EVALUATION, model_folders=[None] * len(recipes), shared=shared))
+        together = list(
+            run_population(
+                recipes, seeds, [EVALUATION] * len(recipes), model_folders=[None] * len(recipes), shared=shared
+            )
+        )
         trial_together = (time.process_time() - begin) / len(recipes)
         begin = time.process_time()
         alone = [run_trial(recipes[i], seeds[i], EVALUATION, shared=shared / f"of {i} alone") for i in chosen]

@@ -109,18 +109,16 @@ def _best_first(results: Results, row: str) -> list[Record]:
 
 def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
     folder = results.folder
+    files = shlex.join(str(folder / LEDGER / f"{record.key}.json") for record in records)
+    again = f"to have it remove {files} and run {study_command(results.info)} --keep-models all"
     if not any(record.checkpoint for record in records):
         recipe = records[0].recipe
         return (
-            f"no model of the row {row!r} was saved: modules of sentence-transformers cannot give its embeddings "
-            f"(pooling.mode={recipe.get('pooling.mode')}, encoder.kind={recipe['encoder.kind']}); "
-            "a row with a pooling that they have, such as mean or cls, saves one"
+            f"no model of the row {row!r} was kept: a study keeps those of its rows, unless --keep-models says "
+            "otherwise, as far as modules of sentence-transformers can give the embeddings "
+            f"(here pooling.mode={recipe.get('pooling.mode')}, encoder.kind={recipe['encoder.kind']}); {again}"
         )
-    files = shlex.join(str(folder / LEDGER / f"{record.key}.json") for record in records)
-    return (
-        f"no model of the row {row!r} is left in {folder / MODELS}; every trial saves one there, so to have it again "
-        f"remove {files} and run {study_command(results.info)}"
-    )
+    return f"no model of the row {row!r} is left in {folder / MODELS}; {again}"
 
 
 # The card

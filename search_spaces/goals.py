@@ -11,7 +11,7 @@ from search_spaces.names import check_score, development_number
 from search_spaces.paper import Scores
 from trainables.errors import UserError
 from trainables.registry import Registry
-from trainables.senteval.tasks import GROUPS
+from trainables.senteval.tasks import GROUPS, kind_of
 
 Cost = Mapping[str, Any]
 """What a trial cost, as a record holds it: `cost["seconds"]`."""
@@ -55,6 +55,12 @@ class Goal:
     def needs(self) -> frozenset[str]:
         """The tasks of which one must be scored; of a cost none."""
         return frozenset(self.tasks).union(*(part.needs for part in self.parts))
+
+    @property
+    def needs_no_test(self) -> bool:
+        """Whether its tasks' kinds give it from development parts alone. A cost rests on all that a trial does."""
+        own = all(kind_of(task).development == self.number for task in self.tasks)
+        return own and not self.cost and all(part.needs_no_test for part in self.parts)
 
     def of(self, scores: Scores, cost: Cost) -> float | None:
         """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list."""

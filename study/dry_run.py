@@ -27,7 +27,7 @@ SCENES_SECONDS = 15.0
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
     """The text of `--dry-run`; brief is what a run prints before it begins."""
-    ledger = Ledger(plan.results / LEDGER, plan.asked)
+    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     fixed = plan.fixed_trials()
     done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
     total = len(fixed) + plan.explored * len(plan.seeds)

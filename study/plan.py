@@ -18,7 +18,7 @@ from reports.ledger import LEDGER, Asked, Ledger
 from reports.ledger.location import ResultsLocation, open_location
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
-from search_spaces.limits import parse_limits
+from search_spaces.limits import of_trials, parse_limits
 from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
@@ -86,7 +86,7 @@ class Plan:
     """Why it has that scale."""
     base: Recipe
     evaluation: EvaluationConfig
-    """How every trained model is scored."""
+    """How a row's trained model is scored."""
     rows: Mapping[str, Recipe | None]
     """Label to recipe; None where an input that the row needs cannot be had."""
     missing: Mapping[str, str]
@@ -165,7 +165,7 @@ class Plan:
 
     @functools.cached_property
     def asked(self) -> Asked:
-        """The evaluation that makes a trial done: of these tasks, under this protocol, on the data as it is now.
+        """The evaluation that makes a row's trial done: of these tasks, under this protocol, on the data as it is now.
 
         An evaluation of other tasks has the fingerprint of its own files: those are taken anew for each set of tasks
         that the ledger has.
@@ -174,8 +174,44 @@ class Plan:
         records, _ = Ledger(self.results / LEDGER).sift()
         scored = {tuple(sorted(found.scores)) for record in records for found in record.evaluations}
         known = [names for names in scored if names and {*names} <= TASKS.keys()]
-        data = frozenset(fingerprint(folder, names) for names in (tasks, *known))
+        data = frozenset(fingerprint(folder, names) for names in (tasks, task_names(self.exploring.tasks), *known))
         return Asked(self.evaluation.protocol, data, frozenset(tasks))
+
+    @functools.cached_property
+    def exploring(self) -> EvaluationConfig:
+        """How an explored recipe is scored: on what the goals need, on development parts alone.
+
+        As a row is where a goal needs more: scoring is a part of what a trial costs, and such costs are compared with
+        those of rows and with the limits of a trial.
+        """
+        goals = searched(self.space.goals)
+        needed = frozenset[str]().union(*(goal.needs for goal in goals))
+        tasks = tuple(task for task in task_names(self.evaluation.tasks) if task in needed)
+        whole = self.evaluation.explored == "all" or of_trials(self.limits) or not tasks
+        if whole or not all(goal.needs_no_test for goal in goals):
+            return self.evaluation
+        return dataclasses.replace(self.evaluation, tasks=tasks, parts="development", heat_map="none")
+
+    def is_explored(self, recipe_hash: str, seed: int) -> bool:
+        """Whether a trial explores: it is none of a row."""
+        return recipe_hash not in self._row_hashes
+
+    @functools.cached_property
+    def _row_hashes(self) -> frozenset[str]:
+        return frozenset(recipe.hash for recipe in self.rows.values() if recipe is not None)
+
+    def evaluation_of(self, recipe_hash: str, seed: int) -> EvaluationConfig:
+        """How that trial's model is scored."""
+        return self.exploring if self.is_explored(recipe_hash, seed) else self.evaluation
+
+    def asked_of(self, recipe_hash: str, seed: int) -> Asked:
+        """The evaluation that makes that trial done."""
+        return self._asked_exploring if self.is_explored(recipe_hash, seed) else self.asked
+
+    @functools.cached_property
+    def _asked_exploring(self) -> Asked:
+        tasks = frozenset(task_names(self.exploring.tasks))
+        return dataclasses.replace(self.asked, tasks=tasks, parts=self.exploring.parts)
 
     @functools.cached_property
     def sources(self) -> tuple[Source, ...]:

@@ -60,6 +60,7 @@ class Trial:
     """Whether it is one of the paper's rows; those are never stopped early."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """How its model is scored."""
+    saves_model: bool = True
     resources: Resources = Resources()
     rungs: RungPlan | None = None
     """Where a scheduler may stop it; None where none may."""

@@ -16,6 +16,8 @@ from trainables.errors import UserError, meant, shown
 from trainables.keys import Key, Options, Value, key, keys_of, parse
 
 PREFIX = "evaluation."
+Parts = Literal["all", "development"]
+"""Which parts of the tasks are scored: all, or what their development numbers need."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,17 @@ class EvaluationConfig(Options):
         place=True,
         measures=False,
     )
+    explored: Parts = key(
+        "development",
+        "What explored recipes are scored on: development, which is what the search's goals need, or all, as rows are.",
+        measures=False,
+    )
+    parts: Parts = "all"
+    """Which parts are scored. It is no key: a study decides it for each trial."""
 
     def flat(self) -> dict[str, Value]:
-        """`{"evaluation.protocol": "full", ...}`, one key for every field."""
-        return {PREFIX + item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        """`{"evaluation.protocol": "full", ...}`, every key."""
+        return {item.name: getattr(self, name) for name, item in keys_of(type(self)).items()}
 
     def override(self, overrides: Mapping[str, Any]) -> EvaluationConfig:
         """One with some flat keys replaced. Unknown keys and bad values raise `UserError`."""

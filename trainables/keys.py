@@ -114,7 +114,7 @@ def key(
 
 @dataclass(frozen=True)
 class Options:
-    """A part of a recipe: its fields are keys. Parts that share a key inherit it from one of these."""
+    """A part of a recipe: its fields that `key` makes are keys. Parts that share a key inherit it from one of these."""
 
     section: ClassVar[str]
     """What the flat names of the keys begin with that this class, or one that inherits from it, defines."""
@@ -148,6 +148,8 @@ def keys_of(part: type[Options]) -> Mapping[str, Key]:
 def _keys_of(part: Any) -> Mapping[str, Key]:
     hints, found = get_type_hints(part), {}
     for item in dataclasses.fields(part):
+        if not item.metadata:
+            continue
         said = dict(item.metadata)
         said["label"] = said["label"] or item.name.replace("_", " ")
         owner: Any = next(one for one in part.__mro__ if item.name in inspect.get_annotations(one))

@@ -55,7 +55,8 @@ def protocol(results: Results) -> Iterator[Flag]:
 
 def data(results: Results) -> list[Flag]:
     """Fingerprints of the SentEval data, and of the training data of recipes that ask for the same."""
-    senteval = _by_seed(results.recipes, lambda record: _word(record.read, "senteval", "fingerprint"))
+    tested = {key: found for key, records in results.recipes.items() if (found := [r for r in records if r.tested])}
+    senteval = _by_seed(tested, lambda record: _word(record.read, "senteval", "fingerprint"))
     flags = _unequal(
         results, "data", "trials were scored on different SentEval data", "their scores are of different tests",
         senteval, always_kept=True,

@@ -6,7 +6,7 @@ never sees half a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,11 +28,11 @@ class Places:
 class Ledger:
     """A folder of records. Reading never changes it.
 
-    With `asked` a trial is done where its model was evaluated so, and `read` and `get` give the done ones alone, with
-    those evaluations.
+    With `asked`, of all trials or by recipe hash and seed, a trial is done where its model was evaluated so, and `read`
+    and `get` give the done ones alone, with those evaluations.
     """
 
-    def __init__(self, folder: str | Path, asked: Asked | None = None) -> None:
+    def __init__(self, folder: str | Path, asked: Asked | Callable[[str, int], Asked] | None = None) -> None:
         self.folder, self.asked = Path(folder), asked
         self._checked: dict[Path, tuple[tuple[int, int], Record]] = {}
 
@@ -105,7 +105,8 @@ class Ledger:
     def _as_asked(self, record: Record) -> Record | None:
         if self.asked is None:
             return record
-        return record.under(self.asked) if record.done(self.asked) else None
+        asked = self.asked if isinstance(self.asked, Asked) else self.asked(record.recipe_hash, record.seed)
+        return record.under(asked) if record.done(asked) else None
 
 
 def _place(record: Record) -> tuple[str, int]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
 from trainables.errors import UserError
+from trainables.evaluation_config import Parts
 from trainables.typed_json import Count
 
 _WHAT = "a record of a finished trial"
@@ -47,6 +48,8 @@ class Evaluation:
     the training sentences)."""
     predictions: Place | None = None
     """The file of predictions, within the results folder."""
+    parts: Parts = "all"
+    """Of which parts of the tasks; of `development` there are development numbers alone, and nothing was tested."""
     finished_at: str = ""
     """UTC in ISO format."""
 
@@ -60,7 +63,8 @@ class Evaluation:
     def name(self) -> str:
         """Tells the evaluations of one trial apart, in names of files too: `full-0123abcd`."""
         text = json.dumps([self.fingerprint, sorted(self.scores)])
-        return f"{self.protocol}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        part = "" if self.parts == "all" else f"{self.parts}-"
+        return f"{self.protocol}-{part}{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class Asked:
     """The fingerprints that its data has, one for each set of tasks; empty: any."""
     tasks: frozenset[str] = frozenset()
     """What must be scored for a trial to be done."""
+    parts: Parts = "all"
+    """Of these tasks."""
 
     def takes(self, evaluation: Evaluation) -> bool:
         """Whether it is of the same protocol, and of the same data as far as that is known."""
@@ -131,13 +137,19 @@ class Record:
 
     @property
     def scores(self) -> dict[str, dict[str, Any]]:
-        """Of all evaluations; a task that was scored twice has the later numbers."""
-        return {task: numbers for found in self.evaluations for task, numbers in found.scores.items()}
+        """Of all evaluations; a task that was scored twice has the later numbers, or those of all its parts."""
+        order = sorted(self.evaluations, key=lambda found: found.parts == "all")
+        return {task: numbers for found in order for task, numbers in found.scores.items()}
 
     @property
     def geometry(self) -> dict[str, Any]:
         """The latest that was measured."""
         return next((found.geometry for found in reversed(self.evaluations) if found.geometry), {})
+
+    @property
+    def tested(self) -> bool:
+        """Whether test parts were scored, too."""
+        return any(found.parts == "all" for found in self.evaluations)
 
     @property
     def protocol(self) -> str:
@@ -164,7 +176,8 @@ class Record:
 
     def done(self, asked: Asked) -> bool:
         """Whether nothing that is asked for is left to do."""
-        return self.status == "pruned" or self.under(asked).scores.keys() >= asked.tasks
+        own = [found for found in self.under(asked).evaluations if found.parts in ("all", asked.parts)]
+        return self.status == "pruned" or {task for found in own for task in found.scores} >= asked.tasks
 
     def beside(self, before: Record | None) -> Record:
         """With the evaluations of the same trial from before, but for those that are made anew."""

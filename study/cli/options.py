@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from search_spaces.space import Scale, Search
 from study.search.samplers import SAMPLERS
@@ -18,6 +18,9 @@ from trainables.errors import UserError, checked_arguments, shown
 from trainables.files import expanded
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
+
+KeepModels = int | Literal["rows", "all", "none"]
+"""Those of the rows' best seeds, of all trials, of none, or of so many best trials."""
 
 PACKAGE = "sentence-embedding-studies"
 MOST = 100_000
@@ -55,6 +58,7 @@ class Request:
     """The most; as `seeds`, unless recipes race."""
     results: str | None
     """A folder or a URL."""
+    keep_models: KeepModels
     workers: int
     """The least that a trial runs with."""
     most_workers: int
@@ -171,6 +175,13 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         help="a folder, or a URL such as s3://bucket/folder (default: the folder results/SPACE-SCALE)",
     )
     where.add_argument(
+        "--keep-models",
+        default="rows",
+        metavar="N",
+        help="trained models that are kept: of all trials, of none, or of the N best by the goals (default: rows, of "
+        "each row that of its best seed)",
+    )
+    where.add_argument(
         "--workers",
         default="1",
         metavar="N",
@@ -217,6 +228,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         )
     values["workers"], values["most_workers"] = parse_range("workers", values["workers"])
     values["seeds"], values["most_seeds"] = parse_range("seeds", values["seeds"])
+    values["keep_models"] = _parse_keep(values["keep_models"])
     for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
@@ -260,6 +272,14 @@ def parse_range(option: str, text: str) -> tuple[int, int]:
     if numbers[0] > numbers[1]:
         raise UserError(f"--{option} {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
     return numbers
+
+
+def _parse_keep(text: str) -> KeepModels:
+    if text in ("rows", "all", "none"):
+        return cast(KeepModels, text)
+    if not (text.isdecimal() and 0 < int(text) <= MOST):
+        raise UserError(f"--keep-models must be all, none, rows or a number from 1 to {MOST:,}, not {shown(text)}")
+    return int(text)
 
 
 def own_version() -> str:

@@ -16,6 +16,7 @@ from study.callbacks.dispatch import Dispatch
 from study.callbacks.state import StudyState
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
+from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results, save_info, with_explored
@@ -56,7 +57,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
-    ledger = Ledger(plan.results / LEDGER, plan.asked)
+    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     from study.search.tune_searcher import TuneSearcher
 
     def asked(hashes: list[str]) -> None:
@@ -104,12 +105,14 @@ def _run_trials(
     transport = transport_for(plan.place.url, coordinator)
     state = StudyState(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting, searcher.room)
     callbacks = Dispatch(state)
-    writer = ResultWriter(plan.place, coordinator, transport, _scheduler(plan, ledger), callbacks, searcher.settle)
+    models = ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0])
+    scheduler = _scheduler(plan, ledger)
+    writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, searcher.settle, models)
     machine, apart = hardware(cluster), scores_apart(cluster, allotment)
 
     def begin(members: Sequence[Trial], together: bool) -> dict[str, Any] | None:
         """Ray Tune's config of trials that run together; None where the study must end."""
-        trials = [to_run(trial, plan, allotment, together, machine) for trial in members]
+        trials = [to_run(trial, plan, allotment, models, together, machine) for trial in members]
         done = frozenset(trial.key for trial in trials if ledger.has(trial.recipe_hash, trial.seed))
         task = Task.of(
             files_key(trials), trials, sources=plan.draft.sources, done=done, url=plan.place.url, hand_over=apart
@@ -154,9 +157,9 @@ def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:
     return scheduler
 
 
-def to_run(trial: Trial, plan: Plan, allotment: Allotment, together: bool, machine: str) -> Trial:
-    """The trial with how it is scored and what it runs on. A population (`together`), and a model that is only
-    evaluated, would gain nothing by several workers."""
+def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, together: bool, machine: str) -> Trial:
+    """The trial with how it is scored, whether its model is kept, and what it runs on. A population (`together`), and a
+    model that is only evaluated, would gain nothing by several workers."""
     several = trial.recipe.trains and not together
     resources = Resources(
         workers=allotment.workers if several else 1,
@@ -166,4 +169,10 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, together: bool, machi
         hardware=machine,
     )
     rungs = plan.rungs if plan.may_stop(trial) else None
-    return dataclasses.replace(trial, evaluation=plan.evaluation, resources=resources, rungs=rungs)
+    return dataclasses.replace(
+        trial,
+        evaluation=plan.evaluation_of(trial.recipe_hash, trial.seed),
+        saves_model=models.saves(plan.is_explored(trial.recipe_hash, trial.seed)),
+        resources=resources,
+        rungs=rungs,
+    )

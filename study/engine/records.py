@@ -33,6 +33,7 @@ def record_of(
         scores=result.scores,
         geometry=result.geometry,
         data={name: said for name, said in result.data.items() if name in EVALUATED},
+        parts=trial.evaluation.parts,
         finished_at=now,
     )
     if result.predictions:

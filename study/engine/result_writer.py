@@ -7,6 +7,7 @@ else writes records, predictions and failures.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections import deque
@@ -16,13 +17,14 @@ from typing import Any
 
 import ray
 
-from reports.ledger import FAILURES, LEDGER, MODELS, Ledger, Record
+from reports.ledger import FAILURES, LEDGER, MODELS, Ledger, Record, split_key
 from reports.ledger.folders import POPULATIONS
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
 from study.callbacks.dispatch import Dispatch
 from study.engine.checkpoints import places
 from study.engine.messages import DiskFull, Event, Failed, HandedOver, Interrupted, Rung, Scored, Step, Task
+from study.engine.models_kept import ModelsKept, left_behind
 from study.engine.scoring import score_apart
 from study.engine.transport import Transport
 from study.results_folder.redact import redacted
@@ -48,10 +50,11 @@ class ResultWriter:
         scheduler: Scheduler,
         callbacks: Dispatch,
         settle: Callable[[str, Record | None], object],
+        models: ModelsKept,
     ) -> None:
         """`settle` is told each trial's key and record, None where it failed."""
         self.place, self.coordinator, self.transport = place, coordinator, transport
-        self.scheduler, self.callbacks, self.settle = scheduler, callbacks, settle
+        self.scheduler, self.callbacks, self.settle, self.models = scheduler, callbacks, settle, models
         self.ledger = Ledger(place.folder / LEDGER)
         self.trials: dict[str, Trial] = {}  # those that were begun, and have neither a record nor failed
         self.files: dict[str, str] = {}  # by such a trial, what names its checkpoint
@@ -70,8 +73,11 @@ class ResultWriter:
         self._given_up: deque[str] = deque()
         self._pushed = time.monotonic()
         self._remover = ThreadPoolExecutor(1, "removals")
-        """Removes checkpoints. The coordinator, or a URL, may take a while to answer; other trials need not wait."""
+        """Removes checkpoints and models. The coordinator, or a URL, may take a while to answer; other trials need not
+        wait."""
         self._removals: deque[Future[None]] = deque()
+        for key in left_behind(place.folder, self.ledger.sift()[0]):
+            self._remove(f"{MODELS}/{key}")
 
     def begin(self, task: Task, trials: Sequence[Trial]) -> bool:
         """These trials are about to be given to a worker group. False where the results cannot be written, which ends
@@ -212,16 +218,30 @@ class ResultWriter:
         if event.card is not None:
             self.place.add(f"{MODELS}/{key}/README.md", event.card)
             self.place.push(f"{MODELS}/{key}")
-        self.ledger.write(event.record.beside(self.ledger.get(event.record.recipe_hash, event.record.seed)))
-        self.place.push(f"{LEDGER}/{key}.json")
+        beaten = self.models.beaten(event.record)
+        if key in beaten:
+            event = dataclasses.replace(event, record=dataclasses.replace(event.record, checkpoint=None))
+        self._write(event.record.beside(self.ledger.get(*split_key(key))))
+        for other in beaten:  # a record first, so that none names a model that is gone
+            if other != key and (record := self.ledger.get(*split_key(other))):
+                self._write(dataclasses.replace(record, checkpoint=None))
+            self._remove(f"{MODELS}/{other}")
         trial, files = self._close(key)
         if files not in self.open:  # the last of those that train together: their checkpoints are of no use any more
             for path in places(files):
-                self._removals.append(self._remover.submit(self.transport.remove, path))
+                self._remove(path)
             self.place.remove(f"{POPULATIONS}/{files}.json")
         self.settle(key, event.record)
         self.callbacks.hear(event, [trial])
         self.coordinator.settled.remote([key])
+
+    def _write(self, record: Record) -> None:
+        self.ledger.write(record)
+        self.place.push(f"{LEDGER}/{record.key}.json")
+
+    def _remove(self, name: str) -> None:
+        """Of the large folders."""
+        self._removals.append(self._remover.submit(self.transport.remove, name))
 
     def _fail(self, event: Failed) -> None:
         key = event.key

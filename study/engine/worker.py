@@ -85,11 +85,11 @@ def _run(task: Task, me: Worker) -> None:
     transport = transport_for(task.url, me.coordinator)
     checkpoints = Checkpoints(transport, task.key)
     with tempfile.TemporaryDirectory() as scratch:
-        folders = [Path(scratch) / MODELS / trial.key for trial in trials]
+        folders = [Path(scratch) / MODELS / trial.key if trial.saves_model else None for trial in trials]
         outcomes = run_trials(
             [trial.recipe for trial in trials],
             [trial.seed for trial in trials],
-            trials[0].evaluation,
+            [trial.evaluation for trial in trials],
             model_folders=folders,
             workers=_workers(me, task.resources.gpus),
             reporter=StudyReporter(trials, task.key, me, checkpoints),
@@ -106,10 +106,11 @@ def _run(task: Task, me: Worker) -> None:
             me.timesheet.add("evaluating", evaluating)
             waited = me.timesheet.spent.get("waiting", 0.0) - waited  # at rungs, and for checkpoints
             me.timesheet.add("busy", time.perf_counter() - began - evaluating - waited)
+            saved = folder is not None and folder.exists()
             with me.timesheet.during("waiting"):
-                if folder.exists():
+                if folder is not None and saved:
                     transport.send(folder, f"{MODELS}/{trial.key}")
-            more = me.timesheet.take(), machine(), folder.exists()
+            more = me.timesheet.take(), machine(), saved
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
                     ray.get(me.coordinator.hand_over.remote(trial.key, (task, trial.key, outcome, *more)))

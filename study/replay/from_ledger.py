@@ -42,7 +42,10 @@ def read_ledger(results: Path) -> Recorded:
             chosen[record.recipe_hash] = place
             kept.append(record)
     if not kept:
-        raise UserError(f"no finished trial in {results} is a point of its search space, so there is nothing to search")
+        raise UserError(
+            f"no finished trial in {results} is a point of its search space and has test scores, so there is nothing "
+            "to search; explored recipes have them where the study ran with --set evaluation.explored=all"
+        )
     seeds = tuple(sorted({record.seed for record in kept}))
     recipes = {name: number for number, name in enumerate(chosen)}
     rungs = min(len(_rungs(record, goals)) for record in kept) + 1

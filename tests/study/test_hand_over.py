@@ -92,8 +92,8 @@ def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
     frozen = recipe.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     recipes = [frozen, frozen.override({"objective.temperature": 0.2})]
     given: dict[str, Any] = {"model_folders": [None, None], "shared": tmp_path / "embeddings"}
-    whole = list(run_trials(recipes, [1, 1], EVALUATION, **given))
-    handed = list(run_trials(recipes, [1, 1], EVALUATION, **given, hand_over=True))
+    whole = list(run_trials(recipes, [1, 1], [EVALUATION] * len(recipes), **given))
+    handed = list(run_trials(recipes, [1, 1], [EVALUATION] * len(recipes), **given, hand_over=True))
     for one, other in zip(whole, handed, strict=True):
         assert isinstance(other, Unscored)
         result = score(pickle.loads(pickle.dumps(other)))

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trainables.errors import UserError
+from trainables.evaluation_config import Parts
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
@@ -80,22 +81,25 @@ def evaluate(
     tasks: Sequence[str],
     protocol: str = "full",
     *,
+    parts: Parts = "all",
     seed: int = 1111,
     progress: bool = False,
 ) -> Evaluation:
-    """Scores of every task that `tasks` names, or whose group it names, under one protocol.
+    """Scores of every task that `tasks` names, or whose group it names, under one protocol. With the parts
+    `development` their development numbers alone, which need fewer sentences and fits.
 
     `encode` is called once, with the unique sentences of all tasks. A task whose data is missing or broken gets
     None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
     no task is left, or if an embedding is not finite.
     """
-    return score_embeddings(embed(encode, data, tasks), data, tasks, protocol, seed=seed, progress=progress)
+    embeddings = embed(encode, data, tasks, parts)
+    return score_embeddings(embeddings, data, tasks, protocol, parts=parts, seed=seed, progress=progress)
 
 
-def embed(encode: Encode, data: str | Path, tasks: Sequence[str]) -> Embeddings:
+def embed(encode: Encode, data: str | Path, tasks: Sequence[str], parts: Parts = "all") -> Embeddings:
     """The first half of `evaluate`, all that needs the encoder; with the same errors."""
     begin = time.perf_counter()
-    read, missing, errors = _read_all(Path(data), task_names(tasks))
+    read, missing, errors = _read_all(Path(data), task_names(tasks), parts)
     if not read:
         raise UserError(next(iter({**missing, **errors}.values())))
     sentences = _unique(read)
@@ -118,6 +122,7 @@ def score_embeddings(
     tasks: Sequence[str],
     protocol: str = "full",
     *,
+    parts: Parts = "all",
     seed: int = 1111,
     progress: bool = False,
 ) -> Evaluation:
@@ -130,7 +135,7 @@ def score_embeddings(
 
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
-    read, missing, errors = _read_all(Path(data), names)
+    read, missing, errors = _read_all(Path(data), names, parts)
     sentences = _unique(read)
     if _digits(sentences) != embeddings.sentences:
         raise UserError(f"the tasks in {data} are not those that were embedded; leave its files as they are")
@@ -145,7 +150,7 @@ def score_embeddings(
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
             try:
-                numbers, found = score_task(Embedded(TASKS[name], read[name], vectors, lookup), settings, seed)
+                numbers, found = score_task(Embedded(TASKS[name], read[name], vectors, lookup), settings, seed, parts)
             except UserError as problem:
                 errors[name] = str(problem)
             else:
@@ -158,7 +163,7 @@ def score_embeddings(
         protocol,
         results,
         kept,
-        geometry=geometry(read, vectors, lookup),
+        geometry=geometry(read, vectors, lookup) if parts == "all" else {},
         seconds=embeddings.seconds + time.perf_counter() - begin,
         encoding_seconds=embeddings.seconds,
         errors=errors,
@@ -244,8 +249,10 @@ def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], dict[str, str], dict[str, str]]:
-    """What could be read, what is missing and why, what is broken and why."""
+def _read_all(
+    data: Path, names: Sequence[str], parts: Parts = "all"
+) -> tuple[dict[str, TaskData], dict[str, str], dict[str, str]]:
+    """What could be read, of it the parts that are asked for; what is missing and why, what is broken and why."""
     check_folder(data, names)
     read: dict[str, TaskData] = {}
     missing: dict[str, str] = {}
@@ -255,7 +262,8 @@ def _read_all(data: Path, names: Sequence[str]) -> tuple[dict[str, TaskData], di
             continue
         try:
             check_task(TASKS[name], data)
-            read[name] = _read(TASKS[name], data)
+            whole = _read(TASKS[name], data)
+            read[name] = whole if parts == "all" else kind_of(name).without_test(whole)
         except MissingData as reason:
             missing[name] = str(reason)
         except UserError as problem:

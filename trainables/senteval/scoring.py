@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trainables.evaluation_config import Parts
 from trainables.senteval.classifier import Rows
 from trainables.senteval.correlation import cosine
 from trainables.senteval.examples import Split, TaskData
@@ -53,8 +54,9 @@ class Embedded:
         return cosine(self.embeddings, self.lookup(split.left), self.lookup(split.right or []))
 
 
-def score_task(given: Embedded, protocol: Protocol, seed: int) -> tuple[Numbers, Scores]:
-    """The numbers that the task's entry names, and `examples`; and what its kind found.
+def score_task(given: Embedded, protocol: Protocol, seed: int, parts: Parts = "all") -> tuple[Numbers, Scores]:
+    """The numbers that the task's entry names, and `examples`; and what its kind found. Of the development parts what
+    was found there, and no number of a test part even where the kind had to score it.
 
     The kind scores it under the protocol, but for what the task's own entry says of fits.
     """
@@ -64,8 +66,12 @@ def score_task(given: Embedded, protocol: Protocol, seed: int) -> tuple[Numbers,
         epoch_size=task.epoch_size or protocol.fit.epoch_size,
         max_epochs=task.max_epochs or protocol.fit.max_epochs,
     )
-    found = kind.score(given, replace(protocol, fit=fit, decays=task.decays or protocol.decays), seed)
+    score = kind.score if parts == "all" else kind.score_without_test
+    found = score(given, replace(protocol, fit=fit, decays=task.decays or protocol.decays), seed)
+    if parts == "development":
+        found = replace(found, answers=tuple(answers for answers in found.answers if answers.split == "dev"))
     values: dict[str, float | None] = dict(found.fitted)
     for answers in found.answers:
         values.update(kind.numbers(task, answers, protocol))
-    return {**{name: values[name] for name in task.numbers}, "examples": found.examples}, found
+    names = [name for name in task.numbers if parts == "all" or (name.startswith("dev_") and name in values)]
+    return {**{name: values[name] for name in names}, "examples": found.examples}, found

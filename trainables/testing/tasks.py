@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError
+from trainables.evaluation_config import Parts
 from trainables.registry import load
 from trainables.senteval import development, evaluate
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
@@ -109,6 +110,15 @@ class TaskKindContract:
         for one, other in zip(found.answers, again.answers, strict=True):
             assert one.predicted.shape == one.gold.shape
             assert (one.predicted == other.predicted).all()
+
+    def test_without_tests_the_development_numbers_are_the_same(self, kind: TaskKind, task: Task, data: Path) -> None:
+        """Bit for bit, of the splits that it names alone; and no number of a test part is there."""
+        (whole, _), (alone, found) = _scored(task, data), _score_anew(task, data, "development")
+        numbers = {name: value for name, value in alone.items() if name != "examples"}
+        assert numbers == {name: whole[name] for name in numbers if name.startswith("dev_")}
+        assert kind.development in ("", *numbers)
+        assert {answers.split for answers in found.answers} <= {"dev"}
+        assert "test" not in kind.splits_without_test
 
     def test_numbers_follow_from_what_is_kept_to_the_last_bit(self, kind: TaskKind, task: Task, data: Path) -> None:
         numbers, found = _scored(task, data)
@@ -232,12 +242,14 @@ def _scored(task: Task, data: Path) -> tuple[Numbers, Scores]:
     return _score_anew(task, data)
 
 
-def _score_anew(task: Task, data: Path) -> tuple[Numbers, Scores]:
+def _score_anew(task: Task, data: Path, parts: Parts = "all") -> tuple[Numbers, Scores]:
     import torch
 
     from trainables.senteval.scoring import Embedded, score_task
 
     content = read_task(task, data)
+    if parts == "development":
+        content = KINDS[task.kind].without_test(content)
     sentences = list(dict.fromkeys(content.sentences()))
     numbers = {text: number for number, text in enumerate(sentences)}
     given = Embedded(
@@ -246,4 +258,4 @@ def _score_anew(task: Task, data: Path) -> tuple[Numbers, Scores]:
         torch.from_numpy(bag_of_words(sentences)),
         lambda texts: torch.tensor([numbers[text] for text in texts], dtype=torch.long),
     )
-    return score_task(given, PROTOCOLS["fast"], 1111)
+    return score_task(given, PROTOCOLS["fast"], 1111, parts)

@@ -48,7 +48,9 @@ class Evaluator:
 
     def embed(self, encoder: Encoder) -> Embeddings | None:
         """All sentences of every task that is asked for; None on the other workers."""
-        return by_all(encoder, self.workers, lambda encode: embed(encode, self.senteval, self.config.tasks))
+        return by_all(
+            encoder, self.workers, lambda encode: embed(encode, self.senteval, self.config.tasks, self.config.parts)
+        )
 
     def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
         """What is measured at a rung, in percent, by name: means over those of a measure's tasks that are asked
@@ -78,14 +80,16 @@ def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluati
     array = embeddings.vectors
     if not array.flags.writeable:  # what came from another process may lie in memory that is shared with others
         embeddings = dataclasses.replace(embeddings, vectors=array.copy())
-    return score_embeddings(embeddings, senteval_folder(config.senteval), config.tasks, config.protocol)
+    folder = senteval_folder(config.senteval)
+    return score_embeddings(embeddings, folder, config.tasks, config.protocol, parts=config.parts)
 
 
 def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation data, for the record."""
     digits = fingerprint(senteval_folder(config.senteval), config.tasks)
     scales = {name: f"{low:g} to {high:g}" for name, (low, high) in evaluation.scales.items()}
-    read = {"scales of scores": scales} if scales else {}
+    read: dict[str, Any] = {"scales of scores": scales} if scales else {}
+    read |= {} if config.parts == "all" else {"scored": f"development parts of {', '.join(evaluation.tasks)}"}
     return {"senteval": {"source": config.senteval, "fingerprint": digits, **read}}
 
 

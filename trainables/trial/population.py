@@ -1,6 +1,6 @@
 """Many trials over one frozen encoder, trained together (CLSR, LoRA), and their results.
 
-for result in run_population(recipes, seeds, evaluation, model_folders=folders, shared=Path("embeddings")): ...
+for result in run_population(recipes, seeds, evaluations, model_folders=folders, shared=Path("embeddings")): ...
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ POINTS = 100
 def run_population(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
-    evaluation: EvaluationConfig,
+    evaluations: Sequence[EvaluationConfig],
     *,
     model_folders: Sequence[Path | None],
     workers: Workers | None = None,
@@ -67,7 +67,7 @@ def run_population(
     peak, began = Peak(), time.perf_counter()
     workers = workers or Workers()
     members, descriptions = build_members(recipes, seeds, shared)
-    evaluators = [Evaluator(evaluation, workers) for _ in recipes]
+    evaluators = [Evaluator(evaluation, workers) for evaluation in evaluations]
     for member, evaluator in zip(members, evaluators, strict=True):
         evaluator.before_training(member.model.encoder)
     fingerprints = [base_fingerprint(member.model.encoder) for member in members]

@@ -36,7 +36,7 @@ from trainables.trial.save_and_score import embed_and_score, save_model
 def run_trials(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
-    evaluation: EvaluationConfig,
+    evaluations: Sequence[EvaluationConfig],
     *,
     model_folders: Sequence[Path | None],
     workers: Workers | None = None,
@@ -55,7 +55,7 @@ def run_trials(
         yield from run_population(
             recipes,
             seeds,
-            evaluation,
+            evaluations,
             model_folders=model_folders,
             workers=workers,
             reporter=reporter,
@@ -68,7 +68,7 @@ def run_trials(
     yield run_trial(
         recipes[0],
         seeds[0],
-        evaluation,
+        evaluations[0],
         model_folder=model_folders[0],
         workers=workers,
         reporter=reporter,

@@ -99,8 +99,10 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
 def _overlap(recipe: Recipe, asked: EvaluationConfig, evaluation: Evaluation, data: dict[str, Any]) -> dict[str, Any]:
     """For the record; empty where it is not known. Whatever goes wrong here, the trained and scored trial is kept."""
     fingerprints = data.get("corpus", {}).get("fingerprint"), data["senteval"]["fingerprint"]
+    tested = [task for task in evaluation.tasks if task in evaluation.answers]
+    if not tested:
+        return {}
     try:
-        tested = [task for task in evaluation.tasks if task in evaluation.answers]
         found = overlap(recipe, senteval_folder(asked.senteval), tested, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
         print(f"test sentences seen in training are not counted ({unforeseen(error)})", file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import errno
 import gc
 import io
@@ -25,7 +26,8 @@ from reports.ledger import FAILURES, LEDGER, MODELS, PREDICTIONS, Ledger, Record
 from reports.ledger.folders import POPULATIONS, TRAIN
 from reports.ledger.location import ResultsLocation
 from reports.ledger.storage import storage
-from reports.testing import made_record
+from reports.testing import changed, made_record
+from search_spaces.goals import STS
 from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
 from study.callbacks.dispatch import Dispatch
 from study.engine.coordinator import HALT, Coordinator
@@ -42,6 +44,7 @@ from study.engine.messages import (
     Step,
     Task,
 )
+from study.engine.models_kept import ModelsKept
 from study.engine.result_writer import ResultWriter
 from study.engine.trainable import config_of
 from study.engine.tune_loop import StudyLoop
@@ -104,7 +107,8 @@ class Stage:
         self.actor = process.actor(self.coordinator)
         transport: Any = SimpleNamespace(remove=self.removed.append)
         callbacks = Dispatch(followed.study_state(place.folder / "followed-study"))
-        self.writer = ResultWriter(place, self.actor, transport, self.scheduler, callbacks, self.settled.__setitem__)
+        settle, models = self.settled.__setitem__, ModelsKept("rows", [STS])
+        self.writer = ResultWriter(place, self.actor, transport, self.scheduler, callbacks, settle, models)
 
     def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> Task:
         """Also what a worker sends before it tells of a record: the model."""
@@ -228,6 +232,63 @@ def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch:
     if stage.place.url:
         there = storage(stage.place.url)
         assert [name for name in stage.files() if there.read(name) is None] == []
+
+
+def seeds_of_a_row(stage: Stage, *scores: float) -> tuple[list[StudyTrial], list[Scored]]:
+    """The trials of a row under so many seeds, and what is told of them."""
+    trials = [StudyTrial(made().recipe, seed, "row") for seed in range(len(scores))]
+    told = []
+    for trial, score in zip(trials, scores, strict=True):
+        stage.begin(trial)
+        event = result(trial)
+        record = changed(event.record, scores={"STSBenchmark": {"dev_spearman_cosine": score}})
+        told.append(dataclasses.replace(event, record=record))
+    return trials, told
+
+
+def test_a_better_seed_s_record_is_whole_before_the_other_model_goes(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, second, third), told = seeds_of_a_row(stage, 60.0, 61.0, 59.0)
+    order = written(monkeypatch, stage)
+    monkeypatch.setattr(stage.writer, "_remove", lambda name: order.append(f"remove {name}"))
+    stage.tell(*told)
+    assert stage.writer.problem is None
+    of_models = [name for name in order if name.startswith((LEDGER, f"remove {MODELS}"))]
+    assert of_models == [
+        f"{LEDGER}/{first.key}.json",
+        f"{LEDGER}/{second.key}.json",
+        f"{LEDGER}/{first.key}.json",
+        f"remove {MODELS}/{first.key}",
+        f"{LEDGER}/{third.key}.json",
+        f"remove {MODELS}/{third.key}",
+    ]
+    records = {record.seed: record for record in stage.writer.ledger.read()}
+    assert [records[seed].checkpoint for seed in range(3)] == [None, f"{MODELS}/{second.key}", None]
+    assert all(records[seed].scores for seed in range(3))
+    last = stage.settled[third.key]
+    assert last is not None
+    assert last.checkpoint is None
+
+
+def test_a_study_that_dies_between_has_lost_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed once the better record is whole: both name their models, and both models are there."""
+    (first, second), told = seeds_of_a_row(stage, 60.0, 61.0)
+    stage.tell(told[0])
+    write = Ledger.write
+
+    def dies(self: Ledger, record: Record) -> Path:
+        if record.seed == 0:
+            raise OSError(errno.EIO, "a broken disk")
+        return write(self, record)
+
+    monkeypatch.setattr(Ledger, "write", dies)
+    stage.tell(told[1])
+    assert isinstance(stage.writer.problem, OSError)
+    assert {record.checkpoint for record in stage.writer.ledger.read()} == {
+        f"{MODELS}/{trial.key}" for trial in (first, second)
+    }
+    assert not [name for name in stage.removed if name.startswith(MODELS)]
 
 
 @pytest.mark.parametrize("broken", ["predictions", "card"])

@@ -391,7 +391,7 @@ class TestPopulation:
 
     def run(self, recipes: list[Recipe], folder: Path, **more: Any) -> list[TrialResult]:
         folders = [folder / str(number) for number in range(len(recipes))]
-        results = list(run_population(recipes, self.SEEDS, EVALUATION, model_folders=folders, **more))
+        results = list(run_population(recipes, self.SEEDS, [EVALUATION] * len(recipes), model_folders=folders, **more))
         assert all(isinstance(result, TrialResult) for result in results)
         return results  # type: ignore[return-value]
 

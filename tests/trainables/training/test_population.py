@@ -288,7 +288,11 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
     changes = [{"pooling.mode": "mean"}, {"pooling.mode": "max", "head.kind": "linear"}, {"pooling.mode": "mean"}]
     recipes = [BASE.override({**few, **change}) for change in changes]
     seeds, folders = [1, 1, 2], [tmp_path / str(number) for number in range(3)]
-    results = list(run_population(recipes, seeds, EVALUATION, model_folders=folders, shared=tmp_path / "embeddings"))
+    results = list(
+        run_population(
+            recipes, seeds, [EVALUATION] * len(recipes), model_folders=folders, shared=tmp_path / "embeddings"
+        )
+    )
     assert len(list((tmp_path / "embeddings").iterdir())) == 2
     for recipe, seed, result, folder in zip(recipes, seeds, results, folders, strict=True):
         alone = run_trial(recipe, seed, EVALUATION, shared=tmp_path / "embeddings")
@@ -341,11 +345,13 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
     recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
     arguments: dict[str, Any] = {"seeds": [1, 2], "model_folders": [None, None], "shared": shared}
     unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()
-    whole = list(run_population(recipes, evaluation=EVALUATION, reporter=unbroken, **arguments))
+    whole = list(run_population(recipes, evaluations=[EVALUATION] * len(recipes), reporter=unbroken, **arguments))
     with pytest.raises(Interrupted, match=r"after step 5$"):
-        list(run_population(recipes, evaluation=EVALUATION, reporter=first, **arguments))
+        list(run_population(recipes, evaluations=[EVALUATION] * len(recipes), reporter=first, **arguments))
     resumed = list(
-        run_population(recipes, evaluation=EVALUATION, reporter=second, resume=tmp_path / "kept", **arguments)
+        run_population(
+            recipes, evaluations=[EVALUATION] * len(recipes), reporter=second, resume=tmp_path / "kept", **arguments
+        )
     )
     assert list(unbroken.told) == [2, 4, 6, 8]
     assert (list(first.told), list(second.told)) == ([2, 4], [6, 8])
@@ -393,6 +399,9 @@ def test_recipes_that_cannot_train_together_are_refused(changes: tuple[dict[str,
     with pytest.raises(UserError, match="cannot train together"):
         next(
             run_population(
-                [BASE.override(change) for change in changes], [1, 2], EVALUATION, model_folders=[None, None]
+                [BASE.override(change) for change in changes],
+                [1, 2],
+                [EVALUATION] * 2,
+                model_folders=[None, None],
             )
         )

@@ -95,7 +95,10 @@ class TestTrials:
         frozen = ALONE.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
         recipes = [frozen.override({"objective.temperature": 0.1 * number}) for number in (1, 2, 3)]
         found = [
-            [peak_of(result) for result in run_trials(recipes, [1] * 3, FEW, model_folders=[None] * 3, shared=folder)]
+            [
+                peak_of(result)
+                for result in run_trials(recipes, [1] * 3, [FEW] * 3, model_folders=[None] * 3, shared=folder)
+            ]
             for folder in (tmp_path / "first", tmp_path / "second")
         ]
         for members in found:

@@ -112,7 +112,7 @@ def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset
             run_trials(
                 [adapted, adapted.override({"objective.temperature": 0.3})],
                 [1, 2],
-                EVALUATION,
+                [EVALUATION] * 2,
                 model_folders=[None, None],
             )
         ),

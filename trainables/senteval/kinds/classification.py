@@ -17,7 +17,7 @@ from trainables.senteval.kinds.contract import THREE, Scores, TaskKind
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
-    from trainables.senteval.classifier import Fold
+    from trainables.senteval.classifier import Classifiers, Fold
     from trainables.senteval.examples import Split, TaskData
     from trainables.senteval.protocol import Protocol
     from trainables.senteval.scoring import Embedded
@@ -91,11 +91,33 @@ class NestedCrossValidation(Classification):
 
     name = "nested_cv"
     splits = ("all",)
+    splits_without_test = ("all",)
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         import torch
 
-        from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out
+        from trainables.senteval.classifier import fit_classifiers, hold_out
+
+        rows, labels, classes = given.rows("all"), given.labels("all"), given.data.classes
+        outer, means = self._chosen(given, protocol, seed)
+        chosen = means.argmax(axis=1)
+
+        refits = [hold_out(fold.train, seed) for fold in outer]
+        decays = np.array(protocol.decays)[chosen, None]
+        classifiers = fit_classifiers(rows, labels, classes, refits, decays, protocol.fit, seed, apart=True)
+        predicted = np.empty(len(labels), dtype=np.int64)
+        for number, fold in enumerate(outer):
+            tested = rows.take(to_device(torch.from_numpy(fold.dev), rows.device))
+            predicted[fold.dev] = classifiers.predict(tested, [number])[:, 0]
+        return Scores((Answers(predicted, labels),), [len(labels), len(labels)], _development(means))
+
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        _, means = self._chosen(given, protocol, seed)
+        return Scores((), len(given.data.splits["all"]), _development(means))
+
+    def _chosen(self, given: Embedded, protocol: Protocol, seed: int) -> tuple[list[Fold], np.ndarray]:
+        """The outer folds, and of each the mean accuracy over its inner folds: (outer, L2)."""
+        from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers
 
         rows, labels, classes = given.rows("all"), given.labels("all"), given.data.classes
         outer = _folds(labels, protocol.folds)
@@ -109,18 +131,7 @@ class NestedCrossValidation(Classification):
         )
         sizes = np.array([len(part.dev) for part in inner])[:, None]
         accuracy = classifiers.dev_correct.reshape(len(inner), -1) / sizes
-        means = _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))  # (outer, L2)
-        chosen = means.argmax(axis=1)
-
-        refits = [hold_out(fold.train, seed) for fold in outer]
-        decays = np.array(protocol.decays)[chosen, None]
-        classifiers = fit_classifiers(rows, labels, classes, refits, decays, protocol.fit, seed, apart=True)
-        predicted = np.empty(len(labels), dtype=np.int64)
-        for number, fold in enumerate(outer):
-            tested = rows.take(to_device(torch.from_numpy(fold.dev), rows.device))
-            predicted[fold.dev] = classifiers.predict(tested, [number])[:, 0]
-        dev = float(means.max(axis=1).mean())
-        return Scores((Answers(predicted, labels),), [len(labels), len(labels)], {"dev_accuracy": dev})
+        return outer, _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))
 
     def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
         if protocol is None:
@@ -144,21 +155,32 @@ class KFold(Classification):
 
     name = "kfold"
     splits = ("train", "test")
+    splits_without_test = ("train",)
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         from trainables.senteval.classifier import fit_classifiers, hold_out
 
         rows, labels, classes = given.rows("train"), given.labels("train"), given.data.classes
-        folds = _folds(labels, protocol.folds)
-        classifiers = fit_classifiers(rows, labels, classes, folds, protocol.decays, protocol.fit, seed, apart=True)
-        sizes = np.array([len(fold.dev) for fold in folds])[:, None]
-        means = _rounded((classifiers.dev_correct.reshape(len(folds), -1) / sizes).mean(axis=0))
+        means = self._chosen(given, protocol, seed)
         decay = protocol.decays[int(means.argmax())]
 
         refit = hold_out(np.arange(len(labels)), seed)
         classifier = fit_classifiers(rows, labels, classes, [refit], [decay], protocol.fit, seed)
         predicted, gold = classifier.predict(given.all_rows("test"))[:, 0], given.labels("test")
-        return Scores((Answers(predicted, gold),), [len(labels), len(gold)], {"dev_accuracy": float(means.max())})
+        return Scores((Answers(predicted, gold),), [len(labels), len(gold)], _development(means))
+
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        return Scores((), len(given.data.splits["train"]), _development(self._chosen(given, protocol, seed)))
+
+    def _chosen(self, given: Embedded, protocol: Protocol, seed: int) -> np.ndarray:  # (L2,)
+        """The mean accuracy over the folds."""
+        from trainables.senteval.classifier import fit_classifiers
+
+        rows, labels, classes = given.rows("train"), given.labels("train"), given.data.classes
+        folds = _folds(labels, protocol.folds)
+        classifiers = fit_classifiers(rows, labels, classes, folds, protocol.decays, protocol.fit, seed, apart=True)
+        sizes = np.array([len(fold.dev) for fold in folds])[:, None]
+        return _rounded((classifiers.dev_correct.reshape(len(folds), -1) / sizes).mean(axis=0))
 
 
 class TrainDevTest(Classification):
@@ -166,8 +188,21 @@ class TrainDevTest(Classification):
 
     name = "split"
     splits = THREE
+    splits_without_test = ("train", "dev")
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        classifiers, dev = self._fitted(given, protocol, seed)
+        accuracy = _rounded(classifiers.dev_correct / dev)
+        predicted = classifiers.predict(given.all_rows("test"), [int(accuracy.argmax())])[:, 0]
+        gold = given.labels("test")
+        return Scores((Answers(predicted, gold),), [dev, len(gold)], _best_of(classifiers, dev))
+
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        classifiers, dev = self._fitted(given, protocol, seed)
+        return Scores((), dev, _best_of(classifiers, dev))
+
+    def _fitted(self, given: Embedded, protocol: Protocol, seed: int) -> tuple[Classifiers, int]:
+        """A classifier for each L2 value, and how many development examples there are."""
         from trainables.senteval.classifier import Fold, fit_classifiers
 
         labels = given.labels("train", "dev")
@@ -175,11 +210,17 @@ class TrainDevTest(Classification):
         fold = Fold(np.arange(train), np.arange(train, len(labels)))
         rows = given.rows("train", "dev")
         classifiers = fit_classifiers(rows, labels, given.data.classes, [fold], protocol.decays, protocol.fit, seed)
-        accuracy = _rounded(classifiers.dev_correct / len(fold.dev))
-        predicted = classifiers.predict(given.all_rows("test"), [int(accuracy.argmax())])[:, 0]
-        gold = given.labels("test")
-        dev = 100 * float(classifiers.dev_correct.max() / len(fold.dev))
-        return Scores((Answers(predicted, gold),), [len(fold.dev), len(gold)], {"dev_accuracy": dev})
+        return classifiers, len(fold.dev)
+
+
+def _development(means: np.ndarray) -> dict[str, float]:
+    """The accuracy of the best L2 value, (..., L2) in percent; over outer folds their mean."""
+    return {"dev_accuracy": float(means.max(axis=-1).mean())}
+
+
+def _best_of(classifiers: Classifiers, examples: int) -> dict[str, float]:
+    """The accuracy of the best classifier, in percent."""
+    return {"dev_accuracy": 100 * float(classifiers.dev_correct.max() / examples)}
 
 
 def f1(answers: Answers) -> float:

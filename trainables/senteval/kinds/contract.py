@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Scores:
     """Of the test part, in the order in which the task's reader gives its items; and of the development part where
     these do not depend on a fit."""
     examples: int | list[int]
-    """How many were scored: on dev and test or, without a dev part, on test alone."""
+    """How many were scored: on dev and test; on test alone without a dev part, on dev alone without tests."""
     fitted: Mapping[str, float] = field(default_factory=dict)
     """Numbers in percent that the answers do not tell: those of held-out folds by which a fit was chosen."""
     scale: tuple[float, float] | None = None
@@ -76,8 +76,16 @@ class TaskKind(ABC):
     development: ClassVar[str] = ""
     """The development number that a search may look for; it can be had while a training goes on, by
     `development_score`. Empty: there is none."""
+    splits_without_test: ClassVar[tuple[str, ...]] = ()
+    """The splits that `score_without_test` needs; empty: all, as the kind has no way to leave tests out."""
     chance: ClassVar[str] = ""
     """The number of which `Task.chance` is the level by chance; empty: there is no such level."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Who inherits a kind and scores in another way inherits no way to leave tests out."""
+        super().__init_subclass__(**more)
+        if "score" in vars(cls) and "score_without_test" not in vars(cls):
+            cls.splits_without_test, cls.score_without_test = (), TaskKind.score_without_test  # type: ignore[method-assign]
 
     def numbers_of(self, task: Task) -> tuple[str, ...]:
         """Names of the numbers that this task is scored with."""
@@ -104,6 +112,10 @@ class TaskKind(ABC):
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         """The answers that embeddings give, with whatever is fitted under the protocol. One seed gives one score."""
 
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        """The number `development`, bit for bit as by `score`, of `splits_without_test` alone."""
+        return self.score(given, protocol, seed)
+
     @abstractmethod
     def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> Mapping[str, float | None]:
         """Every number that follows from the answers of one part (`answers.split`), in percent; scores, reports and
@@ -128,6 +140,11 @@ class TaskKind(ABC):
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """(items,) Which items are drawn together: a number for each. None where each is drawn by itself."""
         return pair_groups(splits)
+
+    def without_test(self, data: TaskData) -> TaskData:
+        """The splits that `score_without_test` needs."""
+        names = self.splits_without_test or tuple(data.splits)
+        return replace(data, splits={name: data.splits[name] for name in names})
 
     def development_part(self, data: TaskData) -> Split:
         """The examples that `development_score` needs, none of them of a test part."""

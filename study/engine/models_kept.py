@@ -1,0 +1,63 @@
+"""Which trained models a study keeps (`--keep-models`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from reports.ledger import MODELS, Record
+from search_spaces.goals import Goal, merit, values_of
+from study.cli.options import KeepModels
+
+Place = tuple[bool, tuple[float, ...]]
+"""Of a trial among others: the higher the better. One without a value of every goal comes last."""
+
+
+class ModelsKept:
+    """The models of a running study. It deletes nothing itself: who asks it does, once the new record is whole."""
+
+    def __init__(self, wish: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = ()) -> None:
+        """`records`: of earlier runs; their models stay until they are beaten."""
+        self.wish, self.goals = wish, goals
+        self._kept: dict[str, tuple[str, Place]] = {}  # by trial, its recipe and its place
+        for record in records:
+            self._keep(record)
+
+    def saves(self, explored: bool) -> bool:
+        """Whether a trial, which explores or does not, hands its model over."""
+        return not explored if self.wish == "rows" else self.wish != "none"
+
+    def beaten(self, record: Record) -> list[str]:
+        """By this record, which is about to be written: the keys of the trials, perhaps its own, whose models go.
+
+        Of `rows` all seeds of its recipe but the best, of a number all trials but so many. Who came first stays where
+        two are alike.
+        """
+        self._keep(record)
+        if record.checkpoint is None or self.wish in ("all", "none"):
+            return []
+        rivals = [
+            key
+            for key, (recipe_hash, _) in self._kept.items()
+            if self.wish != "rows" or recipe_hash == record.recipe_hash
+        ]
+        ranked = sorted(rivals, key=lambda key: self._kept[key][1], reverse=True)
+        gone = ranked[self.wish if isinstance(self.wish, int) else 1 :]
+        for key in gone:
+            del self._kept[key]
+        return gone
+
+    def _keep(self, record: Record) -> None:
+        self._kept.pop(record.key, None)
+        if record.checkpoint is not None:
+            values = values_of(self.goals, record.scores, record.cost)
+            self._kept[record.key] = (
+                record.recipe_hash,
+                (values is not None, merit(self.goals, values) if values else ()),
+            )
+
+
+def left_behind(results: Path, records: Iterable[Record]) -> list[str]:
+    """Keys of the models whose record names none: a study was killed before it had removed them."""
+    there = {path.name for path in (results / MODELS).glob("*") if path.is_dir()}
+    return [record.key for record in records if record.checkpoint is None and record.key in there]

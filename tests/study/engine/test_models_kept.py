@@ -1,0 +1,94 @@
+"""Which models a study keeps, and what is deleted once better ones are there."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import MODELS, Evaluation, Record
+from search_spaces.goals import STS
+from study.cli.options import KeepModels, parse
+from study.engine.models_kept import ModelsKept, left_behind
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+
+def record(score: float | None, seed: int = 0, recipe: int = 1, model: bool = True) -> Record:
+    """Of a trial with that development score."""
+    made = Recipe().override({"optimisation.max_steps": recipe})
+    found = Record(dict(made.flat()), made.hash, seed)
+    evaluation = Evaluation("full", {"STSBenchmark": {"dev_spearman_cosine": score}})
+    return dataclasses.replace(found, evaluations=[evaluation], checkpoint=f"{MODELS}/{found.key}" if model else None)
+
+
+def gone(kept: ModelsKept, *records: Record) -> list[list[tuple[int, int]]]:
+    """By each record the recipes and seeds whose models go."""
+    keys = {one.key: (one.recipe["optimisation.max_steps"], one.seed) for one in records}
+    return [[keys[key] for key in kept.beaten(one)] for one in records]
+
+
+def test_of_a_row_the_best_seed_s_model_stays() -> None:
+    kept = ModelsKept("rows", [STS])
+    trials = record(60.0, 0), record(59.0, 1), record(61.0, 2), record(10.0, 0, recipe=2), record(61.0, 3)
+    assert gone(kept, *trials) == [[], [(1, 1)], [(1, 0)], [], [(1, 3)]]
+
+
+def test_a_seed_without_a_score_or_a_model_beats_none() -> None:
+    kept = ModelsKept("rows", [STS])
+    trials = record(None, 0), record(99.0, 1, model=False), record(50.0, 2), record(None, 3)
+    assert gone(kept, *trials) == [[], [], [(1, 0)], [(1, 3)]]
+
+
+def test_of_a_number_so_many_trials_are_kept() -> None:
+    kept = ModelsKept(2, [STS])
+    trials = record(60.0, 0, 1), record(70.0, 0, 2), record(65.0, 1, 2), record(50.0, 0, 3)
+    assert gone(kept, *trials) == [[], [], [(1, 0)], [(3, 0)]]
+
+
+@pytest.mark.parametrize("wish", ["all", "none"])
+def test_of_all_and_none_nothing_is_deleted(wish: KeepModels) -> None:
+    """Also not what an earlier run kept."""
+    before = record(60.0, 0)
+    kept = ModelsKept(wish, [STS], [before])
+    assert gone(kept, record(61.0, 1), record(70.0, 2)) == [[], []]
+
+
+def test_models_of_before_are_rivals_and_stay_until_they_are_beaten() -> None:
+    before = [record(60.0, 0), record(62.0, 1), record(80.0, 0, recipe=2)]
+    found = gone(ModelsKept("rows", [STS], before), *before[:2], record(61.0, 2))
+    assert found[-1] == [(1, 2)]
+    assert gone(ModelsKept("rows", [STS], before), record(90.0, 0, recipe=3)) == [[]]
+
+
+def test_a_trial_that_is_told_again_is_no_rival_of_itself() -> None:
+    kept = ModelsKept("rows", [STS])
+    assert gone(kept, record(60.0), record(60.0)) == [[], []]
+
+
+def test_who_saves_a_model() -> None:
+    wishes: list[KeepModels] = ["rows", "all", 3, "none"]
+    assert [(ModelsKept(wish, [STS]).saves(False), ModelsKept(wish, [STS]).saves(True)) for wish in wishes] == [
+        (True, False),
+        (True, True),
+        (True, True),
+        (False, False),
+    ]
+
+
+def test_a_folder_that_no_record_names_was_left_behind(tmp_path: Path) -> None:
+    """That of a trial without a record may be on its way."""
+    named, unnamed, none = record(1.0, 0), record(1.0, 1, model=False), record(1.0, 2, model=False)
+    for key in (named.key, unnamed.key, "0123-5"):
+        (tmp_path / MODELS / key).mkdir(parents=True)
+    assert left_behind(tmp_path, [named, unnamed, none]) == [unnamed.key]
+
+
+def test_the_option() -> None:
+    asked = ("--space", "scl_tau")
+    assert parse(asked).keep_models == "rows"
+    assert [parse([*asked, "--keep-models", text]).keep_models for text in ("all", "none", "3")] == ["all", "none", 3]
+    for text in ("0", "-1", "some", "²"):
+        with pytest.raises(UserError, match="--keep-models must be all, none, rows or a number from 1 to 100,000"):
+            parse([*asked, f"--keep-models={text}"])
