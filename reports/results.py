@@ -49,8 +49,8 @@ class Results:
     records: list[Record]
     """Those that can be right, but for the finals'."""
     finals: Mapping[str, Sequence[Record]] = field(default_factory=dict)
-    """By recipe hash, those of the finals, by seed: scores that had no say in any choice. A recipe that no seed changes
-    has its one record here, too."""
+    """By recipe hash, those of the finals, by seed: scores that had no say in any choice. Of a row that no seed changes
+    its one record is here, too."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
     elsewhere: Sequence[Record] = ()

@@ -1,7 +1,8 @@
 """The finals of a search: its best recipes again, under seeds that had no say in the choice, beside what they are
 compared with.
 
-A final trial is a trial as any other, with a record of its own. Its fresh seed alone tells it from those that explored.
+A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored; the
+encoder as it came, and a row that no seed changes, have one record, of seed 0.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def is_fresh(seed: int) -> bool:
 
 @dataclass(frozen=True)
 class Finals:
-    """What the finals of a study are of. A recipe that no seed changes is in them with its seed 0."""
+    """What the finals of a study are of."""
 
     recipes: Annotated[int, at_least(1)]
     """How many finalists were asked for."""
@@ -59,15 +60,14 @@ class Finals:
 
 def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dict[str, list[Record]]]:
     """The records that rows and explored recipes rest on, and by recipe hash those of the finals, by seed."""
-    searched = {*info.explored, *info.row_hashes.values()}
+    rows, came = {*info.row_hashes.values()}, info.finals and info.finals.as_it_came
     compared = info.finals.hashes if info.finals else set()
     own: list[Record] = []
     finals: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
-        fresh = is_fresh(record.seed)
-        final = fresh or (record.recipe_hash in compared and not Recipe.from_flat(record.recipe).uses_seed)
-        if final:
-            finals.setdefault(record.recipe_hash, []).append(record)
-        if not final or (not fresh and record.recipe_hash in searched):
+        key, fresh = record.recipe_hash, is_fresh(record.seed)
+        if fresh or (key in compared & {*rows, came} and not Recipe.from_flat(record.recipe).uses_seed):
+            finals.setdefault(key, []).append(record)
+        if not fresh and (key != came or key in {*rows, *info.explored}):
             own.append(record)
     return own, finals
