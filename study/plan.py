@@ -208,7 +208,7 @@ class Plan:
     def _came(self) -> str | None:
         """The encoder as it came, where it is neither a row nor a point of the grid."""
         fixed = {recipe.hash for recipe in (*self.rows.values(), *self.grid) if recipe is not None}
-        came = self.finals and self.finals.as_it_came.recipe.hash
+        came = self.finals.as_it_came.recipe.hash if self.finals else None
         return None if came in fixed else came
 
     def fixed_trials(self) -> list[Trial]:
