@@ -89,8 +89,8 @@ class TuneSearcher(Searcher):
         """Whether the limits ended the exploration."""
         self.interrupted: deque[list[Trial]] = deque()
         self._queue_further_seeds()
-        while self._short() and self._cut_short():
-            pass
+        if self._short():
+            self._cut_short()
         self._queue_finals()
         self.interrupted = deque(self._interrupted())
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reports.ledger import Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
+from reports.ledger.folders import POPULATIONS
 from reports.results import Results
 from search_spaces.goals import SELECTION
 from study.cli.options import parse, parse_finals
@@ -18,8 +20,9 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
 from study.search.finals import SearchFinals, as_it_came, base_seeds, choose
 from study.trial import Trial
-from tests.study.search.test_search import finish, make, run_all
+from tests.study.search.test_search import CLSR, dev, finish, make, run_all
 from trainables.errors import UserError
+from trainables.files import write_whole
 from trainables.recipe import Recipe
 
 CLUSTER, ALLOTMENT = Cluster(True, ({"CPU": 2.0},)), Allotment(1, 1, 0.0, 1, 1)
@@ -261,6 +264,61 @@ class TestStudy:
         assert max(raced) < min(chosen)
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
         assert (searcher.remaining, run(searcher, ledger)) == (0, [])
+
+    def test_neither_the_base_nor_a_copy_is_a_finalist(self, tmp_path: Path) -> None:
+        """Two rows that score the same to the last digit are one recipe; the base is what all are compared with."""
+        plan, ledger, searcher = make(tmp_path, *TAU)
+        base = [trial.name for trial in plan.fixed_trials() if trial.recipe == plan.base]
+        assert base
+        best, copy = [trial.name for trial in plan.fixed_trials() if trial.name not in (*base, "SBERT baseline")][:2]
+        points = {base[0]: 99.0, best: 90.0, copy: 90.0}
+        ran = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            trial = task["trials"][0]
+            ran.append(trial)
+            found = points.get(trial.name, 10.0 + len(ran)) + 0.01 * len(ran) * (trial.name not in points)
+            numbers = {"dev_spearman_cosine": found, "spearman_cosine": found, "pearson": found, "dev_pearson": found}
+            finish(searcher, ledger, task, 1.0, scores={"STSBenchmark": numbers})
+        names = finalists(ran)
+        assert len(names) == 2
+        assert names[0] == best
+        assert names[1] not in (*base, copy)
+
+    def test_of_two_goals_the_finalists_are_of_the_front(self, tmp_path: Path) -> None:
+        """The last but one is worse than the last in both goals; of the others each is better in one."""
+        arguments = ("--space", "contrastive_all", "--search", "optuna", "--trials", "6", "--finals", "3x2")
+        _, ledger, searcher = make(tmp_path, *arguments)
+        ran: list[Trial] = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            number, trial = len(ran), task["trials"][0]
+            worse = 20.0 if trial.name == "optuna 5" else 0.0
+            finish(searcher, ledger, task, 1.0, scores=dev(40.0 + number - worse, 80.0 - number - worse))
+            ran.append(trial)
+        assert searcher.finals is not None
+        told = searcher.finals.told.finalists
+        explored = [trial for trial in ran if not is_fresh(trial.seed) and trial.recipe.trains]
+        names = {trial.recipe_hash: trial.name for trial in explored}
+        assert len(told) == 3
+        assert "optuna 5" not in [names[key] for key in told]
+        assert "optuna 6" in [names[key] for key in told]
+
+    def test_an_interrupted_population_of_the_finals_goes_on_whole(self, tmp_path: Path) -> None:
+        arguments = (*CLSR, "--search", "optuna", "--trials", "2", "--finals", "1x3")
+        _, ledger, searcher = make(tmp_path, *arguments)
+        tasks = []
+        while isinstance(task := searcher.suggest(f"t{len(tasks)}"), dict):
+            tasks.append(task)
+            finish(searcher, ledger, task, 50.0 + len(tasks))
+        together = next(task for task in tasks if len(task["trials"]) > 1 and is_fresh(task["trials"][0].seed))
+        members = [trial.key for trial in together["trials"]]
+        for trial in together["trials"][1:]:
+            (ledger.folder / f"{trial.key}.json").unlink()
+        write_whole(tmp_path / POPULATIONS / f"{together['key']}.json", json.dumps(members))
+        _, _, searcher = make(tmp_path, *arguments)
+        assert searcher.remaining == len(members) - 1
+        again = searcher.suggest("again")
+        assert isinstance(again, dict)
+        assert (again["key"], again["done"]) == (together["key"], members[:1])
 
     def test_trials_in_the_finals_are_never_stopped(self, tmp_path: Path) -> None:
         plan, _, _ = make(tmp_path, *TAU, "--scheduler", "asha")
