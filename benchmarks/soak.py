@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> None:
 
     seeds = -(-asked.trials // (2 * ROWS))
     options = ["--search", "optuna", "--trials", str(ROWS), "--seeds", str(seeds), "--cpus-per-worker", "1"]
-    options += ["--workers", str(asked.workers)]
+    options += ["--workers", str(asked.workers), "--finals", "none"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         results, own = Path(scratch) / "results", Path(scratch) / "ray"
         os.environ.update({"RAY_TMPDIR": str(own), **_engine.SHARED_CORES})

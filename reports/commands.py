@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reports.ledger import StudyInfo
 
-SEARCH = {"--search", "--trials", "--sampler", "--learn-from", "--scheduler", "--rungs"}
+SEARCH = {"--search", "--trials", "--sampler", "--learn-from", "--scheduler", "--rungs", "--finals"}
 """Options that matter to explored recipes only; without the first the others are refused."""
 _OPTION = re.compile(r"--[a-z-]+(=|$)")
 

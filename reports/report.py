@@ -82,5 +82,5 @@ def write_unrecorded(
     document = Document(results, results.space.title, tuple(parts(results)), sentences)
     for form in chosen:
         form.write(document)
-    write_trials_csv(to_write(folder, TRIALS), [*results.records, *results.elsewhere], results.labels)
+    write_trials_csv(to_write(folder, TRIALS), [*results.of_all_trials, *results.elsewhere], results.labels)
     return results

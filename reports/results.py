@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
+from reports.ledger.finals import apart
 from reports.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
@@ -46,7 +47,10 @@ class Results:
     info: StudyInfo
     space: Space
     records: list[Record]
-    """Those that can be right, `in_order`."""
+    """Those that can be right, `in_order`, but for the finals'."""
+    finals: Mapping[str, Sequence[Record]] = field(default_factory=dict)
+    """By recipe hash, those of the finals, by seed: scores that had no say in any choice. Of a row that no seed changes
+    its one record is here, too."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
     elsewhere: Sequence[Record] = ()
@@ -74,8 +78,8 @@ class Results:
             if whole.status == "finished" and whole.evaluations and not own.evaluations
         ]
         missed = {record.key for record in elsewhere}
-        own = [record for record in found if record.key not in missed]
-        return cls(folder, info, space, in_order(info, space, own), set_aside, elsewhere, taken(folder))
+        own, finals = apart((record for record in found if record.key not in missed), info)
+        return cls(folder, info, space, in_order(info, space, own), finals, set_aside, elsewhere, taken(folder))
 
     def made(self, make: Callable[[Results], Made]) -> Made:
         """What `make` makes of these results; made once for all who ask."""
@@ -106,6 +110,12 @@ class Results:
             if record.status == "finished":
                 found.setdefault(record.recipe_hash, []).append(record)
         return found
+
+    @property
+    def of_all_trials(self) -> list[Record]:
+        """The records and those of the finals, each once."""
+        finals = [record for records in self.finals.values() for record in records]
+        return list({record.key: record for record in [*self.records, *finals]}.values())
 
     @cached_property
     def predictions(self) -> Predictions:

@@ -84,6 +84,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
 def recipes_of(plan: Plan) -> list[Recipe]:
     """All that are sure to run, and what Optuna may make of the base, each once."""
     base = _extremes(plan) if plan.explored else []
+    base += [entrant.recipe for entrant in plan.finals.beside] if plan.finals else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
     return list(recipes.values())
 

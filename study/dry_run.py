@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
+from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds, split_key, trial_key
 from reports.markdown import count, duration
 from search_spaces.goals import Goal, searched
 from search_spaces.limits import LIMITS
@@ -33,10 +33,12 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     total = len(fixed) + plan.explored * len(plan.seeds)
     perhaps = _more_by_racing(plan, fixed)
     ready = len(done) + _explored_done(plan, ledger)
+    finals = _finals_left(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         *_further_seeds(plan, perhaps),
+        *_finals(plan, finals),
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):
@@ -51,11 +53,10 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     if seconds is None:
         lines.append(f"no estimate: {source}")
     else:
-        coming = int(min(total - ready, _room(plan, ledger, allotment, seconds)))
+        wanted = total - ready + finals
+        coming = int(min(wanted, _room(plan, ledger, allotment, seconds)))
         left = makespan([seconds] * coming, allotment.concurrent) + (START_SECONDS if coming else 0.0)
-        beyond = (
-            f" without {count(total - ready - coming, 'trial')} beyond the limits" if total - ready > coming else ""
-        )
+        beyond = f" without {count(wanted - coming, 'trial')} beyond the limits" if wanted > coming else ""
         gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
         cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
         further = makespan([seconds] * perhaps, allotment.concurrent)
@@ -110,6 +111,28 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
         f"up to {count(perhaps, 'more trial')}: further seeds, {plan.most_seeds} of a recipe at most, only where they "
         "can change who is best, or whether a row is above the baseline"
     ]
+
+
+def _finals_left(plan: Plan, ledger: Ledger) -> int:
+    """Trials of the finals that are not done, at most."""
+    if plan.finals is None:
+        return 0
+    beside = {trial.key for entrant in plan.finals.beside for trial in entrant.trials}
+    before = StudyInfo.load(plan.results) if (plan.results / STUDY).is_file() else None
+    if before and before.finals and before.trials == (plan.explored or None):  # no recipes more, so the same finalists
+        seeds = fresh_seeds(plan.finals.seeds)
+        beside |= {trial_key(recipe_hash, seed) for recipe_hash in before.finals.finalists for seed in seeds}
+    return plan.finals.trials - sum(ledger.has(*split_key(key)) for key in beside)
+
+
+def _finals(plan: Plan, left: int) -> list[str]:
+    """`then the finals, up to 30 trials: 3 recipes x 5 fresh seeds, beside …`."""
+    if plan.finals is None:
+        return []
+    done = plan.finals.trials - left
+    ready = f", {done} of them done" if done else ""
+    what = printable(plan.finals.in_words())
+    return [f"then the finals, up to {count(plan.finals.trials, 'trial')}{ready}: {what}"]
 
 
 def _explored_done(plan: Plan, ledger: Ledger) -> int:

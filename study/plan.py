@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reports.ledger import LEDGER, Asked, Ledger
+from reports.ledger import LEDGER, Asked, Ledger, is_fresh
 from reports.ledger.location import ResultsLocation, open_location
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
@@ -25,6 +25,7 @@ from search_spaces.space import Domain, Row, Scale, Space
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
 from study.rows import absolute, chosen_rows, given_models, inputs_of
+from study.search.finals import SearchFinals
 from study.search.points import grid
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
@@ -129,10 +130,11 @@ class Plan:
         return dataclasses.replace(self.request.rungs, measures=measures)
 
     def may_stop(self, trial: Trial) -> bool:
-        """Whether the scheduler may stop it: never a row, and an explored recipe under its first seed alone. The others
-        run where that one came to its end, and all of them to theirs: so they say how good the recipe is, whereas the
-        scores of the first were selected."""
-        return self.rungs is not None and not trial.row and trial.seed == self.seeds[0]
+        """Whether the scheduler may stop it: never a row, never in the finals, and an explored recipe under its first
+        seed alone. The others run where that one came to its end, and all of them to theirs: so they say how good the
+        recipe is, whereas the scores of the first were selected."""
+        final = self.is_final(trial.recipe_hash, trial.seed)
+        return self.rungs is not None and not (trial.row or final) and trial.seed == self.seeds[0]
 
     @property
     def first_decides(self) -> bool:
@@ -226,6 +228,24 @@ class Plan:
         domains = _grid_domains(self.space)
         recipes = [self.base.override(chosen) for chosen in grid(domains, self.base.flat())]
         return tuple({recipe.hash: recipe for recipe in recipes}.values())
+
+    @functools.cached_property
+    def finals(self) -> SearchFinals | None:
+        """How the search ends; None where it has no finals."""
+        if self.request.finals is None:
+            return None
+        return SearchFinals.of(*self.request.finals, self.base, self.rows, self.space.baseline)
+
+    def is_final(self, recipe_hash: str, seed: int) -> bool:
+        """Whether that trial is of the finals, and of nothing else."""
+        return is_fresh(seed) or recipe_hash == self._came
+
+    @functools.cached_property
+    def _came(self) -> str | None:
+        """The encoder as it came, where it is neither a row nor a point of the grid."""
+        fixed = {recipe.hash for recipe in (*self.rows.values(), *self.grid) if recipe is not None}
+        came = self.finals.as_it_came.recipe.hash if self.finals else None
+        return None if came in fixed else came
 
     def fixed_trials(self) -> list[Trial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""

@@ -7,6 +7,7 @@ It is a study's truth: everything else in the folder can be made again, or is on
 """
 
 from reports.ledger.failures import Failure, read_failures
+from reports.ledger.finals import Finals, fresh_seeds, is_fresh
 from reports.ledger.folders import (
     CURVES,
     FAILURES,
@@ -42,6 +43,7 @@ __all__ = [
     "Curves",
     "Evaluation",
     "Failure",
+    "Finals",
     "Ledger",
     "Progress",
     "Record",
@@ -49,6 +51,8 @@ __all__ = [
     "StudyInfo",
     "Waiting",
     "add_losses",
+    "fresh_seeds",
+    "is_fresh",
     "mean_measured",
     "plain",
     "read_failures",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+from reports.ledger.finals import Finals
 from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, FileName, Hash
 from reports.ledger.json_files import as_recipe, read_whole, write_json
 from reports.ledger.record import Asked
@@ -81,6 +82,8 @@ class StudyInfo:
     """Where a limit ended the last run."""
     explored: list[Hash] = field(default_factory=list)
     """The hashes of the recipes that Optuna or the grid asked for, in that order."""
+    finals: Finals | None = None
+    """What the search ends with; None where it has no finals."""
     versions: dict[str, str] = field(default_factory=dict)
     """As in a record."""
     hardware: str = ""

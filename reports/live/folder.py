@@ -22,6 +22,7 @@ from reports.ledger import (
     StudyInfo,
     read_failures,
 )
+from reports.ledger.finals import apart
 from reports.ledger.progress import seconds_since, with_curve
 from reports.results import Results, in_order
 from trainables.errors import UserError
@@ -145,7 +146,9 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     records, set_aside = ledger.sift()
     called = _Names(info)
     space = _or_none(lambda: info.load_space(results), problems) if info else None
-    found = Results(results, info, space, in_order(info, space, records), set_aside) if info and space else None
+    found = None
+    if info and space:
+        found = Results(results, info, space, in_order(info, space, apart(records, info)[0]), set_aside=set_aside)
     names = {record.key: called.name(record) for record in records}
     stopped = tuple(
         Ended(

@@ -19,12 +19,15 @@ from trainables.files import expanded
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
+FINALS = "3x5"
 KeepModels = int | Literal["rows", "all", "none"]
 """Those of the rows' best seeds, of all trials, of none, or of so many best trials."""
 
 PACKAGE = "sentence-embedding-studies"
 MOST = 100_000
 """Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
+MOST_FINALS = 100
+"""Finalists, and seeds of each."""
 
 EXAMPLES = """examples:
   python study/run.py --list                                        the spaces
@@ -71,6 +74,8 @@ class Request:
     scheduler: str
     rungs: RungPlan
     goals: str | None
+    finals: tuple[int, int] | None
+    """How many recipes, and fresh seeds of each; None where the search ends without finals."""
     limit: tuple[str, ...]
     nli: str | None
     columns: str | None
@@ -132,6 +137,12 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         metavar="NAME,...",
         help="what the search looks for, and the report's Pareto front is of, instead of the space's own goals: "
         "sts, transfer, selection (their mean), seconds, peak_memory_mb",
+    )
+    what.add_argument(
+        "--finals",
+        metavar="KxS",
+        help="how a search ends: the best K recipes run again under S seeds that had no say in the choice, beside the "
+        f"base settings and the encoder as it came (default {FINALS}); none leaves that out",
     )
     what.add_argument(
         "--limit",
@@ -243,6 +254,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
         if values["learn_from"]:
             raise UserError("--learn-from is for what Optuna tries; add --search optuna")
+        if values["search"] == "paper" and values["finals"] not in (None, "none"):
+            raise UserError("--finals is how a search ends; add --search optuna or --search grid")
     if not values["plugins"]:  # which may add further names
         SAMPLERS[values["sampler"]], SCHEDULERS[values["scheduler"]]
     if values["scheduler"] != "none" and values["search"] == "paper":
@@ -252,6 +265,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     if values["rungs"] and values["scheduler"] == "none":
         raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
+    values["finals"] = parse_finals(values["finals"] or FINALS) if values["search"] != "paper" else None
     values["trials"] = values["trials"] or 20
     for name in ("set", "only", "evaluate", "plugins", "learn_from", "limit"):
         values[name] = tuple(values[name])
@@ -280,6 +294,22 @@ def _parse_keep(text: str) -> KeepModels:
     if not (text.isdecimal() and 0 < int(text) <= MOST):
         raise UserError(f"--keep-models must be all, none, rows or a number from 1 to {MOST:,}, not {shown(text)}")
     return int(text)
+
+
+def parse_finals(text: str) -> tuple[int, int] | None:
+    """`3x5` as the number of recipes and of seeds; None for `none`."""
+    if text == "none":
+        return None
+    recipes, _, seeds = text.partition("x")
+    try:
+        numbers = int(recipes), int(seeds)
+    except ValueError:
+        raise UserError(f"--finals must be none, or RECIPESxSEEDS such as {FINALS}, not {shown(text)}") from None
+    if numbers[0] < 1 or numbers[1] < 2:
+        raise UserError(f"--finals {shown(text)}: it takes a recipe and two seeds of it to say anything")
+    if max(numbers) > MOST_FINALS:
+        raise UserError(f"--finals {shown(text)}: no more than {MOST_FINALS} recipes, or seeds, can be asked for")
+    return numbers
 
 
 def own_version() -> str:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.ledger import LEDGER, Ledger
+from reports.ledger import LEDGER, Finals, Ledger
 from reports.ledger.location import as_user_error
 from search_spaces.limits import ended_in_words
 from study.callbacks.dispatch import Dispatch
@@ -19,7 +19,7 @@ from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, sta
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.lock import locked
-from study.results_folder.prepare import prepare_results, save_info, with_explored
+from study.results_folder.prepare import prepare_results, save_info, with_search
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
 from study.trial import Resources, Trial
 from trainables.errors import UserError
@@ -60,9 +60,10 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
     ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     from study.search.tune_searcher import TuneSearcher
 
-    def asked(hashes: list[str]) -> None:
-        """A report has what Optuna asks for from then on, also if the study never comes to its end."""
-        with_explored(info, hashes).save(plan.results)
+    def asked(explored: list[str], finals: Finals | None) -> None:
+        """A report has what Optuna asks for from then on, and who is in the finals, also if the study never comes to
+        its end."""
+        with_search(info, explored, finals).save(plan.results)
 
     searcher = TuneSearcher(plan, ledger, asked)
     try:
@@ -79,7 +80,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
             info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.remaining))
             say(ended_in_words(info.limited, raced=plan.races or plan.first_decides))
         try:
-            save_info(plan, info, searcher.explored, ledger)
+            save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
         except OSError as error:  # what ended the study, such as a full disk, may hold on
             raise as_user_error(error, plan.place.shown) from None
         plan.place.push_changed()

@@ -72,7 +72,10 @@ def continued(plan: Plan) -> Plan:
         return plan
     print(f"the study in {plan.place.shown} goes on with its search ({before.search})", flush=True)
     request = dataclasses.replace(
-        asked, search=before.search, trials=before.trials or len(before.explored) or asked.trials
+        asked,
+        search=before.search,
+        trials=before.trials or len(before.explored) or asked.trials,
+        finals=(before.finals.recipes, before.finals.seeds) if before.finals else None,
     )
     scheduler, rungs = (before.stopping.get(name) for name in ("scheduler", "rungs"))
     if scheduler and rungs:

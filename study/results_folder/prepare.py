@@ -8,7 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from reports.ledger import FAILURES, PLUGINS, STUDY, Ledger, StudyInfo
+from reports.ledger import FAILURES, PLUGINS, STUDY, Finals, Ledger, StudyInfo
 from reports.ledger.location import as_user_error
 from reports.ledger.names import to_write
 from study.check import recipes_of
@@ -44,6 +44,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         goals=list(plan.space.goals),
         limits=dict(plan.limits),
         explored=[recipe.hash for recipe in plan.grid],
+        finals=plan.finals.told() if plan.finals else None,
         versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),
@@ -68,6 +69,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             row_hashes=rows,
             missing=missing,
             explored=explored,
+            finals=info.finals or before.finals,
             seeds=seeds,
             most_seeds=most,
             search=search,
@@ -92,7 +94,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
     return info
 
 
-def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) -> None:
+def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger, finals: Finals | None = None) -> None:
     """`study.json` as it stands at the end."""
     records, _ = ledger.sift()
     counts = {
@@ -101,12 +103,13 @@ def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger) 
         "failed": len(list((plan.results / FAILURES).glob("*.json"))),
     }
     data = next((record.data for record in records if record.data.get("corpus")), {})
-    dataclasses.replace(with_explored(info, explored), status_counts=counts, data=data).save(plan.results)
+    dataclasses.replace(with_search(info, explored, finals), status_counts=counts, data=data).save(plan.results)
 
 
-def with_explored(info: StudyInfo, explored: list[str]) -> StudyInfo:
-    """With what Optuna has asked for since."""
-    return dataclasses.replace(info, explored=list(dict.fromkeys([*info.explored, *explored])))
+def with_search(info: StudyInfo, explored: list[str], finals: Finals | None) -> StudyInfo:
+    """With what Optuna has asked for since, and what is known of the finals."""
+    explored = list(dict.fromkeys([*info.explored, *explored]))
+    return dataclasses.replace(info, explored=explored, finals=finals or info.finals)
 
 
 def _notes(plan: Plan) -> list[str]:

@@ -43,15 +43,16 @@ class Budget:
         values = costs.get(recipe_hash or "") or [value for values in costs.values() for value in values]
         return fmean(values) if values else None
 
-    def room(self, running: Iterable[str] = (), following: str | None = None) -> float:
+    def room(self, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
         """How many trials like the one of the recipe that follows may still begin, beside running ones, given by their
-        recipes; infinite where nothing bounds them."""
+        recipes, and so many others for which room is kept; infinite where nothing bounds them."""
         running = list(running)
-        return min((self.room_of(name, running, following) for name in self.limits), default=math.inf)
+        return min((self.room_of(name, running, following, kept) for name in self.limits), default=math.inf)
 
-    def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None) -> float:
+    def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
         """As `room`, by that limit alone."""
-        left = self.limits[name] - self.spent(name) - math.fsum(self.guess(name, recipe) or 0.0 for recipe in running)
+        left = self.limits[name] - self.spent(name) - kept * (self.guess(name) or 0.0)
+        left -= math.fsum(self.guess(name, recipe) or 0.0 for recipe in running)
         one = self.guess(name, following)
         if left <= 0:
             return 0

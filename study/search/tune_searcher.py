@@ -18,14 +18,15 @@ import optuna
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, Record, split_key, trial_key
+from reports.ledger import Finals, Ledger, Record, split_key, trial_key
 from reports.ledger.folders import POPULATIONS, is_key, together_key
 from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
-from study.cli.terminal import printable
+from study.cli.terminal import printable, say
 from study.plan import Plan
 from study.search.ask_tell import AskTell
 from study.search.budget import Budget
+from study.search.finals import StudyFinals
 from study.search.journal import ROW, explored_recipe, name_explored, of_journal, open_journal, told_rows
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
@@ -50,8 +51,10 @@ ASKED_TOGETHER = 8
 class TuneSearcher(Searcher):
     """Hands out the trials that the ledger does not hold yet."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None) -> None:
-        """`asked` is told all explored recipes whenever there is one more."""
+    def __init__(
+        self, plan: Plan, ledger: Ledger, asked: Callable[[list[str], Finals | None], object] = lambda *_: None
+    ) -> None:
+        """`asked` is told all explored recipes and what is known of the finals, whenever there is more."""
         super().__init__(metric=None, mode=None)
         self.plan, self.ledger, self.asked = plan, ledger, asked
         self.begin: Callable[[list[Trial], bool], dict[str, Any] | None] | None = None
@@ -79,8 +82,16 @@ class TuneSearcher(Searcher):
                 self._tell_rows(fixed)
                 self._continue_asked()
         self.race = StudySeedRace(plan, ledger, self.explored) if plan.races else None
+        self.finals = StudyFinals(plan, plan.finals, ledger) if plan.finals else None
+        self.left_out: list[Trial] = []
+        """Of the exploration, what the study's limits have no room for beside the finals."""
+        self.cut_short = False
+        """Whether the limits ended the exploration."""
         self.interrupted: deque[list[Trial]] = deque()
         self._queue_further_seeds()
+        if self._short():
+            self._cut_short()
+        self._queue_finals()
         self.interrupted = deque(self._interrupted())
 
     @property
@@ -88,8 +99,10 @@ class TuneSearcher(Searcher):
         """Trials that have no record yet, those that run included, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
         known = [*self.waiting(), *self.running.values()]
-        raced = self.race.open(known) if self.race else 0  # perhaps fewer
-        return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds
+        searched = [trial for trial in known if not self._is_final(trial)]
+        raced = self.race.open(searched) if self.race else 0  # perhaps fewer
+        later = len(self.left_out) + (self.finals.left if self.finals else 0)
+        return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds + later
 
     def _undecided(self, known: Sequence[Trial]) -> int:
         """Further seeds of explored recipes whose first one may yet be stopped."""
@@ -108,20 +121,25 @@ class TuneSearcher(Searcher):
     @property
     def limited(self) -> bool:
         """Whether trials are left, and the study's limits leave room for none of them."""
-        return not self.running and self.remaining > 0 and self.room() < 1
+        if self.running or not self.remaining:
+            return False
+        return self._short() or (self.cut_short and next(self.waiting(), None) is None)
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
-        if self.remaining > len(self.running) and self.room() < 1:
-            if not self.running:
+        while self._short():
+            if self.running:
+                return self._wait()  # those that run may take less than was guessed
+            if not self._cut_short():
                 return Searcher.FINISHED
-            return self._wait()  # those that run may take less than was guessed
-        while not self.queue and not self.interrupted and len(self.explored) < self.plan.explored:
+        while not self.queue and not self.interrupted and self._may_ask:
             self._ask()
         self._queue_further_seeds()
+        self._queue_finals()
         if not self.queue and not self.interrupted:
-            if not (self.race and self.running):
+            undecided = self.race or (self.finals and self.finals.finalists is None)
+            if not (undecided and self.running):
                 return Searcher.FINISHED
-            return self._wait()  # a record may be all that the race waits for
+            return self._wait()  # a record may be all that the race, or the choice of the finalists, waits for
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running.update({planned.key: planned for planned in members if not self._done(planned)})
         assert self.begin is not None
@@ -138,6 +156,8 @@ class TuneSearcher(Searcher):
             self.budget.add(record)
         else:
             self.failed.add(key)
+        if self._is_final(planned):
+            return  # what a fresh seed says must not reach any choice
         if self.race:
             self.race.tell(planned, planned.seed, record)
         if self.ask_tell is not None and planned.recipe.hash in self.ask_tell.groups:
@@ -162,17 +182,68 @@ class TuneSearcher(Searcher):
 
     def room(self) -> float:
         """How many trials the study's limits still leave room for; infinite without any."""
+        coming = sum(1 for _ in self.waiting()) + (self.finals.left if self.finals else 0)
+        return min(self._room(0), coming) if self.cut_short else self._room(0)
+
+    def _room(self, kept: int) -> float:
+        """The same, beside so many trials for which room is kept."""
         following = next(self.waiting(), None)
         running = [planned.recipe.hash for planned in self.running.values()]
-        return self.budget.room(running, following.recipe.hash if following else None)
+        return self.budget.room(running, following.recipe.hash if following else None, kept)
+
+    @property
+    def _kept(self) -> int:
+        """For how many trials of the finals what is next must leave room: none where it is of them itself, or a row's
+        own seed."""
+        following = next(self.waiting(), None)
+        row = following is not None and following.row and following.seed in self.plan.seeds
+        return self.finals.left if self.finals and self._explores and not row else 0
+
+    def _short(self) -> bool:
+        """Whether the study's limits have no room for what is next."""
+        return self.remaining > len(self.running) and self._room(self._kept) < 1
+
+    def _cut_short(self) -> bool:
+        """End the exploration where the finals still have room; False where there is none to end."""
+        if self.finals is None or not self._explores:
+            return False
+        waiting = [*self.waiting()]
+        self.cut_short, self.interrupted = True, deque()
+        self.queue = deque(trial for trial in waiting if self._is_final(trial))
+        self.left_out = [trial for trial in waiting if not self._is_final(trial)]
+        return True
+
+    def _is_final(self, trial: Trial) -> bool:
+        return self.plan.is_final(trial.recipe_hash, trial.seed) and trial.recipe_hash not in self.explored
+
+    @property
+    def _may_ask(self) -> bool:
+        return not self.cut_short and len(self.explored) < self.plan.explored
+
+    @property
+    def _explores(self) -> bool:
+        """Whether trials before the finals are left to begin."""
+        return self._may_ask or not all(map(self._is_final, self.waiting()))
+
+    def _queue_finals(self) -> None:
+        """Queue the finals once nothing else is left to begin, the finalists once nothing else runs."""
+        if self.finals is None or self._explores:
+            return
+        chosen = self.finals.finalists is not None
+        self.queue.extend(self.finals.next(self.explored, wait=not all(map(self._is_final, self.running.values()))))
+        if not chosen and self.finals.finalists is not None:
+            self.asked(self.explored, self.finals.told)
+            if self.queue:
+                say(self.finals.in_words())
 
     def _done(self, trial: Trial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
 
     def _queue_further_seeds(self) -> None:
         """Queue further seeds once all recipes are chosen and have their least ones, interrupted populations too."""
-        if self.race and not self.queue and not self.interrupted and len(self.explored) >= self.plan.explored:
-            self.queue.extend(self.race.next(self.places, self.running.values()))
+        if self.race and not self._explores and not self.cut_short:
+            running = [trial for trial in self.running.values() if not self._is_final(trial)]
+            self.queue.extend(self.race.next(self.places, running))
 
     def _next(self) -> list[Trial]:
         """The next trial, and with it those that can train beside it in one population."""
@@ -180,8 +251,8 @@ class TuneSearcher(Searcher):
         if key is None:
             return [self.queue.popleft()]
         turns = takes_turns(self.queue[0].recipe)
-        room = self.room()
-        while not turns and len(self.queue) < min(ASKED_TOGETHER, room) and len(self.explored) < self.plan.explored:
+        room = self._room(self._kept)
+        while not turns and len(self.queue) < min(ASKED_TOGETHER, room) and self._may_ask:
             self._ask()
         first = self.queue.popleft()
         alike = [trial for trial in self.queue if self._population(trial) == key]
@@ -257,7 +328,7 @@ class TuneSearcher(Searcher):
     def _named(self, trial: optuna.Trial, recipe: Recipe) -> None:
         self.explored.append(recipe.hash)
         name_explored(trial, self._name(recipe), recipe)
-        self.asked(self.explored)
+        self.asked(self.explored, self.finals.told if self.finals else None)
 
     def _run(self, recipe: Recipe) -> None:
         """Queue the seeds of an explored recipe that nobody runs yet, the first alone while it may be stopped; those

@@ -31,7 +31,7 @@ LABELS = st.one_of(
     ),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
 )
-SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs")
+SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals")
 
 
 def given_as(option: str, value: str, joined: bool, short: int) -> list[str]:
@@ -66,6 +66,7 @@ def lines(draw: st.DrawFn) -> list[str]:
     if search != "paper":
         asked.append(given_as("--search", search, draw(joined), draw(st.integers(0, 3))))
         add("--scheduler", st.sampled_from(["none", "asha"]), short=3)
+        add("--finals", st.sampled_from(["none", "3x5", "1x2"]), short=4)
         if asked[-1][-1].endswith("asha"):
             add("--rungs", st.sampled_from(["8", "steps:10,20"]), short=3)
     if search == "optuna":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import shutil
@@ -51,7 +52,7 @@ def fields_of(kind: type, where: str = "") -> dict[str, tuple[str, bool]]:
         options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
         (one, *_) = [option for option in options if option is not type(None)]
         plain = str if get_origin(one) is Literal else get_origin(one) or one
-        found[where + name] = SAID[plain], type(None) in options
+        found[where + name] = SAID[dict if dataclasses.is_dataclass(plain) else plain], type(None) in options
     return found
 
 
@@ -72,7 +73,8 @@ EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
     ("limits", {"seconds": "3"}), ("limits", {"seconds": -3}), ("limits", {"seconds": math.nan}),
     ("limited", {"limit": "seconds"}), ("limited", {"limit": "x", "number": 1, "spent": 1, "left_out": 1}),
     ("explored", ["zz"]), ("versions", {"ray": 2}), ("stopping", {"rungs": 8}), ("status_counts", {"finished": "3"}),
-    ("places", {"a": 3}),
+    ("places", {"a": 3}), ("finals", {"recipes": 3}), ("finals", {"recipes": 0, "seeds": 5, "base_seeds": 9}),
+    ("finals", {"recipes": 3, "seeds": 5, "base_seeds": 9, "finalists": ["zz"]}),
     ("base", {"objective.colour": "red"}), ("base", {"objective.temperature": "warm"}),
     ("base", {"objective.temperature": None}), ("evaluation", {"evaluation.tasks": None}),
     ("evaluation", {"evaluation.colour": "red"}), ("base", {"evaluation.protocol": "fast"}), ("schema", 99),

@@ -118,6 +118,8 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
         "optuna",
         "--trials",
         "3",
+        "--finals",
+        "none",
         "--scheduler",
         "asha",
     )

@@ -36,7 +36,7 @@ from trainables.recipe import Recipe
 from trainables.senteval import task_names
 
 COST = {"seconds": 90.0, "gpu_seconds": 7200.0, "peak_memory_mb": 900.0, "workers": 2}
-TAU = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random")
+TAU = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--finals", "none")
 CLUSTER = Cluster(True, ({"CPU": 2.0},))
 ALLOTMENT = Allotment(1, 1, 0.0, 1, 1)
 

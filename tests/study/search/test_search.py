@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +31,16 @@ from trainables.trial import population_key
 
 
 def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
+    """Of a search without finals, unless the arguments say otherwise."""
+    if "--search" in arguments and "--finals" not in arguments:
+        arguments = (*arguments, "--finals", "none")
     results.mkdir(exist_ok=True)
     plan = decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
     ledger = Ledger(results / "ledger")
     return plan, ledger, searcher_of(plan, ledger)
 
 
-def searcher_of(plan: Plan, ledger: Ledger, asked: Callable[[list[str]], object] = lambda hashes: None) -> TuneSearcher:
+def searcher_of(plan: Plan, ledger: Ledger, asked: Any = lambda *_: None) -> TuneSearcher:
     """As a study makes it: what is handed out has no resources here."""
     searcher = TuneSearcher(plan, ledger, asked)
 
@@ -113,7 +115,7 @@ def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> Non
     """So that a report has it even if the study never comes to its end."""
     plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
     told: list[list[str]] = []
-    searcher = searcher_of(plan, ledger, lambda asked: told.append(list(asked)))
+    searcher = searcher_of(plan, ledger, lambda asked, finals: told.append(list(asked)))
     run_all(searcher, ledger)
     assert [len(asked) for asked in told] == [1, 2, 3]
     assert told[-1] == searcher.explored

@@ -1,0 +1,73 @@
+"""The finals of a search: its best recipes again, under seeds that had no say in the choice, beside what they are
+compared with.
+
+A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored; the
+encoder as it came, and a row that no seed changes, have one record, of seed 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+from reports.ledger.folders import Hash
+from reports.ledger.record import Record
+from trainables.keys import at_least
+from trainables.recipe import Recipe
+
+if TYPE_CHECKING:
+    from reports.ledger.study_info import StudyInfo
+
+FIRST_FRESH = 1_000_000
+"""The first seed of the finals' own stream. `--seeds` never comes so far."""
+
+
+def fresh_seeds(count: int) -> range:
+    """The first so many seeds of finals."""
+    return range(FIRST_FRESH, FIRST_FRESH + count)
+
+
+def is_fresh(seed: int) -> bool:
+    """Whether it is a seed of finals, which no search has seen."""
+    return seed >= FIRST_FRESH
+
+
+@dataclass(frozen=True)
+class Finals:
+    """What the finals of a study are of."""
+
+    recipes: Annotated[int, at_least(1)]
+    """How many finalists were asked for."""
+    seeds: Annotated[int, at_least(1)]
+    """How many fresh seeds each of them has, and the baseline."""
+    base_seeds: Annotated[int, at_least(1)]
+    """How many the base recipe has, with which all are compared."""
+    finalists: list[Hash] = field(default_factory=list)
+    """The best by their development scores first; empty until the exploration is over."""
+    base: Hash | None = None
+    """The recipe that the space sets without any search."""
+    as_it_came: Hash | None = None
+    """The encoder without any training; None where it cannot be scored so."""
+    baseline: Hash | None = None
+    """The space's baseline row, where it has one that can be run."""
+
+    @property
+    def hashes(self) -> set[str]:
+        """Of all that are compared."""
+        return {*self.finalists, *filter(None, (self.base, self.as_it_came, self.baseline))}
+
+
+def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dict[str, list[Record]]]:
+    """The records that rows and explored recipes rest on, and by recipe hash those of the finals, by seed."""
+    rows, came = {*info.row_hashes.values()}, info.finals and info.finals.as_it_came
+    compared = info.finals.hashes if info.finals else set()
+    own: list[Record] = []
+    finals: dict[str, list[Record]] = {}
+    for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
+        key, fresh = record.recipe_hash, is_fresh(record.seed)
+        if fresh or (key in compared & {*rows, came} and not Recipe.from_flat(record.recipe).uses_seed):
+            finals.setdefault(key, []).append(record)
+        if not fresh and (key != came or key in {*rows, *info.explored}):
+            own.append(record)
+    return own, finals

@@ -1,0 +1,241 @@
+"""How a search ends: the best recipes run again under fresh seeds, beside what a person would use without a search.
+
+The scores that chose a recipe flatter it. Those of seeds that had no say do not: they alone tell what it gains over the
+base recipe, over the space's baseline row, and over the encoder without any training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reports.best_model import ranking
+from reports.guards.words import listed
+from reports.ledger import Finals, Ledger, StudyInfo, fresh_seeds
+from reports.results import Results
+from reports.statistics.fronts import front_numbers, spread
+from study.trial import Trial
+from trainables.encoders import available
+from trainables.recipe import EncoderConfig, Recipe
+
+if TYPE_CHECKING:
+    from study.plan import Plan
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A recipe in the finals."""
+
+    recipe: Recipe
+    name: str
+    seeds: Sequence[int]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Its final trials, by seed."""
+        return [Trial(self.recipe, seed, self.name) for seed in self.seeds]
+
+
+@dataclass(frozen=True)
+class SearchFinals:
+    """What the finals of a search are, but for the finalists."""
+
+    recipes: int
+    """How many finalists are asked for."""
+    seeds: int
+    """How many fresh seeds each of them has."""
+    base: Entrant
+    as_it_came: Entrant
+    baseline: Entrant | None
+    """None where the space has none, and where it does not run."""
+
+    @classmethod
+    def of(
+        cls, recipes: int, seeds: int, base: Recipe, rows: Mapping[str, Recipe | None], baseline: str | None
+    ) -> SearchFinals:
+        """`rows` are those that run, by label; `baseline` is the label of the space's."""
+        labels = {recipe.hash: label for label, recipe in reversed([*rows.items()]) if recipe is not None}
+        came = as_it_came(base)
+        row = rows.get(baseline or "")
+
+        def entrant(recipe: Recipe, name: str, count: int) -> Entrant:
+            return Entrant(recipe, name, seeds_of(recipe, count, recipe.hash in labels))
+
+        return cls(
+            recipes,
+            seeds,
+            entrant(base, "base settings", base_seeds(recipes, seeds)),
+            Entrant(came, "encoder as it came", () if came.hash in labels else range(1)),
+            None if row is None else entrant(row, labels[row.hash], seeds),
+        )
+
+    @property
+    def beside(self) -> list[Entrant]:
+        """What the finalists are compared with, each recipe once."""
+        found: dict[str, Entrant] = {}
+        for entrant in (self.base, self.as_it_came, self.baseline):
+            if entrant is not None:
+                found.setdefault(entrant.recipe.hash, entrant)
+        return [*found.values()]
+
+    @property
+    def trials(self) -> int:
+        """How many there are at most."""
+        return self.recipes * self.seeds + sum(len(entrant.seeds) for entrant in self.beside)
+
+    def told(self, finalists: Sequence[Entrant] = ()) -> Finals:
+        """As `study.json` keeps it."""
+        return Finals(
+            self.recipes,
+            self.seeds,
+            base_seeds(self.recipes, self.seeds),
+            [entrant.recipe.hash for entrant in finalists],
+            self.base.recipe.hash,
+            self.as_it_came.recipe.hash,
+            self.baseline.recipe.hash if self.baseline else None,
+        )
+
+    def in_words(self, finalists: int | None = None) -> str:
+        """`3 recipes x 5 fresh seeds, beside the base settings (9), SBERT baseline (5) and the encoder as it came`."""
+        count = self.recipes if finalists is None else finalists
+        beside = [
+            (entrant.name if entrant is self.baseline else f"the {entrant.name}")
+            + (f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else "")
+            for entrant in self.beside
+        ]
+        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds, beside {listed(beside)}"
+
+
+def base_seeds(recipes: int, seeds: int) -> int:
+    """How many seeds the base recipe has: with it all finalists are compared, and the variances of these differences
+    are least, for a given number of trials, where it has sqrt(recipes) times as many as each (Dunnett 1955)."""
+    return math.ceil(seeds * math.sqrt(recipes))
+
+
+def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
+    """Those of a recipe in the finals. One that no seed changes runs once, and a `row` has been run already."""
+    return fresh_seeds(count if recipe.uses_seed else 0 if row else 1)
+
+
+def as_it_came(base: Recipe) -> Recipe:
+    """The base's encoder without any training: a finished sentence-transformers model with all that is its own (layers,
+    pooling, prompts, normalisation), another transformer with all its layers and the mean, which sentence-transformers
+    would take."""
+    changes: dict[str, object] = {
+        "optimisation.epochs": 0,
+        "encoder.adapter": "none",
+        "pooling.after": "none",
+        "encoder.dtype": "fp32",
+    }
+    if base.encoder.kind == "transformer":
+        if available(EncoderConfig(kind="pipeline", name=base.encoder.name)) is None:
+            changes["encoder.kind"] = "pipeline"
+        else:
+            plain = {"encoder.layers": None, "encoder.query_prompt": None, "encoder.document_prompt": None}
+            changes |= {**plain, "pooling.mode": "mean", "pooling.padding": "ignore"}
+    return base.preferring(changes)
+
+
+def choose(values: Sequence[Sequence[float]], most: int) -> list[int]:
+    """The places of the finalists among recipes that are given best first, by their goals' values, each the higher the
+    better: of one goal the first ones; of several those of the front, and where that is larger than needed those that
+    cover it well. Best first again."""
+    if len(values) <= most or len(values[0]) == 1:
+        return [*range(min(most, len(values)))]
+    table = np.array(values, dtype=float)
+    fronts = front_numbers(table)
+    found: list[int] = []
+    for front in range(fronts.max() + 1):
+        members = np.flatnonzero(fronts == front)
+        points, first = np.unique(table[members], axis=0, return_index=True)
+        found += members[first[spread(points)]].tolist()
+        if len(found) >= most:
+            break
+    return sorted(found[:most])
+
+
+class StudyFinals:
+    """The finals of a study on their way: which trials are next, and once the exploration is over, who is in them."""
+
+    def __init__(self, plan: Plan, asked: SearchFinals, ledger: Ledger) -> None:
+        self.plan, self.asked, self.ledger = plan, asked, ledger
+        self.finalists: list[Entrant] | None = None
+        """None until they are chosen."""
+        self.later = self._left(asked.beside)
+        """Trials that are known, have no record, and were not handed out yet."""
+
+    @property
+    def left(self) -> int:
+        """How many trials were not handed out yet: of finalists that are not chosen yet, as many as there may be."""
+        return len(self.later) + (0 if self.finalists is not None else self.asked.recipes * self.asked.seeds)
+
+    @property
+    def told(self) -> Finals:
+        """As `study.json` keeps it."""
+        return self.asked.told(self.finalists or ())
+
+    def next(self, explored: Sequence[str], wait: bool) -> list[Trial]:
+        """What is to run now that nothing of the exploration is left to begin. `wait`: trials of it still run, and may
+        change who is in. `explored`: the hashes of the recipes that a search asked for."""
+        if self.finalists is None and not wait:
+            self.finalists = self._finalists(explored)
+            self.later += self._left(self.finalists)
+        found, self.later = self.later, []
+        return [trial for trial in found if not self._done(trial)]
+
+    def in_words(self) -> str:
+        """`finals: 3 recipes x 5 fresh seeds, beside …: optuna 4, SCL, optuna 2`."""
+        names = [entrant.name for entrant in self.finalists or ()]
+        return f"finals: {self.asked.in_words(len(names))}: {', '.join(names) or 'no recipe has its development score'}"
+
+    def _finalists(self, explored: Sequence[str]) -> list[Entrant]:
+        """The best by the development scores of the ledger. Neither the base nor the encoder as it came, with which
+        they are compared, and no row that is only evaluated; of recipes that are one in effect the best."""
+        plan, asked = self.plan, self.asked
+        named = {trial.recipe.hash: trial for trial in reversed(plan.fixed_trials())}
+        records = [
+            record
+            for recipe_hash in dict.fromkeys([*named, *explored])
+            for seed in range(plan.most_seeds)
+            if (record := self.ledger.get(recipe_hash, seed)) is not None
+        ]
+        info = StudyInfo(
+            plan.space.name,
+            seeds=list(plan.seeds),
+            most_seeds=plan.most_seeds if plan.races else None,
+            row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
+            limits=dict(plan.limits),
+            explored=[*(recipe.hash for recipe in plan.grid), *explored],
+        )
+        results = Results(plan.results, info, plan.space, records)
+        numbers = {recipe_hash: number for number, recipe_hash in enumerate(explored, 1)}
+        seen = {results.once(entrant.recipe.hash) for entrant in (asked.base, asked.as_it_came)}
+        found: list[tuple[Entrant, list[float]]] = []
+        for one in ranking(results):
+            recipe, row = Recipe.from_flat(one.records[0].recipe), named.get(one.recipe_hash)
+            evaluated = row is not None and row.row and asked.base.recipe.trains and not recipe.trains
+            if evaluated or results.once(one.recipe_hash) in seen:
+                continue
+            seen.add(results.once(one.recipe_hash))
+            name = row.name if row else f"optuna {numbers[one.recipe_hash]}"
+            values = [goal.upward(value.mean) for goal, value in zip(results.measured_goals, one.values, strict=True)]
+            seeds = seeds_of(recipe, asked.seeds, row is not None and row.row)
+            found.append((Entrant(recipe, name, seeds), values))
+        return [found[place][0] for place in choose([values for _, values in found], asked.recipes)]
+
+    def _left(self, entrants: Sequence[Entrant]) -> list[Trial]:
+        known = {entrant.recipe.hash for entrant in self.asked.beside} if self.finalists is not None else set()
+        return [
+            trial
+            for entrant in entrants
+            if entrant.recipe.hash not in known
+            for trial in entrant.trials
+            if not self._done(trial)
+        ]
+
+    def _done(self, trial: Trial) -> bool:
+        return self.ledger.has(trial.recipe_hash, trial.seed)

@@ -1,0 +1,81 @@
+"""A study's finals are trials of its ledger that nothing but its answer sees."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from reports import looks
+from reports.best_model import ranking
+from reports.ledger import LEDGER, STUDY, Finals, Ledger, StudyInfo, fresh_seeds, is_fresh
+from reports.live.folder import Folder
+from reports.report import write_report
+from reports.results import Results
+from reports.testing import changed, make_study
+from study.cli.options import MOST
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+BEST = {"STSBenchmark": {"dev_spearman_cosine": 99.0}}
+
+
+def test_fresh_seeds_are_none_that_a_person_may_ask_for() -> None:
+    assert not any(is_fresh(seed) for seed in range(MOST + 1))
+    assert all(map(is_fresh, fresh_seeds(5)))
+    assert [*fresh_seeds(3)] == [*fresh_seeds(5)][:3]
+
+
+def test_finals_are_kept_in_the_studys_description(tmp_path: Path) -> None:
+    finals = Finals(3, 5, 9, ["0a", "0b"], base="0c", as_it_came="0d")
+    StudyInfo("scl_ablation", finals=finals).save(tmp_path)
+    assert StudyInfo.load(tmp_path).finals == finals
+    StudyInfo("scl_ablation").save(tmp_path)
+    assert StudyInfo.load(tmp_path).finals is None
+    broken = (tmp_path / STUDY).read_text(encoding="utf-8").replace('"finals": null', '"finals": {"recipes": 0}')
+    (tmp_path / STUDY).write_text(broken, encoding="utf-8")
+    with pytest.raises(UserError, match=r"finals.recipes must be at least 1"):
+        StudyInfo.load(tmp_path)
+
+
+def test_what_was_known_before_the_finals_stays_as_it_was(tmp_path: Path) -> None:
+    before = make_study(tmp_path)
+    text = write_report(tmp_path).read_text(encoding="utf-8")
+    row, other = before.labels
+    came = Recipe.from_flat(before.info.base).preferring({"optimisation.epochs": 0})
+    record = changed(before.recipes[row][0], scores=BEST, predictions=None)
+    ledger = Ledger(tmp_path / LEDGER)
+    for seed in fresh_seeds(2):
+        ledger.write(dataclasses.replace(record, seed=seed))
+    ledger.write(dataclasses.replace(record, recipe=dict(came.flat()), recipe_hash=came.hash, seed=0))
+    dataclasses.replace(before.info, finals=Finals(1, 2, 3, [row], other, came.hash)).save(tmp_path)
+
+    after = Results.load(tmp_path)
+    assert {name: [found.seed for found in records] for name, records in after.finals.items()} == {
+        row: [*fresh_seeds(2)],
+        came.hash: [0],
+    }
+    assert after.recipes == before.recipes
+    assert looks.trials(after) == looks.trials(before)
+    assert [one.values for one in ranking(after)] == [one.values for one in ranking(before)]
+    assert Folder(tmp_path).view().best[0].scores == (ranking(before)[0].values[0].mean,)
+    assert write_report(tmp_path).read_text(encoding="utf-8") == text
+    with (tmp_path / "trials.csv").open(encoding="utf-8", newline="") as file:
+        keys = [(line["recipe_hash"], int(line["seed"])) for line in csv.DictReader(file)]
+    assert sorted(keys) == sorted(
+        [*((r.recipe_hash, r.seed) for r in before.records), *((row, seed) for seed in fresh_seeds(2)), (came.hash, 0)]
+    )
+
+
+def test_a_row_that_no_seed_changes_is_in_both(tmp_path: Path) -> None:
+    study = make_study(tmp_path, rows=2, seeds=1)
+    came = Recipe.from_flat(study.info.base).preferring({"optimisation.epochs": 0})
+    record = dataclasses.replace(study.records[0], recipe=dict(came.flat()), recipe_hash=came.hash)
+    Ledger(tmp_path / LEDGER).write(record)
+    rows = {**study.info.row_hashes, "untrained": came.hash}
+    dataclasses.replace(study.info, row_hashes=rows, finals=Finals(1, 3, 3, baseline=came.hash)).save(tmp_path)
+    found = Results.load(tmp_path)
+    assert found.recipes[came.hash] == [record]
+    assert found.finals == {came.hash: [record]}

@@ -1,0 +1,425 @@
+"""How a search ends, by itself, and as a study hands it out: with a ledger on disk and no Ray cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.ledger import Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
+from reports.ledger.folders import POPULATIONS
+from reports.results import Results
+from search_spaces.goals import SELECTION
+from study.cli.options import parse, parse_finals
+from study.dry_run import preview
+from study.engine.cluster import Allotment, Cluster
+from study.results_folder.check import continued
+from study.results_folder.prepare import prepare_results, save_info
+from study.search.budget import Budget
+from study.search.finals import SearchFinals, as_it_came, base_seeds, choose
+from study.trial import Trial
+from tests.study.search.test_search import CLSR, dev, finish, make, run_all
+from trainables.errors import UserError
+from trainables.files import write_whole
+from trainables.recipe import Recipe
+
+CLUSTER, ALLOTMENT = Cluster(True, ({"CPU": 2.0},)), Allotment(1, 1, 0.0, 1, 1)
+TAU = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", "2x3")
+BASE, BASELINE, CAME = 5, 3, 1
+"""Trials beside two finalists under three seeds."""
+EXPLORED = 11
+"""Rows and recipes before the finals."""
+
+
+class TestAsked:
+    def test_recipes_and_seeds_or_none(self) -> None:
+        assert parse_finals("3x5") == (3, 5)
+        assert parse_finals("none") is None
+        assert parse(["--space", "scl_tau", "--search", "grid"]).finals == (3, 5)
+        assert parse(["--space", "scl_tau"]).finals is None
+
+    @pytest.mark.parametrize("text", ["3", "x", "3x", "ax5", "0x5", "3x1", "-1x5", "3x5x2", "1000x5", "3 by 5", ""])
+    def test_anything_else_is_refused(self, text: str) -> None:
+        with pytest.raises(UserError, match="--finals"):
+            parse_finals(text)
+
+    def test_a_study_of_rows_has_none(self) -> None:
+        with pytest.raises(UserError, match="--finals is how a search ends; add --search optuna"):
+            parse(["--space", "scl_tau", "--finals", "3x5"])
+
+
+class TestChoice:
+    def test_of_one_goal_the_first_ones(self) -> None:
+        assert choose([[3.0], [2.0], [2.0], [1.0]], 3) == [0, 1, 2]
+        assert choose([[3.0]], 3) == [0]
+        assert choose([], 3) == []
+
+    def test_of_several_goals_a_cover_of_the_front(self) -> None:
+        """Given by their score, then by their cost: the dominated second is left out, and so is what lies close."""
+        values = [[9.0, -9.0], [8.9, -9.5], [8.8, -8.8], [7.0, -5.0], [4.0, -1.0]]
+        assert choose(values, 3) == [0, 3, 4]
+        assert choose(values, 4) == [0, 2, 3, 4]
+        assert choose(values, 5) == [0, 1, 2, 3, 4]
+
+    def test_equal_points_are_taken_once(self) -> None:
+        assert choose([[2.0, 1.0], [2.0, 1.0], [1.0, 2.0], [1.5, 1.5]], 3) == [0, 2, 3]
+
+    @pytest.mark.parametrize(("asked", "seeds"), [((3, 5), 9), ((1, 5), 5), ((4, 3), 6), ((2, 3), 5)])
+    def test_the_base_has_more_seeds(self, asked: tuple[int, int], seeds: int) -> None:
+        assert base_seeds(*asked) == seeds
+
+
+class TestBeside:
+    def test_base_and_baseline_and_the_encoder_each_once(self) -> None:
+        base, other = Recipe(), Recipe({"objective.temperature": 0.5})
+        asked = SearchFinals.of(3, 5, base, {"SCL": base, "baseline": other}, "baseline")
+        assert [(one.name, [*one.seeds]) for one in asked.beside] == [
+            ("base settings", [*fresh_seeds(9)]),
+            ("encoder as it came", [0]),
+            ("baseline", [*fresh_seeds(5)]),
+        ]
+        assert asked.trials == 15 + 9 + 1 + 5
+        assert asked.in_words() == (
+            "3 recipes x 5 fresh seeds, beside the base settings (9), the encoder as it came and baseline (5)"
+        )
+        same = SearchFinals.of(3, 5, base, {"SCL": base}, "SCL")
+        assert [one.name for one in same.beside] == ["base settings", "encoder as it came"]
+        assert same.told().baseline == same.told().base == base.hash
+
+    def test_a_row_that_no_seed_changes_has_run_already(self) -> None:
+        base = Recipe()
+        asked = SearchFinals.of(3, 5, base, {"untrained": as_it_came(base)}, "untrained")
+        assert asked.trials == 15 + 9
+        assert asked.told().baseline == asked.told().as_it_came
+
+    def test_a_plain_transformer_comes_with_all_layers_and_the_mean(self) -> None:
+        changes = {"encoder.layers": 1, "encoder.query_prompt": "query: ", "pooling.mode": "cls"}
+        found = as_it_came(Recipe({"encoder.name": "scenes-small", "encoder.adapter": "mlp", **changes}))
+        flat = found.flat()
+        assert (flat["optimisation.epochs"], flat["encoder.adapter"], flat["pooling.mode"]) == (0, "none", "mean")
+        assert flat["encoder.layers"] is flat["encoder.query_prompt"] is None
+        assert not found.uses_seed
+        assert found == as_it_came(Recipe({"encoder.name": "scenes-small"}))
+
+    def test_a_finished_model_comes_with_its_own_pipeline(self, tmp_path: Path) -> None:
+        (tmp_path / "modules.json").write_text("[]", encoding="utf-8")
+        (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+        found = as_it_came(Recipe({"encoder.name": str(tmp_path), "encoder.layers": 2, "pooling.mode": "cls"}))
+        assert found.encoder.kind == "pipeline"
+        assert "pooling.mode" not in found.flat()
+        assert "encoder.layers" not in found.flat()
+
+    def test_room_is_kept_in_a_budget(self) -> None:
+        budget = Budget({"worker_hours": 1.0}, [Record({}, "a", 0, cost={"seconds": 360.0})])
+        assert (budget.room(), budget.room(kept=4), budget.room(kept=9)) == (9, 5, 0)
+
+
+def score(trial: Trial) -> float:
+    """Better for a temperature near 0.3, as the exploration sees it; the fresh seeds see the opposite."""
+    away = abs(float(str(trial.recipe.flat().get("objective.temperature", 3.0))) - 0.3)
+    return 50.0 + away if is_fresh(trial.seed) else 60.0 - away
+
+
+def run(searcher: Any, ledger: Ledger, most: int = 1000) -> list[Trial]:
+    """All that it hands out, one at a time."""
+    return [trial for task in run_all(searcher, ledger, limit=most, score=score) for trial in task["trials"]]
+
+
+def finalists(trials: list[Trial]) -> list[str]:
+    """Of the trials of finals, in their order, those that are neither base nor baseline."""
+    named = [trial.name for trial in trials if is_fresh(trial.seed)]
+    return [name for name in dict.fromkeys(named) if name not in ("base settings", "SBERT baseline")]
+
+
+class TestStudy:
+    def test_the_best_run_again_under_fresh_seeds_once_the_exploration_is_over(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU)
+        total = searcher.remaining
+        fixed = len(plan.fixed_trials())
+        assert total == fixed + 4 + 2 * 3 + BASE + BASELINE + CAME
+        ran = run(searcher, ledger)
+        assert searcher.remaining == 0
+        assert len(ran) == total
+        first = fixed + 4
+        assert not any(is_fresh(trial.seed) for trial in ran[:first])
+        finals = ran[first:]
+        explored = {trial.recipe.hash: trial for trial in ran[:first] if trial.recipe != plan.base}
+        best = sorted((trial for trial in explored.values() if trial.recipe.trains), key=score)[:-3:-1]
+        assert searcher.finals is not None
+        told = searcher.finals.told
+        assert told.finalists == [trial.recipe_hash for trial in best]
+        assert {trial.recipe_hash for trial in finals} == told.hashes
+        for key in told.finalists:
+            assert [trial.seed for trial in finals if trial.recipe_hash == key] == [*fresh_seeds(3)]
+        assert [trial.seed for trial in finals if trial.recipe_hash == told.base] == [*fresh_seeds(BASE)]
+        names = ", ".join(finalists(finals))
+        assert "finals: 2 recipes x 3 fresh seeds, beside the base settings (5), " in (said := capsys.readouterr().out)
+        assert said.rstrip().endswith(f": {names}")
+
+    def test_optuna_hears_nothing_of_fresh_seeds(self, tmp_path: Path) -> None:
+        _, ledger, searcher = make(tmp_path, *TAU)
+        run(searcher, ledger)
+        assert searcher.ask_tell is not None
+        trials = searcher.ask_tell.study.get_trials()
+        _, _, again = make(tmp_path, *TAU)
+        assert again.ask_tell is not None
+        assert [trial.value for trial in again.ask_tell.study.get_trials()] == [trial.value for trial in trials]
+        assert {trial.value for trial in trials} <= {
+            SELECTION.of(record.scores, {}) for record in ledger.read() if not is_fresh(record.seed)
+        }
+
+    @pytest.mark.parametrize("killed", [9, 11, 13, 20])
+    def test_killed_anywhere_it_ends_as_if_it_were_not(self, tmp_path: Path, killed: int) -> None:
+        """In the exploration, between, and in the finals. What a sampler asks for after a kill it draws anew."""
+        _, ledger, searcher = make(tmp_path / "whole", *TAU, "--sampler", "random")
+        whole = run(searcher, ledger)
+        _, ledger, searcher = make(tmp_path / "killed", *TAU, "--sampler", "random")
+        first = run(searcher, ledger, most=killed)
+        searcher.suggest("lost")
+        _, ledger, searcher = make(tmp_path / "killed", *TAU, "--sampler", "random")
+        second = run(searcher, ledger)
+        assert len(first) == killed
+        assert len({trial.key for trial in [*first, *second]}) == len(first) + len(second) == len(whole)
+        if killed >= EXPLORED:
+            assert {trial.key for trial in [*first, *second]} == {trial.key for trial in whole}
+
+    def test_an_extension_chooses_anew_and_keeps_what_is_done(self, tmp_path: Path) -> None:
+        arguments = [*TAU, "--sampler", "random"]
+        plan, ledger, searcher = make(tmp_path, *arguments)
+        info = prepare_results(plan, "")
+        run(searcher, ledger)
+        assert searcher.finals is not None
+        before = searcher.finals.told
+        save_info(plan, info, searcher.explored, ledger, before)
+        assert StudyInfo.load(tmp_path).finals == before
+        arguments[arguments.index("4")] = "12"
+        plan, ledger, searcher = make(tmp_path, *arguments)
+        open_now = prepare_results(plan, "").finals
+        assert open_now is not None
+        assert (open_now.finalists, open_now.base) == ([], before.base)
+        more = run(searcher, ledger)
+        assert searcher.finals is not None
+        after = searcher.finals.told
+        new = [key for key in after.finalists if key not in before.finalists]
+        assert new, "eight random recipes more hold a better one"
+        assert sorted(trial.key for trial in more[8:]) == sorted(
+            f"{key}-{seed}" for key in new for seed in fresh_seeds(3)
+        )
+
+    def test_more_seeds_of_the_finals_extend_them(self, tmp_path: Path) -> None:
+        _, ledger, searcher = make(tmp_path, *TAU)
+        run(searcher, ledger)
+        _, ledger, searcher = make(tmp_path, *(TAU[:-1]), "2x4")
+        more = run(searcher, ledger)
+        assert [trial.seed for trial in more if trial.name == "base settings"] == [fresh_seeds(6)[-1]]
+        assert [trial.seed for trial in more if trial.name != "base settings"] == [fresh_seeds(4)[-1]] * 3
+
+    def test_known_opponents_fill_idle_places_while_the_exploration_ends(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU)
+        run(searcher, ledger, most=len(plan.fixed_trials()) + 3)
+        last = searcher.suggest("last")
+        assert isinstance(last, dict)
+        beside = [searcher.suggest(f"b{number}") for number in range(BASE + BASELINE + CAME)]
+        assert all(isinstance(task, dict) for task in beside)
+        assert searcher.suggest("wait") is None
+        for task in beside:
+            finish(searcher, ledger, task, 50.0)
+        assert searcher.suggest("wait") is None
+        finish(searcher, ledger, last, 99.0)
+        assert len(run(searcher, ledger)) == 2 * 3
+        assert searcher.finals is not None
+        assert searcher.finals.told.finalists[0] == last["trials"][0].recipe_hash
+
+    def test_what_fails_in_the_finals_is_not_tried_again_in_this_run(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU)
+        run(searcher, ledger, most=len(plan.fixed_trials()) + 4)
+        finish(searcher, ledger, searcher.suggest("fails"), None)
+        run(searcher, ledger)
+        assert searcher.remaining == 0
+        _, ledger, searcher = make(tmp_path, *TAU)
+        assert len(run(searcher, ledger)) == 1
+
+    def test_without_finals_the_search_ends_with_its_exploration(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU[:-1], "none")
+        assert len(run(searcher, ledger)) == len(plan.fixed_trials()) + 4
+        assert prepare_results(plan, "").finals is None
+
+    def test_a_grid_has_finals_too(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "grid", "--finals", "2x3")
+        ran = run(searcher, ledger)
+        assert len(ran) == len(plan.fixed_trials()) + 2 * 3 + BASE + BASELINE + CAME
+        assert len(finalists(ran)) == 2
+
+    def test_a_race_ends_before_the_finalists_are_chosen(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
+        ran = run(searcher, ledger)
+        places = [place for place, trial in enumerate(ran) if plan.is_final(trial.recipe_hash, trial.seed)]
+        chosen = [place for place in places if ran[place].name in finalists(ran)]
+        raced = [place for place, trial in enumerate(ran) if trial.seed in (1, 2)]
+        assert raced
+        assert max(raced) < min(chosen)
+        _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
+        assert (searcher.remaining, run(searcher, ledger)) == (0, [])
+
+    def test_neither_the_base_nor_a_copy_is_a_finalist(self, tmp_path: Path) -> None:
+        """Two rows that score the same to the last digit are one recipe; the base is what all are compared with."""
+        plan, ledger, searcher = make(tmp_path, *TAU)
+        base = [trial.name for trial in plan.fixed_trials() if trial.recipe == plan.base]
+        assert base
+        best, copy = [trial.name for trial in plan.fixed_trials() if trial.name not in (*base, "SBERT baseline")][:2]
+        points = {base[0]: 99.0, best: 90.0, copy: 90.0}
+        ran = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            trial = task["trials"][0]
+            ran.append(trial)
+            found = points.get(trial.name, 10.0 + len(ran)) + 0.01 * len(ran) * (trial.name not in points)
+            numbers = {"dev_spearman_cosine": found, "spearman_cosine": found, "pearson": found, "dev_pearson": found}
+            finish(searcher, ledger, task, 1.0, scores={"STSBenchmark": numbers})
+        names = finalists(ran)
+        assert len(names) == 2
+        assert names[0] == best
+        assert names[1] not in (*base, copy)
+
+    def test_of_two_goals_the_finalists_are_of_the_front(self, tmp_path: Path) -> None:
+        """The last but one is worse than the last in both goals; of the others each is better in one."""
+        arguments = ("--space", "contrastive_all", "--search", "optuna", "--trials", "6", "--finals", "3x2")
+        _, ledger, searcher = make(tmp_path, *arguments)
+        ran: list[Trial] = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            number, trial = len(ran), task["trials"][0]
+            worse = 20.0 if trial.name == "optuna 5" else 0.0
+            finish(searcher, ledger, task, 1.0, scores=dev(40.0 + number - worse, 80.0 - number - worse))
+            ran.append(trial)
+        assert searcher.finals is not None
+        told = searcher.finals.told.finalists
+        explored = [trial for trial in ran if not is_fresh(trial.seed) and trial.recipe.trains]
+        names = {trial.recipe_hash: trial.name for trial in explored}
+        assert len(told) == 3
+        assert "optuna 5" not in [names[key] for key in told]
+        assert "optuna 6" in [names[key] for key in told]
+
+    def test_an_interrupted_population_of_the_finals_goes_on_whole(self, tmp_path: Path) -> None:
+        arguments = (*CLSR, "--search", "optuna", "--trials", "2", "--finals", "1x3")
+        _, ledger, searcher = make(tmp_path, *arguments)
+        tasks = []
+        while isinstance(task := searcher.suggest(f"t{len(tasks)}"), dict):
+            tasks.append(task)
+            finish(searcher, ledger, task, 50.0 + len(tasks))
+        together = next(task for task in tasks if len(task["trials"]) > 1 and is_fresh(task["trials"][0].seed))
+        members = [trial.key for trial in together["trials"]]
+        for trial in together["trials"][1:]:
+            (ledger.folder / f"{trial.key}.json").unlink()
+        write_whole(tmp_path / POPULATIONS / f"{together['key']}.json", json.dumps(members))
+        _, _, searcher = make(tmp_path, *arguments)
+        assert searcher.remaining == len(members) - 1
+        again = searcher.suggest("again")
+        assert isinstance(again, dict)
+        assert (again["key"], again["done"]) == (together["key"], members[:1])
+
+    def test_trials_in_the_finals_are_never_stopped(self, tmp_path: Path) -> None:
+        plan, _, _ = make(tmp_path, *TAU, "--scheduler", "asha")
+        assert plan.may_stop(Trial(plan.base, 0, "explored"))
+        assert not plan.may_stop(Trial(plan.base, fresh_seeds(1)[0], "final"))
+
+    def test_the_report_has_them_apart(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU)
+        info = prepare_results(plan, "")
+        run(searcher, ledger)
+        assert searcher.finals is not None
+        save_info(plan, info, searcher.explored, ledger, searcher.finals.told)
+        found = Results.load(tmp_path)
+        assert isinstance(found.info.finals, Finals)
+        assert {*found.finals} == found.info.finals.hashes
+        assert {*found.recipes} == {*found.labels, *found.explored}
+
+
+class TestLimit:
+    """An hour of a worker has room for 20 trials of three minutes."""
+
+    LIMIT = ("--space", "scl_tau", "--search", "optuna", "--trials", "30", "--finals", "1x2", "--limit")
+
+    def run(self, searcher: Any, ledger: Ledger) -> list[Trial]:
+        ran = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            finish(searcher, ledger, task, score(task["trials"][0]), cost={"seconds": 180.0})
+            ran += task["trials"]
+        return ran
+
+    def test_the_exploration_leaves_room_for_the_finals(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
+        ran = self.run(searcher, ledger)
+        finals = [trial for trial in ran if plan.is_final(trial.recipe_hash, trial.seed)]
+        assert (len(ran), len(finals)) == (20, 2 + 2 + 2 + 1)
+        assert ran[-len(finals) :] == finals
+        assert searcher.limited
+        assert searcher.remaining == len(plan.fixed_trials()) + 30 - 13
+        _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
+        assert searcher.limited
+        assert self.run(searcher, ledger) == []
+
+    def test_a_larger_limit_explores_on_and_chooses_anew(self, tmp_path: Path) -> None:
+        _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
+        self.run(searcher, ledger)
+        _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1.5")
+        assert not searcher.limited
+        more = self.run(searcher, ledger)
+        assert 8 <= len(more) <= 10  # room was kept for one finalist more; it may be the same one
+        assert not any(is_fresh(trial.seed) for trial in more[:8])
+
+    def test_without_room_for_all_the_finals_come_as_far_as_they_can(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=0.5")
+        ran = self.run(searcher, ledger)
+        assert len(ran) == 10
+        assert {trial.key for trial in plan.fixed_trials()} <= {trial.key for trial in ran}
+        assert searcher.limited
+
+    def test_it_waits_for_what_runs_before_it_gives_up_exploring(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
+        fixed = len(plan.fixed_trials())
+        tasks: list[Any] = []
+        for number in range(fixed + 4):
+            tasks.append(searcher.suggest(f"t{number}"))
+            if number < fixed:
+                finish(searcher, ledger, tasks.pop(), 50.0, cost={"seconds": 180.0})
+        while isinstance(task := searcher.suggest("more"), dict):
+            tasks.append(task)
+        assert task is None
+        assert not searcher.cut_short
+        for each in tasks:
+            finish(searcher, ledger, each, 50.0, cost={"seconds": 60.0})  # they took less than was guessed
+        following = searcher.suggest("next")
+        assert isinstance(following, dict)
+        assert following["trials"][0].name.startswith("optuna")
+
+
+class TestSaid:
+    def test_a_preview_says_what_the_finals_are_and_cost(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU)
+        said = preview(plan, CLUSTER, ALLOTMENT)
+        line = "then the finals, up to 15 trials: 2 recipes x 3 fresh seeds, beside the base settings (5), "
+        assert line in said
+        assert line in preview(plan, CLUSTER, ALLOTMENT, brief=True)
+        more = preview(make(tmp_path, *TAU[:-1], "none")[0], CLUSTER, ALLOTMENT)
+        assert "finals" not in more
+        assert [text for text in said.splitlines() if "estimate" in text] != [
+            text for text in more.splitlines() if "estimate" in text
+        ]
+        info = prepare_results(plan, "")
+        run(searcher, ledger)
+        assert searcher.finals is not None
+        save_info(plan, info, searcher.explored, ledger, searcher.finals.told)
+        assert "up to 15 trials, 15 of them done: " in preview(plan, CLUSTER, ALLOTMENT)
+
+    def test_a_study_goes_on_with_its_finals(self, tmp_path: Path) -> None:
+        plan, _, _ = make(tmp_path, *TAU)
+        prepare_results(plan, "")
+        plan = continued(make(tmp_path, "--space", "scl_tau")[0])
+        assert plan.request.finals == (2, 3)
+        label = next(iter(plan.rows))
+        rows = continued(make(tmp_path, "--space", "scl_tau", "--only", label, "--seeds", "2")[0])
+        assert rows.finals is None
+        assert prepare_results(rows, "").finals == plan.finals.told() if plan.finals else False
