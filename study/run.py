@@ -95,7 +95,7 @@ def report(plan: Plan) -> bool:
 
     if not StudyInfo.load(plan.results).status_counts.get("finished"):  # as counted at the end of the run
         return False
-    from reports.best_model import best_trial
+    from reports.best_model import best_trial, ranking
     from reports.formats import FORMATS
     from reports.looks import record
     from reports.markdown import number
@@ -113,7 +113,10 @@ def report(plan: Plan) -> bool:
         name = printable(results.labels.get(best.recipe_hash, f"explored recipe {best.recipe_hash}"))
         goals = in_words(results.goals, best.scores, best.cost)
         scores = ", ".join(f"{goal} {number(value)}" for goal, value in goals)
-        print(f"best model: {name} seed {best.seed} ({scores}): {plan.place.at(str(best.checkpoint))}", flush=True)
+        kept = "" if ranking(results)[0].recipe_hash == best.recipe_hash else " of those kept"
+        print(
+            f"best model{kept}: {name} seed {best.seed} ({scores}): {plan.place.at(str(best.checkpoint))}", flush=True
+        )
     return True
 
 

@@ -137,12 +137,11 @@ def overlap(results: Results) -> list[Flag]:
     test items that are more than 1 point apart; where both saw the same, their difference stands.
     """
     seen: dict[str, dict[str, tuple[int, int] | None]] = {}  # by task and recipe, (seen, items); None is unknown
-    tasks = dict.fromkeys(task for record, task in _cells(results))
-    for recipe, records in results.recipes.items():
-        for task in tasks:
-            seen.setdefault(task, {})[recipe] = _seen(records, task) if recipe in results.trained else (0, 1)
+    for recipe, task in dict.fromkeys((record.recipe_hash, task) for record, task in _cells(results)):
+        records = [record for record in results.recipes[recipe] if record.tested]
+        seen.setdefault(task, {})[recipe] = _seen(records, task) if recipe in results.trained else (0, 1)
     trained = [recipe for recipe in results.recipes if recipe in results.trained]
-    if trained and not any(seen[task][recipe] for task in tasks for recipe in trained):
+    if trained and not any(those.get(recipe) for those in seen.values() for recipe in trained):
         return [Flag("overlap", "no record says whether test sentences stand among the training sentences",
                      frozenset(), blocks=False)]  # fmt: skip
     exposed = {
@@ -300,7 +299,7 @@ def _exposed(
 
 def _hardly_matters(seen: dict[str, tuple[int, int] | None], trained: list[str]) -> bool:
     """Whether every trained recipe saw the same small share of a task's test items."""
-    shares = [_share(seen[recipe]) for recipe in trained]
+    shares = [_share(seen[recipe]) for recipe in trained if recipe in seen] or [0.0]
     return None not in seen.values() and max(shares) < FEW_SEEN and max(shares) - min(shares) < SEEN_ALIKE
 
 
