@@ -19,12 +19,11 @@ from trainables.files import expanded
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
-FINALS = "3x5"
 PACKAGE = "sentence-embedding-studies"
 MOST = 100_000
 """Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
-MOST_FINALS = 100
-"""Finalists, and seeds of each."""
+FINALS, MOST_FINALS = "3x5", 100
+"""Finalists, and seeds of each: by default, and at most."""
 
 EXAMPLES = """examples:
   python study/run.py --list                                        the spaces
@@ -260,22 +259,6 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     return Request(**values)
 
 
-def parse_range(option: str, text: str) -> tuple[int, int]:
-    """`4` or `2:8` as the least and the most."""
-    least, colon, most = text.partition(":")
-    try:
-        numbers = int(least), int(most if colon else least)
-    except ValueError:
-        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {shown(text)}") from None
-    if numbers[0] < 1:
-        raise UserError(f"--{option} must be at least 1, not {text}")
-    if numbers[1] > MOST:
-        raise UserError(f"--{option} must be at most {MOST:,}, not {shown(text)}")
-    if numbers[0] > numbers[1]:
-        raise UserError(f"--{option} {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
-    return numbers
-
-
 def parse_finals(text: str) -> tuple[int, int] | None:
     """`3x5` as the number of recipes and of seeds; None for `none`."""
     if text == "none":
@@ -289,6 +272,22 @@ def parse_finals(text: str) -> tuple[int, int] | None:
         raise UserError(f"--finals {shown(text)}: it takes a recipe and two seeds of it to say anything")
     if max(numbers) > MOST_FINALS:
         raise UserError(f"--finals {shown(text)}: no more than {MOST_FINALS} recipes, or seeds, can be asked for")
+    return numbers
+
+
+def parse_range(option: str, text: str) -> tuple[int, int]:
+    """`4` or `2:8` as the least and the most."""
+    least, colon, most = text.partition(":")
+    try:
+        numbers = int(least), int(most if colon else least)
+    except ValueError:
+        raise UserError(f"--{option} must be a number, or MIN:MAX such as 1:4, not {shown(text)}") from None
+    if numbers[0] < 1:
+        raise UserError(f"--{option} must be at least 1, not {text}")
+    if numbers[1] > MOST:
+        raise UserError(f"--{option} must be at most {MOST:,}, not {shown(text)}")
+    if numbers[0] > numbers[1]:
+        raise UserError(f"--{option} {text}: the least comes first; did you mean {numbers[1]}:{numbers[0]}?")
     return numbers
 
 
