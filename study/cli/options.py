@@ -19,15 +19,14 @@ from trainables.files import expanded
 from trainables.registry import Registry
 from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
-FINALS = "3x5"
 KeepModels = int | Literal["rows", "all", "none"]
 """Those of the rows' best seeds, of all trials, of none, or of so many best trials."""
 
 PACKAGE = "sentence-embedding-studies"
 MOST = 100_000
 """Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
-MOST_FINALS = 100
-"""Finalists, and seeds of each."""
+FINALS, MOST_FINALS = "3x5", 100
+"""Finalists, and seeds of each: by default, and at most."""
 
 EXAMPLES = """examples:
   python study/run.py --list                                        the spaces
@@ -272,6 +271,22 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     return Request(**values)
 
 
+def parse_finals(text: str) -> tuple[int, int] | None:
+    """`3x5` as the number of recipes and of seeds; None for `none`."""
+    if text == "none":
+        return None
+    recipes, _, seeds = text.partition("x")
+    try:
+        numbers = int(recipes), int(seeds)
+    except ValueError:
+        raise UserError(f"--finals must be none, or RECIPESxSEEDS such as {FINALS}, not {shown(text)}") from None
+    if numbers[0] < 1 or numbers[1] < 2:
+        raise UserError(f"--finals {shown(text)}: it takes a recipe and two seeds of it to say anything")
+    if max(numbers) > MOST_FINALS:
+        raise UserError(f"--finals {shown(text)}: no more than {MOST_FINALS} recipes, or seeds, can be asked for")
+    return numbers
+
+
 def parse_range(option: str, text: str) -> tuple[int, int]:
     """`4` or `2:8` as the least and the most."""
     least, colon, most = text.partition(":")
@@ -294,22 +309,6 @@ def _parse_keep(text: str) -> KeepModels:
     if not (text.isdecimal() and 0 < int(text) <= MOST):
         raise UserError(f"--keep-models must be all, none, rows or a number from 1 to {MOST:,}, not {shown(text)}")
     return int(text)
-
-
-def parse_finals(text: str) -> tuple[int, int] | None:
-    """`3x5` as the number of recipes and of seeds; None for `none`."""
-    if text == "none":
-        return None
-    recipes, _, seeds = text.partition("x")
-    try:
-        numbers = int(recipes), int(seeds)
-    except ValueError:
-        raise UserError(f"--finals must be none, or RECIPESxSEEDS such as {FINALS}, not {shown(text)}") from None
-    if numbers[0] < 1 or numbers[1] < 2:
-        raise UserError(f"--finals {shown(text)}: it takes a recipe and two seeds of it to say anything")
-    if max(numbers) > MOST_FINALS:
-        raise UserError(f"--finals {shown(text)}: no more than {MOST_FINALS} recipes, or seeds, can be asked for")
-    return numbers
 
 
 def own_version() -> str:
