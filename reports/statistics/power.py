@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +46,7 @@ def power(
     first: Sample,
     second: Sample,
     effect: float,
-    seeds: int | None = None,
+    seeds: int | tuple[int, int] | None = None,
     *,
     alpha: float = 1 - CONFIDENCE,
     common: Common = ALONE,
@@ -55,10 +55,11 @@ def power(
 ) -> float:
     """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, on the right side.
 
-    `seeds`: of each trained recipe; None for as many as each has. `spread` stands in for that of a sample with one
-    seed; ValueError where it is needed and missing. `common` and `paired` as in `compare`.
+    `seeds`: of each trained recipe, or of the first and of the second; None for as many as each has. `spread` stands in
+    for that of a sample with one seed; ValueError where it is needed and missing. `common` and `paired` as in
+    `compare`.
     """
-    counts = [sample.count if seeds is None else seeds for sample in (first, second)]
+    counts = [first.count, second.count] if seeds is None else [seeds] * 2 if isinstance(seeds, int) else [*seeds]
     return _power(_Plan.of(first, second, common, spread, paired), effect, counts, alpha)
 
 
@@ -78,10 +79,11 @@ def seeds_needed(
     None: with no number up to MOST_SEEDS, since the test items' part alone is too large. The rest as in `power`.
     """
     plan = _Plan.of(first, second, common, spread, paired)
+    return fewest(lambda seeds: _power(plan, effect, [seeds, seeds], alpha) >= power)
 
-    def enough(seeds: int) -> bool:
-        return _power(plan, effect, [seeds, seeds], alpha) >= power
 
+def fewest(enough: Callable[[int], bool]) -> int | None:
+    """The smallest number of seeds, from 2 on, that is enough, as any larger one is; None where MOST_SEEDS are not."""
     if not enough(MOST_SEEDS):
         return None
     low, high = 1, 2  # too few, perhaps enough

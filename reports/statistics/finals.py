@@ -1,0 +1,283 @@
+"""Finals: which of a few recipes to use, what it gains, and how sure that is.
+
+A search chose K finalists by scores that chance had a part in. They ran again, beside the base, under seeds that had no
+say in the choice.
+
+- **Who is picked**: the finalist of the best mean of fresh development scores, and before it the best of those that are
+  shown to be worth using, if any are; of two goals a front of at most MOST_PICKED (`pick`). A model that is lucky on
+  development data is lucky on test data, too, so the pick is no neutral choice, and what is said of it must hold
+  whichever finalist is picked.
+- **Gains** over each reference are those of `compare`, each at 1/K of the level (Dunn 1961): for each reference all
+  K intervals hold at once, however scores hang together. Spreads are a recipe's own or drawn to the others', never one
+  pooled spread. Gains over the reference share its error, but a bar that knows this (Dunnett 1955) lies only 1 to 2 %
+  lower for three finalists.
+- **The answer.** What costs less stands until something dearer is shown to be better: the encoder as it came needs no
+  training, the base no search. A gain is shown where its interval lies above zero. "Not worth it" (`nothing_in`): it
+  was measured at zero or below, or its interval lies below one noise floor. Asked in this order:
+
+  1. `use`: the picked one is shown to be better than the base, and than the encoder as it came where that was scored.
+  2. `keep the encoder`: neither the picked one nor the base is worth it over the encoder as it came.
+  3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the encoder
+     as it came where that was scored.
+  4. `nothing yet`, else: `open` says against which references, `most` the largest gain over the first of these that
+     the intervals leave to any finalist, `seeds` how many show it in 80 %, if it is as large as measured.
+
+  So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim.
+- **Items must be fresh, too.** Development scores that were made from the very sentences that are tested choose
+  recipes that are lucky with these. Such a gain is measured "on the data it was chosen by", and has no verdict.
+- **The noise floor** is the standard deviation of one seed's test score, pooled over the recipes where Bartlett's test
+  finds their spreads alike; else there is none, and a gain is set against the spreads of the two that it compares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from reports.statistics.comparison import Comparison, compare
+from reports.statistics.fronts import on_front, spread
+from reports.statistics.measured import CONFIDENCE
+from reports.statistics.power import Spread, fewest, pooled_spread, power, seeds_needed
+from reports.statistics.sample import Sample, pairable
+from reports.statistics.spreads import Common, common_spread
+
+Reference = Literal["base", "baseline", "encoder"]
+"""What finalists are compared with: what the space sets without a search, its baseline row, the encoder as it came."""
+Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
+
+MOST_PICKED = 5
+POWER = 0.8
+"""How surely planned seeds would show a gain."""
+LEAST_SEEDS = 3
+"""Of a finalist: two tell its spread too badly."""
+GAIN = 1.0
+"""Points that finals are planned to show."""
+GAINS = (0.5, 1.0, 2.0)
+"""Points for which the seeds are told."""
+UNLIKE = 0.05
+"""Spreads are no longer alike where chance makes them so unequal less often than that."""
+
+
+def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, goals), the higher the better
+    """The finalists in the order in which they would be used, by their means of fresh development scores: with one goal
+    all, the best first; with two a front."""
+    values = np.asarray(development, dtype=float)
+    if values.shape[1] == 1:
+        return [int(place) for place in np.argsort(-values[:, 0], kind="stable")]
+    front = on_front(values)
+    points, places = np.unique(values[front], axis=0, return_index=True)
+    return [int(front[places[point]]) for point in spread(points)[:MOST_PICKED]]
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """How far seeds move one test score, in points."""
+
+    std: float | None
+    """Pooled over recipes, where they are alike in it; else None."""
+    freedom: int
+    by_recipe: tuple[float | None, ...]
+    """In the order given; None for one seed, and where no seed changes anything."""
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> NoiseFloor:
+        """Of recipes; copies count once."""
+        once = list({sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values())
+        pooled = pooled_spread(once)
+        alike = pooled is not None and (len(once) == 1 or _alike(once))
+        by_recipe = tuple(sample.std for sample in samples)
+        return cls(pooled.std if pooled and alike else None, pooled.freedom if pooled else 0, by_recipe)
+
+    def under(self, first: Sample, second: Sample) -> float:
+        """The floor for the gain of one recipe over another; their own where not all are alike. 0 if none is known."""
+        own = pooled_spread([first, second])
+        return self.std if self.std is not None else own.std if own else 0.0
+
+
+def _alike(samples: Sequence[Sample]) -> bool:
+    """By Bartlett's test (1937), which takes heavy tails for unlike spreads: then no floor is told, which is safe."""
+    from scipy.special import chdtrc
+
+    variances = np.array([(sample.std or 0.0) ** 2 for sample in samples])
+    if variances.min() == 0:
+        return bool(variances.max() == 0)
+    freedom = np.array([sample.count - 1.0 for sample in samples])
+    total, pooled = freedom.sum(), np.average(variances, weights=freedom)
+    unlike = (freedom * np.log(pooled / variances)).sum()
+    unlike /= 1 + ((1 / freedom).sum() - 1 / total) / (3 * (len(samples) - 1))
+    return bool(chdtrc(len(samples) - 1, max(unlike, 0.0)) > UNLIKE)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What finals say of one figure."""
+
+    picked: int
+    answer: Answer
+    gains: Mapping[Reference, tuple[Comparison, ...]]
+    """Of every finalist over each reference that was scored; for each reference the intervals hold all at once."""
+    base_over_encoder: Comparison | None
+    floor: NoiseFloor
+    fresh: bool
+    """Whether the tested items had no part in the choice: without that there is no verdict."""
+    open: tuple[Reference, ...] = ()
+    """Of `nothing yet`: the references against which nothing is shown."""
+    most: float | None = None
+    """Of `nothing yet`: the largest gain over the first of `open`, in points, that the data leave to any finalist."""
+    seeds: float | None = None
+    """Of `nothing yet`: so many of each recipe would settle it; infinity where test items are too few for any number.
+    None where that cannot be told."""
+
+
+def judge(
+    finalists: Sequence[Sample],
+    order: Sequence[int],
+    references: Mapping[Reference, Sample],
+    *,
+    others: Sequence[Sample] = (),
+    looks: float = 1.0,
+    later: float | None = None,
+    goals: int = 1,
+    fresh: bool = True,
+) -> Judgement:
+    """The fresh-seed test scores of finalists against those of the references; see above.
+
+    `order`: whom to use, as `pick` gives it; of a front one at a time. `references["encoder"]` is fixed. `others`: the
+    study's other recipes, whose spreads say something about those of the finalists. `looks`: 1 / `reports.looks.share`
+    of this look, `later`: of the next one, at which more seeds would be judged. `goals`: how many figures are judged
+    beside each other; the level is shared among them.
+    """
+    trained = [*finalists, *(sample for sample in references.values() if not sample.fixed), *others]
+    common, counts = common_spread(trained), looks * goals
+    gains: dict[Reference, tuple[Comparison, ...]] = {
+        name: tuple(compare(one, sample, common=common, looks=counts * len(finalists)) for one in finalists)
+        for name, sample in references.items()
+    }
+    base, encoder = references.get("base"), references.get("encoder")
+    over = compare(base, encoder, common=common, looks=counts) if base and encoder else None
+    floor = NoiseFloor.of(trained)
+    by_finalist = [{name: each[place] for name, each in gains.items()} for place in range(len(finalists))]
+    answer: Answer = "nothing yet"
+    waiting: tuple[Reference, ...] = ()
+    picked = order[0]
+    if fresh and base is not None:
+        picked = next((one for one in order if _worth_using(by_finalist[one])), picked)
+        answer, waiting = _answer(by_finalist[picked], over, floor.under(finalists[picked], base))
+    if answer != "nothing yet":
+        return Judgement(picked, answer, gains, over, floor, fresh)
+    highs = [gain.high for name in waiting[:1] for gain in gains[name] if gain.high is not None]
+    alpha = (1 - CONFIDENCE) / ((later or looks) * goals * len(finalists))
+    pairs = [(finalists[picked] if gains[name][picked].gain > 0 else base, references[name]) for name in waiting]
+    wanted = [_seeds(first, second, alpha, common, trained) for first, second in pairs if first is not None]
+    return Judgement(
+        picked,
+        answer,
+        gains,
+        over,
+        floor,
+        fresh,
+        waiting,
+        max(highs, default=None),
+        None if not wanted or None in wanted else max(one for one in wanted if one is not None),
+    )
+
+
+def shown(gain: Comparison) -> bool:
+    """Whether it is better, as far as its interval goes. Never with one seed."""
+    return gain.p is not None and gain.low is not None and gain.low > 0
+
+
+def nothing_in(gain: Comparison, margin: float) -> bool:
+    """Whether it is not worth it: measured at zero or below, or surely smaller than the margin in points."""
+    return gain.p is not None and (gain.gain <= 0 or (gain.high is not None and gain.high <= margin))
+
+
+def _worth_using(gains: Mapping[Reference, Comparison]) -> bool:
+    return all(shown(gain) for name, gain in gains.items() if name != "baseline")
+
+
+def _answer(
+    gains: Mapping[Reference, Comparison], base_over_encoder: Comparison | None, margin: float
+) -> tuple[Answer, tuple[Reference, ...]]:
+    """From the gains of the picked one: the answer, and against which references nothing is shown."""
+    if _worth_using(gains):
+        return "use", ()
+    over_base, over_encoder = gains["base"], gains.get("encoder")
+    if over_encoder and base_over_encoder and all(nothing_in(one, margin) for one in (over_encoder, base_over_encoder)):
+        return "keep the encoder", ()
+    kept = nothing_in(over_base, margin)
+    trained = base_over_encoder if kept else over_encoder
+    waiting: list[Reference] = [] if kept or shown(over_base) else ["base"]
+    if trained is not None and not shown(trained):
+        waiting.append("encoder")
+    return "nothing yet" if waiting else "keep the base", tuple(waiting)
+
+
+def _seeds(first: Sample, second: Sample, alpha: float, common: Common, others: Sequence[Sample]) -> float | None:
+    """How many of each show a gain as large as measured; infinity where none do, None without a gain or any spread."""
+    spread, gap = pooled_spread(others), first.mean - second.mean
+    if spread is None or gap <= 0:
+        return None
+    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=common, spread=spread)
+    return math.inf if needed is None and pairable(first, second) else needed
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What finals can show, before they run. Seeds alone are counted: test items add to it, how much is not known."""
+
+    finalists: int
+    seeds: int
+    """Of each finalist."""
+    base_seeds: int
+    gain: float
+    """Points over the base that are shown in 80 % of cases."""
+    needed: Mapping[float, int | None]
+    """Seeds of each finalist for gains of so many points; None where no number up to MOST_SEEDS is enough."""
+
+
+def base_seeds(finalists: int, seeds: int) -> int:
+    """The base has a part in every comparison, so it runs more often: by the square root of their number (Dunnett)."""
+    return math.ceil(seeds * math.sqrt(finalists))
+
+
+def planned_seeds(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> int:
+    """Of each finalist: as many as show a gain of GAIN points, but at least LEAST_SEEDS and at most twice those asked.
+
+    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known.
+    """
+    needed = _needed(floor, finalists, GAIN, looks)
+    return max(LEAST_SEEDS, min(needed or 2 * seeds, 2 * seeds))
+
+
+def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
+    """What so many finalists show under so many seeds each; `floor` as in `planned_seeds`, `looks` as in `judge`."""
+    from scipy.optimize import brentq
+
+    def lacking(gain: float) -> float:
+        return _foretold(floor, finalists, seeds, gain, looks) - POWER
+
+    most = floor.std
+    while most and lacking(most) < 0:
+        most *= 2
+    gain = float(brentq(lacking, 0.0, most, xtol=1e-3 * most)) if most else 0.0
+    needed = {wanted: _needed(floor, finalists, wanted, looks) for wanted in GAINS}
+    return Planned(finalists, seeds, base_seeds(finalists, seeds), gain, needed)
+
+
+def _needed(floor: Spread, finalists: int, gain: float, looks: float) -> int | None:
+    return fewest(lambda seeds: _foretold(floor, finalists, seeds, gain, looks) >= POWER)
+
+
+def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, looks: float) -> float:
+    """The chance that a finalist's true gain over the base is shown."""
+    if floor.std == 0:
+        return 1.0
+    one = Sample(np.zeros(1), (0,))
+    counts = seeds, base_seeds(finalists, seeds)
+    common = Common(floor.std**2, max(finalists - 1.0, 0.0))  # as `common_spread` of recipes whose spreads are alike
+    return power(one, one, gain, counts, alpha=(1 - CONFIDENCE) / looks / finalists, common=common, spread=floor)
