@@ -60,7 +60,7 @@ def _report(arguments: Sequence[str]) -> int:
         "--format",
         default="md",
         metavar="NAMES",
-        help="one or more of md, html, latex and csv, with commas between them; md without it",
+        help="one or more of md, html, latex, json and csv, with commas between them; md without it",
     )
     parser.add_argument(
         "--across",
@@ -172,7 +172,7 @@ def _export(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("results", metavar="RESULTS", help=RESULTS)
-    parser.add_argument("row", metavar="ROW", help="the row's label, or an explored recipe's hash")
+    parser.add_argument("row", metavar="ROW", help="the row's label, or an explored recipe's number: '#17'")
     parser.add_argument(
         "folder", type=expanded, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it"
     )

@@ -26,6 +26,15 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
     return shlex.join(words)
 
 
+def results_place(info: StudyInfo) -> str:
+    """The study's results as a command names them: as its last one did."""
+    words = _words(info)
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word.startswith("--results"):
+            return word.partition("=")[2] or following
+    return f"results/{info.space}-{info.scale}"
+
+
 def report_command(results: Path, *options: str) -> str:
     """The command that reports on a results folder."""
     return shlex.join(["python", "-m", "reports", str(results), *options])

@@ -22,6 +22,7 @@ from reports.evidence import Evidence
 from reports.ledger import LEDGER, MODELS, Record
 from reports.ledger.names import to_write
 from reports.markdown import DASH, bullets, code, count, number, signed, table, text
+from reports.recipe_names import called
 from reports.results import Results
 from reports.wording import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
@@ -43,7 +44,7 @@ LICENCES = {
 def export(results: Path, row: str, folder: Path | None = None) -> Path:
     """Copy the model of the row's best seed, by the study's goals, into `folder`, and give it a card.
 
-    `row` is a row's label or, for a recipe that a search explored, its hash. Without `folder` the model goes into
+    `row` is a row's label, or a recipe's name, such as `#17`, or hash. Without `folder` the model goes into
     `RESULTS/export/HASH-SEED`. Returns the folder, as an absolute path. Raises `UserError` for a row that is not there,
     one without a saved model (it says how to get one), and a folder that is not empty.
     """
@@ -95,7 +96,7 @@ def _best(results: Results, row: str) -> Record:
 
 def _best_first(results: Results, row: str) -> list[Record]:
     """The row's trials by what the study looked for."""
-    records = results.recipes.get(row) or results.of_row(row)
+    records = results.of_row(row) or _of_name(results, row)
     if not records and row not in results.asked_rows:
         hint = meant(row, results.asked_rows)
         raise UserError(f"the study has no row {row!r}; {hint}its rows are {', '.join(results.asked_rows)}")
@@ -105,6 +106,15 @@ def _best_first(results: Results, row: str) -> list[Record]:
         name = records[0].recipe["encoder.name"]
         raise UserError(f"the row {row!r} was evaluated and not trained, so its model is the encoder itself: {name}")
     return best_first(results, records)
+
+
+def _of_name(results: Results, name: str) -> list[Record]:
+    """By a recipe's hash or name, or the number of an explored one; those of the finals, too."""
+    for recipe_hash in {record.recipe_hash: None for record in results.of_all_trials}:
+        known = called(results, recipe_hash)
+        if name in {recipe_hash, known} or (known.startswith("#") and name == known.partition(" ")[0]):
+            return [one for one in results.of_all_trials if one.recipe_hash == recipe_hash and one.status == "finished"]
+    return []
 
 
 def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
@@ -130,7 +140,7 @@ def card(results: Results, record: Record) -> str:
     head, body = own.split("\n---\n", 1)
     row = results.labels.get(record.recipe_hash)
     parts = [
-        "\n".join([head, *_metadata(row, record), "---"]),
+        "\n".join([head, *_metadata(results, record), "---"]),
         body.strip(),
         "## How sure the scores are",
         *_intervals(results, row, record),
@@ -152,13 +162,13 @@ def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
             yield task, metric, float(value)
 
 
-def _metadata(row: str | None, record: Record) -> list[str]:
+def _metadata(results: Results, record: Record) -> list[str]:
     """What the hub reads: the licence and every task's score."""
     lines = [
         "license: other",
         "license_link: README.md",
         "model-index:",
-        f"- name: {quoted(row or record.recipe_hash)}",
+        f"- name: {quoted(called(results, record.recipe_hash))}",
         "  results:",
     ]
     for task, metric, value in _tests(record):
@@ -178,7 +188,7 @@ def _metadata(row: str | None, record: Record) -> list[str]:
 
 def _intervals(results: Results, row: str | None, record: Record) -> Iterator[str]:
     """This model's scores with intervals over test items; the row's means over seeds, and its gains."""
-    what = f"the row {code(row)}" if row else f"the explored recipe {code(record.recipe_hash)}"
+    what = f"the row {code(row)}" if row else f"the explored recipe {code(called(results, record.recipe_hash))}"
     lines = []
     for task, metric, value in _tests(record):
         found = results.predictions.effects(record, task, metric)

@@ -6,17 +6,21 @@ gives the same text.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from reports.answer import FILE, Answer
 from reports.formats import FORMATS, Document
 from reports.guards import GUARDS
 from reports.ledger.names import to_write
 from reports.looks import record
+from reports.recipe_names import recipe_names
 from reports.results import Results
 from reports.sections import Section, in_order
 from reports.trials_csv import write_trials_csv
+from trainables.files import write_whole
 
 PICTURES = "pictures"
 TRIALS = "trials.csv"
@@ -82,5 +86,8 @@ def write_unrecorded(
     document = Document(results, results.space.title, tuple(parts(results)), sentences)
     for form in chosen:
         form.write(document)
-    write_trials_csv(to_write(folder, TRIALS), [*results.of_all_trials, *results.elsewhere], results.labels)
+    content = json.dumps(Answer.of(results).as_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    write_whole(to_write(folder, FILE), content + "\n")
+    every = [*results.of_all_trials, *results.elsewhere]
+    write_trials_csv(to_write(folder, TRIALS), every, results.labels, recipe_names(results))
     return results

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from reports.answer import FILE
 from reports.formats import FORMATS
 from reports.report import PICTURES, TRIALS
 
@@ -14,7 +15,7 @@ from reports.report import PICTURES, TRIALS
 @contextlib.contextmanager
 def scratch_copy(results: Path) -> Iterator[Path]:
     """A temporary folder of the same name, which holds links to everything but what a report writes."""
-    written = {PICTURES, TRIALS, *(form.file for form in FORMATS.values())}
+    written = {PICTURES, TRIALS, FILE, *(form.file for form in FORMATS.values())}
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / results.resolve().name
         copy.mkdir()

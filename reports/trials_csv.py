@@ -2,6 +2,7 @@
 
 Its columns, of which each trial fills those that it has:
 
+    name                                             what people call the recipe: `#17 tau 0.05, batch 128, cls`
     recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe
     selection                                        what a search without goals of its own maximises
     average.NAME                                     each average of `search_spaces.averages`
@@ -36,12 +37,15 @@ def inert(cell: str) -> str:
     return f"'{line}" if _FORMULA.match(line) else line
 
 
-def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str, str]) -> None:
-    """Write the file whole. `labels` maps recipe hashes to the labels of the paper's rows.
+def write_trials_csv(
+    path: Path, records: Iterable[Record], labels: Mapping[str, str], names: Mapping[str, str]
+) -> None:
+    """Write the file whole. `labels` maps recipe hashes to the labels of the paper's rows, `names` to what people call
+    every recipe (`reports.recipe_names`).
 
     It has the columns of all lines, in the order of their first appearance.
     """
-    lines = [_line(record, labels) for record in records if record.status == "finished"]
+    lines = [_line(record, labels, names) for record in records if record.status == "finished"]
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -52,8 +56,9 @@ def write_trials_csv(path: Path, records: Iterable[Record], labels: Mapping[str,
     write_whole(path, text.getvalue())
 
 
-def _line(record: Record, labels: Mapping[str, str]) -> dict[str, object]:
+def _line(record: Record, labels: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:
     line: dict[str, object] = {
+        "name": names.get(record.recipe_hash, ""),
         "recipe_hash": record.recipe_hash,
         "row": labels.get(record.recipe_hash, ""),
         "seed": record.seed,

@@ -1,11 +1,16 @@
-"""How much of what a study was asked for is there: trials of the rows, each under every seed that matters to it."""
+"""How much of what a study was asked for is there: trials of the rows, each under every seed that matters to it, and of
+the finals."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from reports.results import Results
+from trainables.recipe import Recipe
+
+if TYPE_CHECKING:
+    from reports.results import Results
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,24 @@ def needs_seeds(results: Results, label: str) -> bool:
     if records:
         return records[0].recipe_hash not in results.fixed
     return results.base.preferring(results.space.row(label).overrides).uses_seed
+
+
+def finals_extent(results: Results) -> Extent | None:
+    """Of the trials of the finals; nothing is there, and nobody knows how many are wanted, while the search explores.
+    None where the study has no finals."""
+    finals = results.info.finals
+    if finals is None or not finals.finalists:
+        return None if finals is None else Extent(0, 0)
+    wanted = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline]), finals.seeds)
+    wanted |= {finals.base: finals.base_seeds} if finals.base else {}
+    wanted |= {finals.as_it_came: 1} if finals.as_it_came else {}
+    there = {key: len(results.finals.get(key, ())) for key in wanted}
+    wanted |= {key: 1 for key in wanted if there[key] and not _moves(results, key)}
+    return total([Extent(min(there[key], most), most) for key, most in wanted.items()])
+
+
+def _moves(results: Results, recipe_hash: str) -> bool:
+    return Recipe.from_flat(results.finals[recipe_hash][0].recipe).uses_seed
 
 
 def total(found: Collection[Extent]) -> Extent:

@@ -11,11 +11,12 @@ from reports.ledger import Record
 from reports.looks import share
 from reports.markdown import DASH, count, signed, text, verbatim
 from reports.more_seeds import MOST, SeedsWanted
+from reports.recipe_names import short
 from reports.results import Results
 from reports.same_recipe import NotVaried, OneRecipe
 from reports.statistics import CONFIDENCE, Comparison
 from reports.statistics.collapse import rate_interval
-from trainables.recipe import Value, changed
+from trainables.recipe import changed
 
 FEWEST = 4
 """The order of fewer rows says nothing."""
@@ -197,8 +198,3 @@ def changes(results: Results, record: Record) -> str:
 def _name(key: str) -> str:
     """A domain's key, without the section where that is `objective` or `optimisation`."""
     return key.removeprefix("objective.").removeprefix("optimisation.")
-
-
-def short(value: Value) -> str:
-    """A recipe's value in few letters."""
-    return f"{value:.3g}" if isinstance(value, float) else "none" if value is None else str(value)

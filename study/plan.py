@@ -16,6 +16,7 @@ from typing import Literal
 
 from reports.ledger import LEDGER, Asked, Ledger, is_fresh
 from reports.ledger.location import ResultsLocation, open_location
+from reports.recipe_names import recipe_name
 from search_spaces import load_space
 from search_spaces.goals import GOALS, searched
 from search_spaces.limits import of_trials, parse_limits
@@ -253,8 +254,9 @@ class Plan:
         for label, recipe in self.rows.items():
             if recipe is not None:
                 named.setdefault(recipe.hash, (recipe, label, True))
-        for recipe in self.grid:
-            named.setdefault(recipe.hash, (recipe, f"grid {recipe.hash[:6]}", False))
+        for number, recipe in enumerate(self.grid, start=1):
+            name = recipe_name(number, recipe.flat(), self.base.flat(), self.space.domains)
+            named.setdefault(recipe.hash, (recipe, name, False))
         return [
             Trial(recipe, seed, name, row)
             for recipe, name, row in named.values()

@@ -90,17 +90,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(plan: Plan) -> bool:
-    """Write the report of what is finished, say where it and the best model are; False if nothing is finished."""
+    """Write the report of what is finished, say where it is and what it answers; False if nothing is finished."""
     from reports.ledger import LOOKS, StudyInfo
 
     if not StudyInfo.load(plan.results).status_counts.get("finished"):  # as counted at the end of the run
         return False
-    from reports.best_model import best_trial, ranking
+    from reports.answer import Answer
+    from reports.answer_words import as_text, lines
     from reports.formats import FORMATS
     from reports.looks import record
-    from reports.markdown import number
     from reports.report import write_unrecorded
-    from search_spaces.goals import in_words
     from study.cli.terminal import printable
 
     plan.place.renew(LOOKS)  # a reader may have looked while the study ran
@@ -108,15 +107,7 @@ def report(plan: Plan) -> bool:
     record(results, plan.results)
     plan.place.push_changed()
     print(f"report: {plan.place.at(FORMATS['md'].file)}", flush=True)
-    best = best_trial(results)
-    if best is not None:
-        name = printable(results.labels.get(best.recipe_hash, f"explored recipe {best.recipe_hash}"))
-        goals = in_words(results.goals, best.scores, best.cost)
-        scores = ", ".join(f"{goal} {number(value)}" for goal, value in goals)
-        kept = "" if ranking(results)[0].recipe_hash == best.recipe_hash else " of those kept"
-        print(
-            f"best model{kept}: {name} seed {best.seed} ({scores}): {plan.place.at(str(best.checkpoint))}", flush=True
-        )
+    print(as_text(lines(Answer.of(results), results.info, lambda words: printable(str(words)))), flush=True)
     return True
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+import re
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import LEDGER, Finals, Ledger, Record, StudyInfo
+from reports.ledger.finals import FIRST_FRESH
 from reports.made_up import VERSIONS
+from reports.markdown import code
 from reports.plots import (
     cosine_panels,
     curve_lines,
@@ -22,6 +26,8 @@ from reports.plots import (
     importance_panels,
     search_course,
 )
+from reports.recipe_names import recipe_names
+from reports.results import Results
 from reports.testing import changed, made_record, write_trial
 from search_spaces import Row, Space, spaces
 from trainables.evaluation_config import EvaluationConfig, split
@@ -117,6 +123,12 @@ def make_results(
     )
     info.save(folder)
     return info
+
+
+def named_in(results: Results, text: str) -> list[str]:
+    """The hashes of the recipes that a text names, in its order."""
+    hashes = {code(name): recipe_hash for recipe_hash, name in recipe_names(results).items()}
+    return [hashes[name] for name in re.findall(r"`[^`]+`", text) if name in hashes]
 
 
 def figures_of(space: Space, row: Row) -> dict[Score, float]:
@@ -222,3 +234,43 @@ def undraw(monkeypatch: pytest.MonkeyPatch, modules: Iterable[types.ModuleType])
 
     for module in modules:
         monkeypatch.setattr(module, "save", save)
+
+
+def add_finals(
+    folder: Path,
+    gains: Sequence[float],
+    *,
+    base_over_encoder: float = 5.0,
+    std: float = 0.3,
+    seeds: int = 5,
+    base_seeds: int = 9,
+    missing: int = 0,
+    tasks: Mapping[str, float] | None = None,
+    predictions: bool = False,
+) -> StudyInfo:
+    """Finals of a made-up search: its first explored recipes gain so much over the base, which gains so much over the
+    encoder as it came; `std` is the seeds' own. `missing` trials have not run. `tasks`: what the finalists gain on
+    single tasks besides."""
+    results, chance = Results.load(folder), random.Random(11)
+    finalists = results.explored[: len(gains)]
+    came = results.base.preferring({"optimisation.epochs": 0})
+    recipes = {key: Recipe.from_flat(results.recipes[key][0].recipe) for key in finalists}
+    baseline = next(row for row in results.space.rows if row.needs is None)
+    level = {name: value - 20 for name, value in figures_of(results.space, baseline).items()}
+    trials = [(recipes[key], gain, seed) for key, gain in zip(finalists, gains, strict=True) for seed in range(seeds)]
+    trials += [(results.base, 0.0, seed) for seed in range(base_seeds)]
+    records = []
+    for recipe, gain, seed in trials[missing:]:
+        luck = chance.gauss(0, std)
+        own = tasks if tasks and recipe is not results.base else {}
+        figures = {score: value + gain + luck + own.get(score[0], 0.0) for score, value in level.items()}
+        records.append(make_record(recipe, results.evaluation, FIRST_FRESH + seed, figures))
+    untrained = {score: value - base_over_encoder for score, value in level.items()}
+    records.append(make_record(came, results.evaluation, 0, untrained))
+    for record in records:
+        record = changed(record, checkpoint=f"models/{record.key}")
+        write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
+    finals = Finals(len(gains), seeds, base_seeds, finalists, results.base.hash, came.hash)
+    info = dataclasses.replace(results.info, finals=finals)
+    info.save(folder)
+    return info

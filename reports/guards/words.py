@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from reports.markdown import count, verbatim
+from reports.recipe_names import called
 
 if TYPE_CHECKING:
     from reports.results import Results
@@ -23,7 +24,7 @@ def rows_in_words(results: Results, recipes: Collection[str]) -> str:
     if len(rows) > FEW:
         named.append(count(len(rows) - FEW, "more row"))
     if len(explored) == 1 and not rows:
-        named.append(f"the recipe {verbatim(explored[0])}")
+        named.append(f"the recipe {verbatim(called(results, explored[0]))}")
     elif explored:
         named.append(f"{count(len(explored), 'explored recipe')}")
     return listed(named)

@@ -37,7 +37,7 @@ class Waiting:
 
     key: str
     name: str
-    """The row's label, or the search's name for the recipe: `optuna 3`."""
+    """The row's label, or the search's name for the recipe: `#3 tau 0.05`."""
     changes: str
     """What its recipe changes of the base recipe: `objective.weight=0.3`."""
     seed: Count

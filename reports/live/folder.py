@@ -24,7 +24,9 @@ from reports.ledger import (
 )
 from reports.ledger.finals import apart
 from reports.ledger.progress import seconds_since, with_curve
+from reports.recipe_names import numbers, recipe_name
 from reports.results import Results, in_order
+from search_spaces.space import Space
 from trainables.errors import UserError
 from trainables.recipe import changed
 
@@ -144,8 +146,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     problems: list[str] = []
     info = _or_none(lambda: _info(results), problems)
     records, set_aside = ledger.sift()
-    called = _Names(info)
     space = _or_none(lambda: info.load_space(results), problems) if info else None
+    called = _Names(info, space)
     found = None
     if info and space:
         found = Results(results, info, space, in_order(info, space, apart(records, info)[0]), set_aside=set_aside)
@@ -210,14 +212,19 @@ def _best(results: Results, called: _Names) -> Iterator[Best]:
 class _Names:
     """What people call the recipes of a study."""
 
-    def __init__(self, info: StudyInfo | None) -> None:
+    def __init__(self, info: StudyInfo | None, space: Space | None) -> None:
         self._base = info.base if info else None
+        self._domains = space.domains if space else ()
+        self._numbers = numbers(info.explored) if info else {}
         rows = info.row_hashes.items() if info else ()
         self._labels = {recipe_hash: label for label, recipe_hash in reversed([*rows])}  # of two rows the first
 
     def name(self, record: Record) -> str:
-        """Its row, or its hash."""
-        return self._labels.get(record.recipe_hash) or f"explored {record.recipe_hash}"
+        """Its row, or what the search calls it; its hash where it is neither."""
+        if label := self._labels.get(record.recipe_hash):
+            return label
+        number = self._numbers.get(record.recipe_hash)
+        return recipe_name(number, record.recipe, self._base or {}, self._domains) if number else record.recipe_hash
 
     def changes(self, record: Record) -> str:
         """What it changes of the base recipe; empty for a row."""

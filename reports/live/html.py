@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from string import Template
 from typing import Any
@@ -24,13 +24,13 @@ ENDED_CURVES = 40
 """Losses of so many ended trials lie behind those that run."""
 
 
-def page(view: View, judged: str) -> str:
+def page(view: View, judged: Mapping[str, str]) -> str:
     """The whole page, with what is known now: it can be read without its script, too."""
     places = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
     return Template(PAGE).substitute(places, title=escape(title(view)))
 
 
-def state(view: View, judged: str) -> str:
+def state(view: View, judged: Mapping[str, str]) -> str:
     """What the page's script asks for: a JSON object with the title and, by the id of its place, each part."""
     return json.dumps({"title": title(view), "parts": parts_of(view, judged)})
 
@@ -45,8 +45,8 @@ def title(view: View) -> str:
     return f"{done}/{total} {name}"
 
 
-def parts_of(view: View, judged: str) -> dict[str, str]:
-    """By the id of its place, the HTML of each part; `judged` is that of `verdicts`."""
+def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
+    """By the id of its place, the HTML of each part; `judged` are those of `verdicts`."""
     of_colour = colours([trial.key for trial in view.progress.running]) if view.progress else {}
     queued = view.progress.counts.get("queued", 0) if view.progress else 0
     return {
@@ -57,7 +57,7 @@ def parts_of(view: View, judged: str) -> dict[str, str]:
         "running": _running(view, of_colour),
         "losses": _losses(view, of_colour),
         "best": _best(view),
-        "verdicts": judged,
+        **judged,
         "failed": _failed(view),
         "queued-count": f"{count(queued, 'trial')} in the queue",
         "queued": _queued(view, queued),
@@ -165,8 +165,22 @@ def _best(view: View) -> str:
     return table(["recipe", "#seeds", *(f"#{escape(goal)}" for goal in view.goals)], rows, caption)
 
 
-def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:
-    """The findings as `reports.live.provisional` prints them; `finished` trials there are by now."""
+def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
+    """By the ids of their places the answer and the findings as `reports.live.provisional` prints them; `finished`
+    trials there are by now."""
+    answer = json.loads(found).get("answer", []) if found and finished else []
+    return {"answer": _answer(answer), "verdicts": _verdicts(found, problem, finished, runs)}
+
+
+def _answer(found: Sequence[tuple[str, str, bool]]) -> str:
+    lines = (
+        f"<dt>{escape(head)}</dt><dd>{f'<code>{escape(words)}</code>' if command else escape(words)}</dd>"
+        for head, words, command in found
+    )
+    return f"<dl>{''.join(lines)}</dl>" if found else ""
+
+
+def _verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:
     if not finished:
         return "<p>They come when a trial is finished.</p>"
     trouble = f'<p class="warning">They cannot be computed: {escape(problem)}</p>' if problem else ""

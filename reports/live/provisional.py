@@ -1,4 +1,4 @@
-"""`python -m reports.live.provisional RESULTS` prints the findings of a running study, so far, as JSON.
+"""`python -m reports.live.provisional RESULTS` prints the findings of a running study, so far, as JSON, and its answer.
 
 The live page's server runs it as a process of its own: a study must not wait for a bootstrap.
 """
@@ -9,14 +9,19 @@ import json
 import sys
 from pathlib import Path
 
+from reports.answer import Answer
+from reports.answer_words import lines
 from reports.findings import Findings
 from reports.results import Results
 from trainables.errors import answer_user_errors
+from trainables.lines import one_line
 
 
 def main() -> None:
     """`UserError` where nothing is finished."""
-    print(json.dumps(Findings.of(Results.load(Path(sys.argv[1]))).as_json()))
+    results = Results.load(Path(sys.argv[1]))
+    answer = [[line.head, line.words, line.command] for line in lines(Answer.of(results), results.info, one_line)]
+    print(json.dumps({**Findings.of(results).as_json(), "answer": answer}))
 
 
 if __name__ == "__main__":

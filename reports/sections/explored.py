@@ -14,6 +14,7 @@ from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import code, count, number, signed, spread, table, text
 from reports.plots.search_course import search_picture
+from reports.recipe_names import called
 from reports.results import Results
 from reports.sections.importance import write_importance
 from reports.statistics import Measured
@@ -44,7 +45,11 @@ def write(results: Results, pictures: Path) -> str:
     """
     if not results.explored:
         return ""
-    explored = [item for recipe_hash in results.explored if (item := _candidate(results, recipe_hash, "explored"))]
+    explored = [
+        item
+        for recipe_hash in results.explored
+        if (item := _candidate(results, recipe_hash, code(called(results, recipe_hash))))
+    ]
     once = [item for item in explored if results.once(item.recipe_hash) == item.recipe_hash]
     within = {item.recipe_hash: item for item in once if item.recipe_hash not in results.above_limits}
     rows = {results.info.row_hashes[label]: label for label in reversed(results.asked_rows)}
@@ -102,7 +107,7 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
 def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> str:
     """What the best explored recipe scored, and how much of that is luck."""
     goal = results.goals[0]
-    said = f"By {word(goal)} the best explored recipe is `{best.recipe_hash}` ({spread(best.selection)}). "
+    said = f"By {word(goal)} the best explored recipe is {best.name} ({spread(best.selection)}). "
     if len(explored) == 1:
         return said + "It is the only one."
     wrong = "low" if goal.lower_is_better else "high"
@@ -145,7 +150,6 @@ def _ranking(results: Results, candidates: list[Candidate]) -> str:
     lines = [
         [
             item.name,
-            f"`{item.recipe_hash}`",
             changes(results, item.records[0]),
             str(item.selection.seeds),
             spread(item.selection),
@@ -154,5 +158,5 @@ def _ranking(results: Results, candidates: list[Candidate]) -> str:
         for item in candidates
     ]
     goal = results.goals[0]
-    head = ["Recipe", "Hash", "Differs from the base in", "seeds", word(goal) if goal.cost else "development"]
-    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)
+    head = ["Recipe", "Differs from the base in", "seeds", word(goal) if goal.cost else "development"]
+    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=2)

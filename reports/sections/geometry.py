@@ -18,11 +18,11 @@ from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, signed, table, text
 from reports.plots.geometry_map import Place, geometry_picture
 from reports.quantity import Quantity
+from reports.recipe_names import called, short
 from reports.results import Results
 from reports.statistics import holm
 from reports.statistics.ranks import rank_correlations
 from reports.statistics.sample import Array
-from reports.wording import short
 from trainables.recipe import Recipe, Value
 
 NUMBERS = ("alignment", "uniformity", "anisotropy")
@@ -73,7 +73,7 @@ def write(results: Results, pictures: Path) -> str:
     best = {one.recipe_hash: place for place, one in enumerate(ranking(results))}
     asked = (key for key in results.explored if key in results.recipes)
     ranked = sorted(asked, key=lambda key: best.get(key, len(best)))
-    explored = [_lying(f"explored {key}", results.recipes[key], figures, False) for key in ranked]
+    explored = [_lying(called(results, key), results.recipes[key], figures, False) for key in ranked]
     rows, explored = ([item for item in items if item.records and item.is_known] for items in (rows, explored))
     if not rows and not explored:
         return ""

@@ -9,8 +9,9 @@ from reports.importance import ENOUGH, Effect, Importance, Share, importance
 from reports.ledger import Record
 from reports.markdown import code, count, table
 from reports.plots.importance_panels import importance_picture
+from reports.recipe_names import short
 from reports.results import Results
-from reports.wording import probability, short
+from reports.wording import probability
 from search_spaces.space import Domain
 
 DRAWN, PAIRS = 4, 3

@@ -16,6 +16,7 @@ from reports.findings import Findings
 from reports.guards.words import listed
 from reports.ledger import Record
 from reports.markdown import bullets, code, count, fence, number, text
+from reports.recipe_names import called
 from reports.results import Results
 from reports.sections.conclusions import best_set, conclusions, named, orders
 from reports.sections.pareto import pareto_in_short
@@ -193,7 +194,7 @@ def _facts(results: Results, found: Findings) -> list[str]:
 def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     """Which model was saved and by what it was chosen, and where that is not what the boards rank by."""
     row = results.labels.get(best.recipe_hash)
-    whose = f"row {code(row)}" if row else f"the explored recipe {code(best.recipe_hash)}"
+    whose = f"row {code(row)}" if row else f"the explored recipe {code(called(results, best.recipe_hash))}"
     by = _chosen_by(results.measured_goals, best)
     said = f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     outside = [

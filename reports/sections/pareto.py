@@ -15,6 +15,7 @@ from reports.guards.words import listed
 from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, spread, table, text
 from reports.plots.goals_front import Mark, pareto_picture
+from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Measured
 from reports.statistics.fronts import on_front
@@ -215,17 +216,16 @@ def _table(
         lines.append(
             [
                 f"{place}{doubtful}" if place <= on_front else "off it",
-                f"row: {code(point.name)}" if point.name else "explored",
-                f"`{point.recipe_hash}`",
+                f"row: {code(point.name)}" if point.name else code(called(results, point.recipe_hash)),
                 changes(results, point.records[0]),
                 _percent(probability),
                 *map(spread, point.scores),
                 *(spread(figure(point.records)) for _, figure in results.summaries),
             ]
         )
-    head = ["Front", "Recipe", "Hash", "Differs from the base in", "on the front with"]
+    head = ["Front", "Recipe", "Differs from the base in", "on the front with"]
     head += [_cost_axis(goal) if goal.cost else f"development: {goal.short}" for goal in goals]
-    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=4)
+    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)
 
 
 def _percent(probability: float | None) -> str:

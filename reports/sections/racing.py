@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reports.markdown import code, count, number, table
+from reports.recipe_names import called
 from reports.results import Results
 from reports.seed_race import Question, Raced, of_results
 from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, looks
@@ -39,11 +40,11 @@ def write(results: Results, pictures: Path) -> str:
 def _table(results: Results, found: dict[str, Raced]) -> str:
     ranked = sorted(found, key=lambda name: (-found[name].has, found[name].lost))
 
-    def called(recipe_hash: str) -> str:
-        return code(results.labels.get(recipe_hash, recipe_hash))
+    def named(recipe_hash: str) -> str:
+        return code(called(results, recipe_hash))
 
     lines = [
-        [called(name), why(found[name], called), str(found[name].has), _state(found[name])] for name in ranked[:SHOWN]
+        [named(name), why(found[name], named), str(found[name].has), _state(found[name])] for name in ranked[:SHOWN]
     ]
     shown = table(["Recipe", "why", "seeds", "more"], lines, left=2)
     rest = Counter(found[name].has for name in ranked[SHOWN:])

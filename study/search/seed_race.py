@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from reports.ledger import Ledger, Record
+from reports.recipe_names import recipe_name
 from reports.seed_race import Raced, entrant, raced
 from search_spaces.goals import searched, upward_values
 from study.plan import Plan
@@ -101,7 +102,8 @@ class StudySeedRace:
             record = next((found for seed in plan.seeds if (found := ledger.get(recipe_hash, seed))), None)
             if record is not None:
                 recipe = Recipe.from_flat(record.recipe)
-                known.setdefault(recipe_hash, Trial(recipe, 0, f"optuna {number}"))
+                name = recipe_name(number, recipe.flat(), plan.base.flat(), plan.space.domains)
+                known.setdefault(recipe_hash, Trial(recipe, 0, name))
         for recipe_hash, trial in known.items():
             self._enter(trial)
             for seed in range(plan.most_seeds if trial.recipe.uses_seed else 1):

@@ -20,6 +20,7 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Finals, Ledger, Record, split_key, trial_key
 from reports.ledger.folders import POPULATIONS, is_key, together_key
+from reports.recipe_names import recipe_name
 from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable, say
@@ -349,7 +350,8 @@ class TuneSearcher(Searcher):
 
     def _name(self, recipe: Recipe) -> str:
         """What people call an explored recipe."""
-        return f"optuna {self.explored.index(recipe.hash) + 1}"
+        number = self.explored.index(recipe.hash) + 1
+        return recipe_name(number, recipe.flat(), self.plan.base.flat(), self.plan.space.domains)
 
     def _seed_finished(self, recipe: Recipe, seed: int, record: Record | None) -> None:
         assert self.ask_tell is not None

@@ -91,8 +91,8 @@ def in_place(file: Path, read: Callable[[], object]) -> None:
 def watch(study: Path) -> None:
     """The live page of whatever lies there."""
     view = Folder(study).view()
-    html.page(view, "")
-    json.loads(html.state(view, ""))
+    html.page(view, html.verdicts(None, "", 0, False))
+    json.loads(html.state(view, {}))
 
 
 # ---- study.json ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +13,13 @@ from typing import Any
 import pytest
 
 from reports.best_model import best_trial, ranking
+from reports.commands import results_place
 from reports.export import export
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.live.folder import Folder
 from reports.live.html import parts_of
+from reports.markdown import code
+from reports.recipe_names import called
 from reports.results import Results
 from reports.sections import explored, pareto
 from reports.sections.in_short import write as in_short
@@ -100,7 +104,7 @@ def test_all_agree_on_the_best(
     live = Folder(tmp_path).view()
     assert live.best[0].name == label
     assert [f"{score:.2f}" for score in live.best[0].scores] == mean
-    page = parts_of(live, "")["best"]
+    page = parts_of(live, {})["best"]
     assert page.index(label) < page.index(results.asked_rows[1 - row])
     assert all(f">{score}<" in page for score in mean)
 
@@ -110,7 +114,8 @@ def test_all_agree_on_the_best(
         results=tmp_path, place=SimpleNamespace(at=str, push_changed=lambda: None, renew=lambda name: None)
     )
     assert report(plan)
-    assert f"best model: {label} seed {seed} ({line}): models/{best.key}" in capsys.readouterr().out
+    model = shlex.join(["python", "-m", "reports", "export", results_place(results.info), label])
+    assert f"Model  {model}\n" in capsys.readouterr().out
 
     said = in_short(results, tmp_path / "pictures")
     assert f"Saved to `models/{best.key}`: row `{label}`, seed {seed}, for its " in said
@@ -120,7 +125,7 @@ def test_all_agree_on_the_best(
     assert (export(tmp_path, label) / "trial").read_text() == best.key
 
     first, *_ = printed_by_the_page(tmp_path, capsys)
-    assert first.startswith(f"{best.recipe_hash} {', '.join(mean)} ")
+    assert first.startswith(f"{label} {', '.join(mean)} ")
 
 
 def test_a_study_whose_goals_nothing_has_has_no_best(tmp_path: Path) -> None:
@@ -181,8 +186,8 @@ def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path:
     said = explored.write(results, tmp_path / "pictures")
     assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in said
     assert said.count("A recipe's first seed decided") == 1
-    assert re.search(rf"explored +\| `{lucky}` \| [^|]* \| +2 \| 61.00 ", said)
-    assert f"the best explored recipe is `{steady}` (70.00" in said
+    assert re.search(rf"{re.escape(code(called(results, lucky)))} +\| [^|]* \| +2 \| 61.00 ", said)
+    assert f"the best explored recipe is {code(called(results, steady))} (70.00" in said
     both = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("sts", "seconds")))
     assert stopped not in pareto.write(both, tmp_path / "pictures")
 

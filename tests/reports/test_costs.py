@@ -20,6 +20,7 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
 from reports.plots import goals_front, search_course
 from reports.plots.goals_front import Mark, pareto_picture
+from reports.recipe_names import called
 from reports.results import Results
 from reports.sections import explored, in_short, pareto, what_was_run
 from reports.sections.pareto import Point, front
@@ -27,7 +28,7 @@ from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import Scored
 from tests.reports.test_search import drawn
-from tests.synthetic_results import PLOTS, make_results, undraw, with_goals
+from tests.synthetic_results import PLOTS, make_results, named_in, undraw, with_goals
 
 
 @pytest.fixture(autouse=True)
@@ -72,9 +73,9 @@ def told(folder: Path, section: Any = pareto) -> str:
     return text
 
 
-def listed(text: str) -> list[str]:
-    """The hashes of the recipes on the measured front, in the table's order."""
-    return re.findall(r"^\| \d+[ ?]* +\|.*?`([0-9a-f]{12})`", text, re.MULTILINE)
+def listed(results: Results, text: str, begins: str = r"\d+[ ?]* +\|") -> list[str]:
+    """The hashes of the recipes in the table's lines that begin so, which those on the measured front do."""
+    return [named_in(results, line)[0] for line in re.findall(rf"^\| {begins}.*", text, re.MULTILINE)]
 
 
 class TestFront:
@@ -87,7 +88,7 @@ class TestFront:
             if not any(a >= score and b <= cost and (a, b) != (score, cost) for a, b in means.values())
         }
         assert 1 < len(expected) < len(means)
-        assert listed(text) == sorted(expected, key=lambda recipe: -means[recipe][0])
+        assert listed(Results.load(tmp_path), text) == sorted(expected, key=lambda recipe: -means[recipe][0])
         assert "seconds (of a trial, training and evaluation), the lower the better" in text
         assert "chosen on development parts and costs only" in text
         assert "seconds (lower is better)" in text
@@ -112,7 +113,7 @@ class TestFront:
         assert record is not None
         rewrite(tmp_path, {cheap}, cost={**record.cost, "peak_memory_mb": 1.0})
         text = told(tmp_path)
-        assert cheap in listed(text)
+        assert cheap in listed(Results.load(tmp_path), text)
         assert "have a value for every goal" in text
         assert "peak memory in MiB (lower is better)" in text
         assert "pareto.svg" not in text
@@ -190,7 +191,7 @@ class TestLimits:
         assert set(results.above_limits) == above
         assert above
         text = told(tmp_path)
-        assert not above & set(re.findall(r"`([0-9a-f]{12})`", text))
+        assert not above & set(named_in(results, text))
         assert f"{len(above)} recipes are above a limit (`seconds=40`), and left out." in text
         assert f"{24 - len(above)} have a value for both goals" in text
         assert "have not finished" not in text  # those left out have
@@ -211,9 +212,8 @@ class TestLimits:
         asked = [recipe for recipe in results.explored if recipe in kept]
         ranked = sorted(asked, key=lambda recipe: -kept[recipe])
         assert text.count("finished recipe") == any(recipe in above for recipe in results.explored)
-        table = re.findall(r"^\| explored .*?`([0-9a-f]{12})`", text, re.MULTILINE)
-        assert table == ranked
-        assert f"By development score for STS the best explored recipe is `{ranked[0]}`" in text
+        assert listed(results, text, "`#") == ranked
+        assert f"By development score for STS the best explored recipe is `{called(results, ranked[0])}`" in text
 
     def test_the_best_model_keeps_the_limits(self, tmp_path: Path) -> None:
         means = study(tmp_path, None)
@@ -252,8 +252,8 @@ class TestOneCost:
         text = told(tmp_path, explored)
         results = Results.load(tmp_path)
         ranked = sorted(results.explored, key=lambda recipe: means[recipe][1])
-        assert re.findall(r"^\| explored .*?`([0-9a-f]{12})`", text, re.MULTILINE) == ranked
-        assert f"By seconds the best explored recipe is `{ranked[0]}`" in text
+        assert listed(results, text, "`#") == ranked
+        assert f"By seconds the best explored recipe is `{called(results, ranked[0])}`" in text
         assert "That is too low, since chance helped" in text
         middle, low, high = map(float, re.findall(r"expected to take ([\d.]+) \(95 % ([\d.]+) to ([\d.]+)\)", text)[0])
         assert low <= middle <= high

@@ -61,7 +61,7 @@ class TestAStrangersSection(SectionContract):
         make_study(tmp_path / "results")
         report = write_report(tmp_path / "results").read_text()
         headings = [line for line in report.splitlines() if line.startswith("## ")]
-        assert headings[:3] == ["## In short", "## How many seeds", "## Warnings"]
+        assert headings[:4] == ["## Answer", "## In short", "## How many seeds", "## Warnings"]
         assert "| SBERT baseline |     2 |" in report
 
 
@@ -102,9 +102,9 @@ def test_two_sections_after_one_stand_in_the_order_of_their_coming():
     names = [section.name for section in in_order()]
     assert names == list(SECTIONS)
     for name in ("one", "two"):
-        SECTIONS.add(Section(name, name, lambda results, pictures: "", after="in_short"))
+        SECTIONS.add(Section(name, name, lambda results, pictures: "", after="answer"))
     try:
-        assert [section.name for section in in_order()][:3] == ["in_short", "one", "two"]
+        assert [section.name for section in in_order()][:3] == ["answer", "one", "two"]
     finally:
         SECTIONS.remove("one")
         SECTIONS.remove("two")

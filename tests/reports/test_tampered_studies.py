@@ -193,7 +193,7 @@ def test_a_study_file_with_a_wrong_field_is_refused(
     assert all(str(folder) in line for line in said)
     assert name in said[0] or str(value).strip("[]'") in said[0] or "nested" in said[0]
     view = Folder(folder).view()
-    json.loads(html.state(view, ""))
+    json.loads(html.state(view, {}))
     if view.info is None:
         assert any(str(file) in problem for problem in view.problems)
         assert list(refused(capsys, (study, [*AGAIN, str(folder)])))
@@ -259,7 +259,7 @@ def test_wrong_records_are_set_aside_named_and_run_again(folder: Path, capsys: p
     view = Folder(folder).view()
     assert view.set_aside.keys() == wrong.keys()
     assert view.finished == len(right)
-    html.page(view, "")
+    html.page(view, html.verdicts(None, "", 0, False))
     # a replay
     capsys.readouterr()
     assert answer_user_errors(lambda: replay([str(folder), "--repeats", "1", "--trials", "1", "--processes", "1"])) in (

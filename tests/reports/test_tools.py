@@ -420,7 +420,7 @@ class TestExport:
         hashes = {label: None if label == ROW else key for label, key in info.row_hashes.items()}
         dataclasses.replace(info, row_hashes=hashes, explored=[best.recipe_hash]).save(results.folder)
         card = (export(results.folder, best.recipe_hash, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
-        assert f"It is the explored recipe `{best.recipe_hash}`" in card
+        assert "It is the explored recipe `#1`" in card
         assert "No verdict on the gain" in card
         assert not re.search(r"[+-]\d+\.\d\d \[[+-]", card)
         assert "No paper prints figures of this row." in card

@@ -182,7 +182,7 @@ def test_trials_csv(tmp_path: Path):
         )
     )
     ledger.write(record(seed=3, status="pruned"))
-    write_trials_csv(tmp_path / "trials.csv", ledger.read(), {HASH: "the baseline"})
+    write_trials_csv(tmp_path / "trials.csv", ledger.read(), {HASH: "the baseline"}, {})
     with open(tmp_path / "trials.csv", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["row"], first["seed"], first["selection"]) == ("the baseline", "1", "")

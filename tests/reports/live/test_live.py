@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,8 @@ from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
 from tests.live_pictures import served
 from trainables.errors import UserError
 
+NOTHING = {"answer": "", "verdicts": ""}
+"""What is reckoned from the whole ledger, before it is."""
 NASTY = "<script>alert(1)</script>\" onload='x' &"
 
 
@@ -229,7 +232,14 @@ class TestWhatIsShown:
                "flags": [NASTY]}  # fmt: skip
         flag = {"guard": NASTY, "sentence": "<script>alert(1)</script>"}
         board = {"figure": NASTY, "baseline": NASTY, "rows": [row], "flags": [flag]}
-        found = json.dumps({"finished": 1, "boards": [board], "claims": [{"verdict": NASTY}]})
+        found = json.dumps(
+            {
+                "finished": 1,
+                "boards": [board],
+                "claims": [{"verdict": NASTY}],
+                "answer": [[NASTY, NASTY, False], [NASTY, NASTY, True]],
+            }
+        )
         judged = html.verdicts(found, NASTY, view.finished, view.runs)
         for content in (html.page(view, judged), *json.loads(html.state(view, judged))["parts"].values()):
             assert "<script>alert" not in content
@@ -243,11 +253,11 @@ class TestWhatIsShown:
         dataclasses.replace(progress, written_at=progress.began_at).save(tmp_path)
         view = Folder(tmp_path).view()
         assert not view.runs
-        assert "Nothing was heard of the study for 24 min" in html.parts_of(view, "")["state"]
+        assert "Nothing was heard of the study for 24 min" in html.parts_of(view, {})["state"]
         dataclasses.replace(progress, ended=True).save(tmp_path)
         view = Folder(tmp_path).view()
         assert not view.runs
-        assert "ended" in html.parts_of(view, "")["state"]
+        assert "ended" in html.parts_of(view, {})["state"]
 
     @pytest.mark.parametrize("content", ["{", "[]", '{"written_at": "then", "began_at": "", "counts": {}}', "{}"])
     def test_a_broken_file_is_told_and_the_rest_is_shown(self, tmp_path: Path, content: str) -> None:
@@ -285,7 +295,7 @@ class TestWhatIsShown:
             running=[dataclasses.replace(one, seed=nasty) for one in progress.running],
             queued=[dataclasses.replace(one, seed=nasty) for one in progress.queued],
         )
-        shown = html.parts_of(dataclasses.replace(Folder(tmp_path).view(), progress=progress), "")
+        shown = html.parts_of(dataclasses.replace(Folder(tmp_path).view(), progress=progress), {})
         for place in ("running", "queued"):
             assert "&lt;script&gt;" in shown[place]
             assert "<script>" not in shown[place]
@@ -296,7 +306,7 @@ class TestWhatIsShown:
         path.write_text(path.read_text().replace('"seed": 0', '"seed": -1'))
         view = Folder(tmp_path).view()
         assert list(view.set_aside) == [path.name]
-        assert "set aside: " in html.parts_of(view, "")["failed"]
+        assert "set aside: " in html.parts_of(view, {})["failed"]
 
     def test_reading_changes_nothing(self, tmp_path: Path) -> None:
         running_study(tmp_path, seeds=(0,))
@@ -362,13 +372,14 @@ def _refused(folder: Path) -> None:
     assert view.progress is None
     assert len(view.problems) == 1
     assert "progress.json" in view.problems[0]
-    assert "<script>alert" not in html.page(view, "")
+    assert "<script>alert" not in html.page(view, NOTHING)
 
 
 def test_the_page_of_a_running_study_has_the_findings_of_its_report(tmp_path: Path) -> None:
     running_study(tmp_path, seeds=(0, 1))
     found = json.loads(in_own_process(["reports.live.provisional", str(tmp_path)]))
     findings = Findings.of(Results.load(tmp_path))
+    answer = found.pop("answer")
     assert found == json.loads(json.dumps(findings.as_json(), allow_nan=False))
     board, told = findings.boards[0], found["boards"][0]
     assert found["finished"] == 2 * DONE
@@ -377,7 +388,9 @@ def test_the_page_of_a_running_study_has_the_findings_of_its_report(tmp_path: Pa
     assert [(row["name"], row["verdict"]) for row in told["rows"]] == [(one.name, one.verdict) for one in there]
     assert len(there) == DONE
     assert len(found["claims"]) == len(findings.claims) > 0
-    content = html.verdicts(json.dumps(found), "", 2 * DONE + 1, True)
+    shown = html.verdicts(json.dumps({**found, "answer": answer}), "", 2 * DONE + 1, True)
+    assert [head for head, _, _ in answer] == re.findall("<dt>(.*?)</dt>", shown["answer"])
+    content = shown["verdicts"]
     assert "There are 19 by now, and they are being computed." in content
     assert told["rows"][0]["name"] in content
 

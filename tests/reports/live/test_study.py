@@ -157,7 +157,7 @@ def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: Pro
 
 def _running_part(file: ProgressFile) -> str:
     file.write()
-    return parts_of(Folder(file.results).view(), "")["running"]
+    return parts_of(Folder(file.results).view(), {})["running"]
 
 
 def test_it_is_written_soon_after_a_change_and_seldom_otherwise(

@@ -87,12 +87,17 @@ def run_all(searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50
     return ran
 
 
+def number_of(task: Any) -> str:
+    """What the name of an explored recipe begins with."""
+    return str(task.name).partition(" ")[0]
+
+
 def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3", "--seeds", "2")
     assert searcher.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
     ran = run_all(searcher, ledger)
     rows = len(plan.fixed_trials())
-    assert [config["trials"][0].name.startswith("optuna") for config in ran] == [False] * rows + [True] * 6
+    assert [config["trials"][0].name.startswith("#") for config in ran] == [False] * rows + [True] * 6
     for first, second in zip(ran[::2], ran[1::2], strict=True):
         assert first["trials"][0].recipe == second["trials"][0].recipe
         assert (first["trials"][0].seed, second["trials"][0].seed) == (0, 1)
@@ -217,7 +222,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         config = searcher.suggest(f"t{number}")
         if config == Searcher.FINISHED:
             break
-        explored = config["trials"][0].name.startswith("optuna")  # type: ignore[index]
+        explored = config["trials"][0].name.startswith("#")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
     assert searcher.ask_tell is not None
@@ -227,7 +232,7 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
 
 def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
-    recipes = [c["trials"][0].recipe for c in run_all(searcher, ledger) if "optuna" in c["trials"][0].name]
+    recipes = [c["trials"][0].recipe for c in run_all(searcher, ledger) if c["trials"][0].name.startswith("#")]
     assert len({recipe.hash for recipe in recipes}) == len(recipes)
     assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}
     assert all(recipe.head.dim is None for recipe in recipes if recipe.head.kind == "none")
@@ -264,7 +269,7 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
         if config == Searcher.FINISHED:
             break
         (task,) = config["trials"]  # type: ignore[index]
-        diverged = number == 0 or (task.name, task.seed) == ("optuna 1", 0)
+        diverged = number == 0 or (number_of(task), task.seed) == ("#1", 0)
         finish(searcher, ledger, config, None, **(cheap if diverged else told))
         assert searcher.ask_tell is not None
         assert not diverged or task.recipe_hash not in searcher.ask_tell.groups
@@ -286,26 +291,26 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     def next_one() -> Any:
         config: Any = searcher.suggest("e")
         (task,) = config["trials"]
-        return config, task.name, task.seed
+        return config, number_of(task), task.seed
 
     config, *first = next_one()
-    assert first == ["optuna 1", 0]
+    assert first == ["#1", 0]
     assert searcher.remaining == 9  # its further seeds may come
     finish(searcher, ledger, config, None, training=rungs({"sts": 30.0}), status="pruned")
     assert searcher.remaining == 6
     config, *second = next_one()
     _, *third = next_one()
-    assert (second, third) == (["optuna 2", 0], ["optuna 3", 0])
+    assert (second, third) == (["#2", 0], ["#3", 0])
     finish(searcher, ledger, config, 70.0, training=rungs({"sts": 50.0}, {"sts": 60.0}))
     assert searcher.remaining == 5
     config, *further = next_one()
-    assert further == ["optuna 2", 1]
-    assert not plan.may_stop(Trial(config["trials"][0].recipe, 1, "optuna 2"))
+    assert further == ["#2", 1]
+    assert not plan.may_stop(Trial(config["trials"][0].recipe, 1, "#2"))
     finish(searcher, ledger, config, 62.0)
     _, _, searcher = make(tmp_path, *arguments)  # killed, while the second's last and the third's first seed run
     assert searcher.remaining == 4
     handed = [next_one(), next_one()]
-    assert [one[1:] for one in handed] == [("optuna 2", 2), ("optuna 3", 0)]
+    assert [one[1:] for one in handed] == [("#2", 2), ("#3", 0)]
     finish(searcher, ledger, handed[0][0], 60.0)
     finish(searcher, ledger, handed[1][0], None)  # the third fails, and no more seeds of it run
     assert searcher.suggest("e") == Searcher.FINISHED
@@ -316,7 +321,7 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     assert found[1].value == 61.0
     _, _, again = make(tmp_path, *arguments)
     config = again.suggest("e")
-    assert [(task.name, task.seed) for task in config["trials"]] == [("optuna 3", 0)]  # what failed is tried again
+    assert [(number_of(task), task.seed) for task in config["trials"]] == [("#3", 0)]  # what failed is tried again
     finish(again, ledger, config, 70.0, training=rungs({"sts": 50.0}))
     assert [task.seed for config in run_all(again, ledger) for task in config["trials"]] == [1, 2]
 
@@ -337,7 +342,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
             if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
                 break
             ran.extend({task.key for task in config["trials"]} - set(config["done"]))
-            explored = [task for task in config["trials"] if task.name.startswith("optuna")]
+            explored = [task for task in config["trials"] if task.name.startswith("#")]
             stopped = explored[:1] if number % 3 == 2 else []
             finish(searcher, ledger, {**config, "trials": stopped}, None, status="pruned")
             finish(
@@ -593,6 +598,6 @@ def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:
     """It runs only where it can change an answer, and a stopped one would throw its recipe out of the race."""
     search = ("--search", "optuna", "--trials", "2", "--scheduler", "asha", "--seeds", "1:3")
     plan, _, _ = make(tmp_path / "results", "--space", "scl_lambda", *search)
-    found = {seed: plan.may_stop(Trial(plan.base, seed, "optuna 1")) for seed in range(3)}
+    found = {seed: plan.may_stop(Trial(plan.base, seed, "#1")) for seed in range(3)}
     assert found == {0: True, 1: False, 2: False}
     assert not plan.may_stop(Trial(plan.base, 0, "a row", row=True))

@@ -414,7 +414,7 @@ def test_the_report_says_what_was_kept(
     rewrite(tmp_path, change)
     lines = measured_counts.write(Results.load(tmp_path), tmp_path).splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    write_trials_csv(tmp_path / "trials.csv", Results.load(tmp_path).records, {})
+    write_trials_csv(tmp_path / "trials.csv", Results.load(tmp_path).records, {}, {})
     assert f"training.kept.{'scored' if kept[0][0] == 'best' else 'steps'}" in (tmp_path / "trials.csv").read_text()
     column = head.index("weights kept")
     said_of = {cells[0]: cells[column] for cells in rows}

@@ -1,0 +1,389 @@
+"""What a study answers: which settings to use, what they gain, how sure that is, what got worse. Facts without words.
+
+    answer = Answer.of(results)
+    answer.kind, answer.picked[0].gains["base"]
+
+A search ends in finals (`reports.ledger.finals`): `reports.statistics.finals` picks among the finalists by fresh
+development scores, and judges the pick. How it is said: `reports/answer_words.py`. Every report writes it to
+`RESULTS/answer.json`; docs/answer.md tells of its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from reports.best_model import best_first, ranking
+from reports.evidence import Evidence
+from reports.findings import Findings
+from reports.ledger import Record
+from reports.looks import look, share
+from reports.quantity import Quantity
+from reports.recipe_names import called, farthest
+from reports.results import Results
+from reports.statistics import Comparison, Sample, compare
+from reports.statistics.comparison import by_itself
+from reports.statistics.finals import Judgement, judge, pick
+from reports.unfinished import Extent, finals_extent
+from search_spaces.goals import Goal
+from trainables.recipe import Value
+from trainables.senteval.tasks import TASKS, kind_of
+
+SCHEMA = 1
+"""Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
+FILE = "answer.json"
+DIGITS = 6
+"""Of its numbers, behind the point: the last ones differ from machine to machine."""
+
+Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
+"""Of a search with finals: use the picked settings; keep the base settings; keep the encoder as it came; nothing can be
+told yet; some trials are missing. `rows`: without finals, what the rows say."""
+KINDS: Mapping[str, Kind] = {
+    "use": "use",
+    "keep the base": "base",
+    "keep the encoder": "as it came",
+    "nothing yet": "open",
+}
+"""By the answers of `reports.statistics.finals`."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """In points, with its interval; None where that is not known."""
+
+    gain: float
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, found: Comparison) -> Gain:
+        return cls(found.gain, found.low, found.high)
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """One recipe of the finals; so are the base and the encoder as it came."""
+
+    recipe: str
+    """Its hash."""
+    name: str
+    """What people call it."""
+    settings: Mapping[str, Value]
+    """What it changes of the base, the farthest apart first."""
+    figure: Gain | None
+    """The figure itself, with its own interval."""
+    development: tuple[float | None, ...]
+    """By the study's goals, the mean over fresh seeds."""
+    seeds: int
+    """Fresh ones."""
+    collapsed: int
+    """So many more, under which its training collapsed: they are in no figure."""
+    seconds: float | None
+    """What one training takes."""
+    gains: Mapping[str, Gain] = field(default_factory=dict)
+    """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
+    model: str | None = None
+    """The folder of its best model, within the results folder."""
+
+
+@dataclass(frozen=True)
+class Other:
+    """What the picked recipe does on a task that is not in the figure; the intervals of all tasks hold at once."""
+
+    task: str
+    over: str
+    gain: Gain
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the rows say, where there are no finals."""
+
+    figure: str | None
+    baseline: str | None
+    compared: int
+    """Rows with a gain over the baseline."""
+    better: tuple[str, ...]
+    """Those that are shown to be, by name."""
+    best: str | None
+    """The row that gains most."""
+    gain: Gain | None
+    one_seed: bool
+    """Whether that one or the baseline has one seed alone."""
+    claims: Mapping[str, int]
+    """By verdict, how many of the paper's."""
+    explored: str | None
+    """The explored recipe of the best development scores, which nothing fresh has judged."""
+    model: str | None
+    """The recipe, by name, whose model is the best by development scores of those that were kept."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of a study."""
+
+    kind: Kind
+    figure: str | None = None
+    """What gains are of."""
+    fresh_items: bool = True
+    """Whether its items had no part in the choice; without that there is no verdict."""
+    picked: tuple[Finalist, ...] = ()
+    """The one to use, or to look at; of several goals a front, the best by the figure first."""
+    finalists: tuple[Finalist, ...] = ()
+    """All of them, those picked too, best by the search's scores first."""
+    references: Mapping[str, Finalist] = field(default_factory=dict)
+    """By `base`, `baseline`, `encoder`."""
+    base_over_encoder: Gain | None = None
+    others: tuple[Other, ...] = ()
+    """The lowest first."""
+    open: tuple[str, ...] = ()
+    """Of `open`: the references against which nothing is shown."""
+    most: float | None = None
+    """Of `open`: the largest gain over the first of these that the data leave to any finalist."""
+    seeds: int | None = None
+    """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
+    never: bool = False
+    """Of `open`: no number of seeds would, since test items are too few."""
+    noise_floor: float | None = None
+    """The standard deviation of one seed's score, pooled; None where recipes are not alike in it."""
+    noise: tuple[float, ...] = ()
+    """The same recipe by recipe."""
+    tried: int = 0
+    """Recipes, the rows too."""
+    seconds: float = 0.0
+    """Of all trials, the finals too."""
+    trials: Extent | None = None
+    """Of the finals."""
+    rows: Rows | None = None
+
+    @classmethod
+    def of(cls, results: Results) -> Answer:
+        """The one answer of these results."""
+        return results.made(_answer)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `json.dumps`: points and seconds; what is unknown is None."""
+        found: dict[str, Any] = rounded(dataclasses.asdict(self))
+        return {"schema": SCHEMA, **found}
+
+
+def rounded(value: Any) -> Any:
+    """Data for JSON, whose numbers are the same on every machine."""
+    if isinstance(value, float):
+        return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: rounded(item) for name, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _answer(results: Results) -> Answer:
+    found = Answer(
+        "rows",
+        tried=len(results.recipes),
+        seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.of_all_trials),
+        trials=finals_extent(results),
+    )
+    if found.trials is None:
+        return dataclasses.replace(found, rows=_rows(results))
+    if not 0 < found.trials.wanted == found.trials.there:
+        return dataclasses.replace(found, kind="unfinished")
+    return _Finals(results).answer(found)
+
+
+class _Finals:
+    """The finals of a study, complete."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        records = [one for own in results.finals.values() for one in own if one.status == "finished"]
+        self.evidence = Evidence(dataclasses.replace(results, records=records))
+        self.recipes = self.evidence.results.recipes
+        finals = results.info.finals
+        assert finals is not None
+        named = {"base": finals.base, "baseline": finals.baseline, "encoder": finals.as_it_came}
+        self.references = {name: key for name, key in named.items() if key in self.recipes}
+        if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
+            del self.references["baseline"]
+        self.finalists = [key for key in finals.finalists if key in self.recipes]
+        self.looks = 1 / share(look(results))
+
+    def answer(self, found: Answer) -> Answer:
+        figure, development = self.figure, [self.development(key) for key in self.finalists]
+        if figure is None:
+            return dataclasses.replace(found, kind="open", finalists=tuple(map(self._of, self.finalists)))
+        samples = [sample for key in self.finalists if (sample := self.evidence.sample(key, figure)) is not None]
+        upward = [[value for value in values if value is not None] for values in development]
+        whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
+        judged, chosen = self._judged(samples, pick(upward) if whole else [0], figure)
+        finalists = [self._of(key, judged, place) for place, key in enumerate(self.finalists)]
+        never = judged.seeds == math.inf
+        return dataclasses.replace(
+            found,
+            kind=KINDS[judged.answer],
+            figure=figure.name,
+            fresh_items=judged.fresh,
+            picked=tuple(finalists[place] for place in chosen),
+            finalists=tuple(finalists),
+            references={name: self._of(key) for name, key in self.references.items()},
+            base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
+            others=tuple(self._others(self.finalists[chosen[0]], figure)),
+            open=judged.open,
+            most=judged.most,
+            seeds=None if judged.seeds is None or never else math.ceil(judged.seeds),
+            never=never,
+            noise_floor=judged.floor.std,
+            noise=tuple(std for std in judged.floor.by_recipe if std is not None),
+        )
+
+    @cached_property
+    def figure(self) -> Quantity | None:
+        """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
+        tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
+        """
+        if not self.finalists:
+            return None
+        wanted = _kinds(self._needs)
+        own = [figure for goal in self.results.goals if (figure := self._of_goal(goal))]
+        compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
+        there = [
+            one for one in [*self.evidence.figures, *own] if all(self.evidence.sample(key, one) for key in compared)
+        ]
+        there.sort(key=lambda one: (not wanted & _kinds(one.tasks), bool(one.tasks & self._chosen_by)))
+        return _without(there[0], self._chosen_by) if there else None
+
+    def _of_goal(self, goal: Goal) -> Quantity | None:
+        """Its tasks that were scored, on their test part, by the number that stands for each; None for a cost."""
+        scored = self.recipes[self.finalists[0]][0].scores
+        tasks = sorted(goal.needs & TASKS.keys() & scored.keys())
+        name = tasks[0] if len(tasks) == 1 else f"{goal.short} (mean of {len(tasks)} tasks)"
+        return Quantity(name, {(task, TASKS[task].metric): 1 / len(tasks) for task in tasks}) if tasks else None
+
+    @cached_property
+    def _needs(self) -> frozenset[str]:
+        return frozenset[str]().union(*(goal.needs for goal in self.results.goals))
+
+    def development(self, recipe_hash: str) -> tuple[float | None, ...]:
+        """Means of the fresh seeds by the measured goals, the higher the better."""
+        found = []
+        for goal in self.results.measured_goals:
+            measured = self.results.over_seeds(
+                self.recipes[recipe_hash], lambda record, goal=goal: goal.of(record.scores, record.cost)
+            )
+            found.append(None if measured is None else goal.upward(measured.mean))
+        return tuple(found)
+
+    def _judged(
+        self, samples: Sequence[Sample], order: Sequence[int], figure: Quantity
+    ) -> tuple[Judgement, Sequence[int]]:
+        """With one goal whom to use, of those in the order; of several goals those of the front that are to be used, or
+        else all of it, the best by the figure first."""
+        if len(self.results.measured_goals) < 2:
+            judged = self._judge(samples, order, figure)
+            return judged, [judged.picked]
+        front = [self._judge(samples, [place], figure) for place in sorted(order, key=lambda one: -samples[one].mean)]
+        shown = [one for one in front if one.answer == "use"] or front
+        return shown[0], [one.picked for one in shown]
+
+    def _judge(self, finalists: Sequence[Sample], order: Sequence[int], figure: Quantity) -> Judgement:
+        references = {
+            name: sample for name, key in self.references.items() if (sample := self.evidence.sample(key, figure))
+        }
+        searched = Evidence.of(self.results)
+        others = [sample for key in self.results.labels if (sample := searched.sample(key, figure)) is not None]
+        fresh = not self._chosen_by & figure.tasks
+        now, later = (1 / share(look(self.results) + more) for more in (0, 1))
+        return judge(finalists, order, references, others=others, looks=now, later=later, fresh=fresh)  # type: ignore[arg-type]
+
+    @cached_property
+    def _chosen_by(self) -> frozenset[str]:
+        """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
+        development part is the test part."""
+        record = self.recipes[self.finalists[0]][0]
+        return frozenset(task for task in self._needs if task in record.scores and self._tests_choose(record, task))
+
+    def _tests_choose(self, record: Record, task: str) -> bool:
+        splits = kind_of(task).splits
+        if splits and "test" not in splits:
+            return True
+        predictions = self.evidence.results.predictions
+        dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
+        return dev is not None and tested is not None and dev.named == tested.named != ""
+
+    def _of(self, recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:
+        records, results = self.recipes[recipe_hash], self.results
+        sample = self.evidence.sample(recipe_hash, self.figure) if self.figure else None
+        flat, base = records[0].recipe, results.base.flat()
+        unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
+        kept = [record for record in best_first(results, records) if record.checkpoint]
+        took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
+        return Finalist(
+            recipe_hash,
+            called(results, recipe_hash),
+            {key: flat[key] for key in dict.fromkeys([*farthest(flat, base, results.space.domains), *unlike])},
+            Gain.of(by_itself(sample)) if sample else None,
+            self.development(recipe_hash),
+            len(records),
+            len(self.evidence.collapses.get(recipe_hash, ())),
+            math.fsum(took) / len(took) if took else None,
+            {name: Gain.of(gains[place]) for name, gains in judged.gains.items()} if judged else {},
+            kept[0].checkpoint if kept else None,
+        )
+
+    def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
+        scores = self.recipes[recipe_hash][0].scores
+        tasks = [Quantity(task, {(task, TASKS[task].metric): 1.0}) for task in scores if task in TASKS]
+        pairs = []
+        for task in tasks:
+            for name, key in self.references.items():
+                own, other = self.evidence.sample(recipe_hash, task), self.evidence.sample(key, task)
+                if name != "baseline" and own and other and not task.tasks & figure.tasks:
+                    pairs.append((task.name, name, own, other))
+        counts = self.looks * max(1, len(pairs))
+        found = [Other(task, name, Gain.of(compare(own, other, looks=counts))) for task, name, own, other in pairs]
+        return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
+
+
+def _kinds(tasks: Collection[str]) -> frozenset[str]:
+    """What models are asked for in them: classes, scores of pairs, images."""
+    return frozenset(kind_of(task).target for task in tasks if task in TASKS)
+
+
+def _without(figure: Quantity, tasks: Collection[str]) -> Quantity:
+    """The figure of its other tasks alone; as it is where there are none."""
+    parts = figure.by_task()
+    left = [part for task, part in parts.items() if task not in tasks]
+    if len(left) in (0, len(parts)):
+        return figure
+    weights = {score: weight / len(left) for part in left for score, weight in part.weights.items()}
+    return Quantity(f"{figure.name} without {', '.join(sorted(figure.tasks & set(tasks)))}", weights)
+
+
+def seconds_of(record: Record, name: str) -> float | None:
+    """A number of its cost."""
+    value = record.cost.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _rows(results: Results) -> Rows:
+    found = Findings.of(results)
+    board = next(iter(found.boards), None)
+    gains = [item for item in board.counted if item.gain] if board else []
+    first = max(gains, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
+    verdicts = [item.verdict for item in found.claims]
+    explored = [one.recipe_hash for one in ranking(results) if one.recipe_hash in results.explored]
+    return Rows(
+        board.quantity.name if board else None,
+        board.baseline if board else None,
+        len(gains),
+        tuple(item.name for item in gains if item.verdict == "above"),
+        first.name if first else None,
+        Gain.of(first.gain) if first and first.gain else None,
+        bool(first and first.gain and first.gain.one_seed),
+        {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
+        called(results, explored[0]) if explored else None,
+        called(results, found.best.recipe_hash) if found.best else None,
+    )

@@ -1,0 +1,219 @@
+"""How an answer is said, in the first lines of console, report, page and live page: a word, and what there is of it.
+
+Only `use` says "Use". Every number stands beside its error, and nothing is called by a hash.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from reports.answer import Answer, Finalist, Gain, Other, Rows
+from reports.commands import results_place, study_command
+from reports.ledger import StudyInfo
+from reports.markdown import count, duration, number
+from reports.recipe_names import plain
+from reports.wording import difference
+
+Say = Callable[[object], str]
+"""Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
+
+OVER = {"base": "the base settings", "encoder": "the encoder as it came", "baseline": "the baseline row"}
+LISTED = 6
+"""So many settings are named, more are counted."""
+FEW = 3
+"""The same of rows, and of tasks."""
+GENERAL = "STSBenchmark"
+"""What tells whether a model that learned a person's data still knows English."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """`Use    temperature 0.05, batch size 128`."""
+
+    head: str
+    words: str
+    """Already made fit by `Say`; a command is as it is typed."""
+    command: bool = False
+
+
+def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
+    """The answer as a person reads it; empty where nothing at all can be said."""
+    if answer.rows is not None:
+        return _of_rows(answer.rows, info, say)
+    if answer.kind == "unfinished":
+        return _unfinished(answer, info)
+    if not answer.picked:
+        return [Line("Open", "nothing can be told: the finalists have no test score in common")]
+    first = answer.picked[0]
+    found = [Line(*_verdict(answer, say)), Line("Gain", _gain(answer, first, say)), Line("Sure", _sure(answer, first))]
+    if answer.kind == "open":
+        found += [Line("Next", words) for words in [_next(answer)] if words]
+    if answer.kind in ("use", "open"):
+        found.append(Line("Worse", _worse(answer.others, say)))
+        found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
+    kept = answer.references.get("base") if answer.kind == "base" else first if answer.kind != "as it came" else None
+    return [*found, *([_model(kept.name, info)] if kept is not None and kept.model else [])]
+
+
+def _verdict(answer: Answer, say: Say) -> tuple[str, str]:
+    first = answer.picked[0]
+    if answer.kind == "use":
+        return "Use", "; or ".join(_settings(one, say) for one in answer.picked)
+    if answer.kind == "base":
+        return "Keep", f"{OVER['base']}: no recipe of the search is shown to be better"
+    if answer.kind == "as it came":
+        return "Keep", f"{OVER['encoder']}: training is not shown to help"
+    if not answer.fresh_items:
+        return "Open", f"nothing can be told of new sentences; the best on these: {_settings(first, say)}"
+    return "Open", f"nothing can be told yet; the best so far: {_settings(first, say)}"
+
+
+def _settings(one: Finalist, say: Say) -> str:
+    """`temperature 0.05, batch size 128, pooling cls`; of a row its label."""
+    if not one.settings:
+        return say(one.name)
+    said = [say(plain(key, value)) for key, value in one.settings.items()]
+    more = [f"{len(said) - LISTED} more"] if len(said) > LISTED else []
+    row = "" if one.name.startswith("#") else f"{say(one.name)}: "
+    return row + ", ".join([*said[:LISTED], *more])
+
+
+def _gain(answer: Answer, first: Finalist, say: Say) -> str:
+    figure = say(answer.figure or "")
+    if answer.kind == "use" or answer.kind == "open":
+        over = [f"{_points(gain)} over {OVER[name]}" for name, gain in first.gains.items()]
+        chosen_by = "" if answer.fresh_items else ", on the data it was chosen by"
+        return f"{figure} {_level(first.figure)}{chosen_by}: {'; '.join(over) or 'nothing to compare it with'}"
+    kept = "base" if answer.kind == "base" else "encoder"
+    reference = answer.references[kept]
+    said = [f"{figure} {_level(reference.figure)}", f"the best of the search gains {_points(first.gains[kept])}"]
+    if answer.base_over_encoder:
+        against = f" over {OVER['encoder']}" if kept == "base" else ""
+        said.append(f"{OVER['base']} gain {_points(answer.base_over_encoder)}{against}")
+    return "; ".join(said)
+
+
+def _sure(answer: Answer, first: Finalist) -> str:
+    base = answer.references.get("base")
+    more = f", {base.seeds} of the base" if base and base.seeds != first.seeds else ""
+    said = [f"{count(first.seeds, 'fresh seed')} each{more}"]
+    collapsed = sum(one.collapsed for one in answer.finalists)
+    if collapsed:
+        said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
+    said.append(f"{count(answer.tried, 'recipe')} tried in {duration(answer.seconds)} of computing")
+    if answer.noise_floor is not None:
+        said.append(f"seeds move a score by {number(answer.noise_floor)}")
+    elif answer.noise:
+        said.append(f"seeds move a score by {number(min(answer.noise))} to {number(max(answer.noise))}")
+    return "; ".join(said)
+
+
+def _next(answer: Answer) -> str:
+    """What would settle it."""
+    if not answer.fresh_items:
+        return "test sentences that did not choose the settings would settle it"
+    said = []
+    if answer.most is not None:
+        said.append(f"a gain of at most {_signed(answer.most)} over {OVER[answer.open[0]]} is possible")
+    if answer.never:
+        said.append("more seeds cannot settle it; a larger test set would")
+    elif answer.seeds is not None:
+        finals = f"--finals {len(answer.finalists)}x{answer.seeds}"
+        said.append(f"{finals} would settle it, if the gain is as large as measured")
+    else:
+        said.append("how many seeds would settle it is unknown")
+    return "; ".join(said)
+
+
+def _worse(others: Sequence[Other], say: Say) -> str:
+    if not others:
+        return "no other task was evaluated"
+    below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
+    shown = below[:FEW] or others[:1]
+    said = "; ".join(f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown)
+    said = said if below else f"no other task is shown to be; the lowest: {said}"
+    said += f"; {count(len(below) - FEW, 'more task')}" if len(below) > FEW else ""
+    check = [one for one in others if one.task == GENERAL and one.over == "encoder" and one not in shown]
+    general = (f"; a general check, {GENERAL}: {_points(one.gain)} against {OVER[one.over]}" for one in check)
+    return said + "".join(general)
+
+
+def _cost(answer: Answer, first: Finalist) -> str:
+    base = answer.references.get("base")
+    if first.seconds is None or base is None or base.seconds is None:
+        return ""
+    return f"one training takes {duration(first.seconds)}, with the base settings {duration(base.seconds)}"
+
+
+def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
+    if answer.trials is None or not answer.trials.wanted:
+        words = "the search is not over; its answer comes with the finals"
+    else:
+        words = f"{answer.trials.there} of {count(answer.trials.wanted, 'trial')} of the finals are done"
+    return [Line("Wait", words), Line("Again", study_command(info), command=True)]
+
+
+def _of_rows(rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
+    """Which are better than the baseline, by how much at most, how many claims hold."""
+    found = []
+    if rows.figure and rows.baseline and rows.compared:
+        named = [say(name) for name in rows.better[:FEW]]
+        named += [f"{len(rows.better) - FEW} more"] if len(rows.better) > FEW else []
+        be = "is" if len(rows.better) == 1 else "are"
+        which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
+        words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}"
+        found.append(Line("Better", f"{words}{': ' * bool(named)}{', '.join(named)}"))
+    if rows.gain and rows.best and rows.gain.low is not None:
+        words = f"at most {_points(rows.gain)} in {say(rows.figure)}, of {say(rows.best)}"
+        found.append(Line("Gain", words + "; with one seed that may be chance" * rows.one_seed))
+    elif rows.gain:
+        found.append(
+            Line("Gain", "unknown: one seed cannot tell how far another one would be" if rows.one_seed else "unknown")
+        )
+    if rows.claims:
+        found.append(Line("Claims", _claims(rows)))
+    if rows.explored:
+        found.append(
+            Line("Search", f"the best so far is {say(rows.explored)}; its own seeds chose it, so its gain is unknown")
+        )
+    return [*found, *([_model(rows.model, info)] if rows.model else [])]
+
+
+def _claims(rows: Rows) -> str:
+    every = sum(rows.claims.values())
+    held, part, refuted = (rows.claims.get(verdict, 0) for verdict in ("agrees", "agrees in part", "disagrees"))
+    rest = every - held - part - refuted
+    if rest == every:
+        return f"of the paper's {count(every, 'claim')} none is decided"
+    said = [f"{part} in part"] * bool(part) + [f"{refuted} not"] * bool(refuted) + [f"{rest} open"] * bool(rest)
+    return ", ".join([f"{held} of the paper's {count(every, 'claim')} {'holds' if held == 1 else 'hold'}", *said])
+
+
+def _model(name: str, info: StudyInfo) -> Line:
+    """The command that brings a recipe's model."""
+    named = name.partition(" ")[0] if name.startswith("#") else name
+    return Line("Model", shlex.join(["python", "-m", "reports", "export", results_place(info), named]), command=True)
+
+
+def _level(figure: Gain | None) -> str:
+    """`74.20 [73.91, 74.49]`."""
+    if figure is None:
+        return "unknown"
+    if figure.low is None or figure.high is None:
+        return f"{number(figure.gain)} [unknown]"
+    return f"{number(figure.gain)} [{number(figure.low)}, {number(figure.high)}]"
+
+
+def _points(gain: Gain) -> str:
+    return difference(gain.gain, gain.low, gain.high) + " [unknown]" * (gain.low is None)
+
+
+def _signed(value: float) -> str:
+    return difference(value, None, None)
+
+
+def as_text(found: Sequence[Line]) -> str:
+    """For a console: heads of one width."""
+    return "\n".join(f"{line.head:<6} {line.words}" for line in found)

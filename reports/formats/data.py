@@ -1,0 +1,46 @@
+"""`report.json`: what the report says as data: the answer, rows, explored recipes, claims, intervals, costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from reports.answer import Answer, rounded, seconds_of
+from reports.findings import Findings
+from reports.formats import Document
+from reports.recipe_names import called
+from reports.results import Results
+from trainables.files import write_whole
+
+
+def write(document: Document, path: Path) -> None:
+    """Write the data as JSON; docs/answer.md tells of its fields."""
+    results = document.results
+    content = {
+        "title": document.title,
+        "answer": Answer.of(results).as_json(),
+        **rounded(Findings.of(results).as_json()),
+        "recipes": [rounded(_recipe(results, key)) for key in results.recipes],
+    }
+    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _recipe(results: Results, recipe_hash: str) -> dict[str, Any]:
+    """A row or an explored recipe: means over its seeds."""
+    records = results.recipes[recipe_hash]
+    goals = {goal.name: results.goal(records, goal) for goal in results.measured_goals}
+    figures = {name: figure(records) for name, figure in results.summaries}
+    return {
+        "recipe": recipe_hash,
+        "name": called(results, recipe_hash),
+        "row": results.labels.get(recipe_hash),
+        "explored": recipe_hash in results.explored,
+        "settings": dict(records[0].recipe),
+        "seeds": [record.seed for record in records],
+        "goals": {name: None if found is None else found.mean for name, found in goals.items()},
+        "figures": {
+            name: None if found is None else {"mean": found.mean, "std": found.std} for name, found in figures.items()
+        },
+        "seconds": [seconds_of(record, "seconds") for record in records],
+    }

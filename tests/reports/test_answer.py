@@ -1,0 +1,180 @@
+"""The answer of a study: which it is, what its lines say, what `answer.json` holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports import looks
+from reports.answer import FILE, SCHEMA, Answer
+from reports.answer_words import as_text, lines
+from reports.check import check
+from reports.export import _best_first
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import SECTIONS, Section, in_order
+from reports.testing import SectionContract, changed
+from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
+
+Make = Callable[..., Results]
+FULL = (3.0, 1.0, 0.5)
+STUDIES: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
+    "use": (FULL, {}),
+    "base": ((0.0, -0.5, -0.3), {}),
+    "as it came": ((0.1, -0.5, -0.3), {"base_over_encoder": -3.0}),
+    "open": ((0.5, 0.2, 0.1), {"std": 0.6}),
+    "unfinished": (FULL, {"missing": 3}),
+}
+"""By the answer that should come, what the finalists gain over the base."""
+HEADS = {
+    "use": ["Use", "Gain", "Sure", "Worse", "Cost", "Model"],
+    "base": ["Keep", "Gain", "Sure", "Model"],
+    "as it came": ["Keep", "Gain", "Sure"],
+    "open": ["Open", "Gain", "Sure", "Next", "Worse", "Cost", "Model"],
+    "unfinished": ["Wait", "Again"],
+}
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time."""
+    undraw(monkeypatch, PLOTS)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """A search of six recipes with finals of the first ones."""
+
+    def made(gains: tuple[float, ...] = FULL, goals: list[str] | None = None, **parts: Any) -> Results:
+        make_results(tmp_path, rows=["SBERT baseline"], explored=6, seeds=(0,))
+        if goals:
+            dataclasses.replace(StudyInfo.load(tmp_path), goals=goals).save(tmp_path)
+        if gains:
+            add_finals(tmp_path, gains, **parts)
+        return Results.load(tmp_path)
+
+    return made
+
+
+def said(results: Results) -> str:
+    return as_text(lines(Answer.of(results), results.info, str))
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_each_answer_comes_where_it_should(kind: str, make: Make) -> None:
+    gains, parts = STUDIES[kind]
+    results = make(gains, **parts)
+    assert Answer.of(results).kind == kind
+    found = lines(Answer.of(results), results.info, str)
+    assert [line.head for line in found] == HEADS[kind]
+    words = said(results)
+    assert not any(key in words for key in [*results.recipes, *results.finals])
+    assert "Use " not in words or kind == "use"
+    for line in found:
+        for sentence in re.split(r"[;:.] ", "" if line.command else line.words):
+            assert len(sentence.split()) <= 30
+            assert sentence.count("(") <= 1
+
+
+def test_the_lines_of_a_gain(make: Make) -> None:
+    assert said(make(tasks={"MRPC": -9.0})) == (
+        "Use    positives per anchor 1, negatives per anchor 8, pooling mean, temperature 0.1, "
+        "weight of the contrastive loss 0.047, batch size 128\n"
+        "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.90 [+2.31, +3.49] over the base settings; "
+        "+7.90 [+7.40, +8.39] over the encoder as it came\n"
+        "Sure   5 fresh seeds each, 9 of the base; 7 recipes tried in 32 min of computing; seeds move a score by 0.29\n"
+        "Worse  MRPC -6.10 [-7.19, -5.00] against the base settings; "
+        "MRPC -1.10 [-2.09, -0.12] against the encoder as it came\n"
+        "Cost   one training takes 36 s, with the base settings 36 s\n"
+        "Model  python -m reports export results/scl_ablation-laptop '#1'"
+    )
+
+
+def test_a_null_says_what_is_possible_and_what_would_settle_it(make: Make) -> None:
+    words = said(make(*STUDIES["open"][:1], **STUDIES["open"][1]))
+    assert "Open   nothing can be told yet; the best so far: " in words
+    assert re.search(r"a gain of at most \+\d\.\d\d over the base settings is possible; --finals 3x\d+ would", words)
+
+
+def test_items_that_chose_a_recipe_have_no_verdict(make: Make, tmp_path: Path) -> None:
+    """Nested cross-validation scores development on the very sentences that are tested."""
+    results = make(goals=["transfer"])
+    answer = Answer.of(results)
+    assert answer.kind == "use"
+    assert answer.figure == "transfer Avg. without CR, MPQA, MR, SUBJ"
+    for record in results.of_all_trials:
+        nested = {task: numbers for task, numbers in record.scores.items() if task in {"MR", "CR", "SUBJ", "MPQA"}}
+        Ledger(tmp_path / LEDGER).write(changed(record, scores=nested))
+    results = Results.load(tmp_path)
+    answer = Answer.of(results)
+    assert (answer.kind, answer.fresh_items, answer.most) == ("open", False, None)
+    assert "on the data it was chosen by" in said(results)
+    assert "shown" not in said(results).replace("is shown to be", "")
+
+
+def test_of_two_goals_a_front_is_picked(make: Make) -> None:
+    answer = Answer.of(make((3.0, 3.0, 0.5), goals=["sts", "transfer"]))
+    assert 1 <= len(answer.picked) <= 5
+    assert {one.recipe for one in answer.picked} <= {one.recipe for one in answer.finalists}
+    assert answer.picked[0].figure == max((one.figure for one in answer.picked), key=lambda one: one.gain if one else 0)
+
+
+@pytest.mark.parametrize("kind", [*STUDIES, "rows"])
+def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path) -> None:
+    gains, parts = STUDIES.get(kind, ((), {}))
+    results = make(gains, **parts)
+    write_report(tmp_path)
+    content = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    assert content["schema"] == SCHEMA
+    assert content["kind"] == kind
+    assert content == json.loads(json.dumps(Answer.of(results).as_json()))
+    page = (Path(__file__).parents[2] / "docs" / "answer.md").read_text(encoding="utf-8")
+    assert [name for name in content if f"`{name}`" not in page] == []
+    before = check(tmp_path)
+    content["kind"] = "use" if kind != "use" else "base"
+    (tmp_path / FILE).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    more = [problem for problem in check(tmp_path) if problem not in before]
+    assert len(more) == 1
+    assert more[0].startswith(f"{FILE}, line 3")
+
+
+def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) -> None:
+    results = make(missing=1)
+    assert looks.trials(results) == ""
+    add_finals(tmp_path, FULL)
+    assert len(looks.judged(Results.load(tmp_path))) == 3 * 5 + 9 + 1
+    write_report(tmp_path)
+    add_finals(tmp_path, FULL, seeds=6)
+    later = Answer.of(Results.load(tmp_path))
+    assert looks.look(Results.load(tmp_path)) == 2
+    assert later.kind == "use"
+
+
+def test_a_model_is_had_by_its_number(make: Make) -> None:
+    results = make()
+    picked = Answer.of(results).picked[0]
+    found = _best_first(results, picked.name.partition(" ")[0])
+    assert {record.recipe_hash for record in found} == {picked.recipe}
+    assert picked.model in {record.checkpoint for record in found}
+
+
+def test_it_stands_first() -> None:
+    assert in_order()[0].name == "answer"
+
+
+class TestAnswerSection(SectionContract):
+    @pytest.fixture
+    def section(self) -> Section:
+        return SECTIONS["answer"]
+
+    @pytest.fixture(params=[*STUDIES, "rows"])
+    def results(self, request: pytest.FixtureRequest, make: Make) -> Results:
+        gains, parts = STUDIES.get(request.param, ((), {}))
+        return make(gains, **parts)
