@@ -137,7 +137,7 @@ class TestTasks:
         slept: list[float] = []
         monkeypatch.setattr("benchmarks._simulated_gpu.time.sleep", slept.append)
         recipe, evaluation = Recipe().override({"optimisation.max_steps": 7}), EvaluationConfig(SCENES, ("STS12",))
-        (result,) = simulated([recipe], [1], evaluation, reporter=Reporter(), hand_over=hand_over, workers=None)
+        (result,) = simulated([recipe], [1], [evaluation], reporter=Reporter(), hand_over=hand_over, workers=None)
         assert slept == [idle_share.STEP_SECONDS] * 7
         assert isinstance(result, kind)
         if isinstance(result, TrialResult):
