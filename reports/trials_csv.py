@@ -2,7 +2,8 @@
 
 Its columns, of which each trial fills those that it has:
 
-    recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe
+    recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe; a seed from
+                                                     1,000,000 on is of the finals
     selection                                        what a search without goals of its own maximises
     average.NAME                                     each average of `search_spaces.averages`
     average.development_GOAL                         each goal of `search_spaces.goals`
