@@ -196,8 +196,8 @@ class Plan:
         return dataclasses.replace(self.evaluation, tasks=tasks, parts="development", heat_map="none")
 
     def is_explored(self, recipe_hash: str, seed: int) -> bool:
-        """Whether a trial explores: it is none of a row."""
-        return recipe_hash not in self._row_hashes
+        """Whether a trial explores: it is none of a row, and none of the finals."""
+        return recipe_hash not in self._row_hashes and not self.is_final(recipe_hash, seed)
 
     @functools.cached_property
     def _row_hashes(self) -> frozenset[str]:

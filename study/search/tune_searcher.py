@@ -235,7 +235,7 @@ class TuneSearcher(Searcher):
         if not chosen and self.finals.finalists is not None:
             self.asked(self.explored, self.finals.told)
             if self.queue:
-                say(self.finals.in_words())
+                say(printable(self.finals.in_words()))
 
     def _done(self, trial: Trial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)
