@@ -74,8 +74,8 @@ def test_what_was_not_checked_comes_before_what_is_clean(folder: Path):
 
 
 def test_without_flags_it_says_what_was_looked_at(folder: Path):
-    change_all(folder, lambda content: content["data"].update(
-        overlap={task: {"items": 60, "seen": 0} for task in content["scores"]}))  # fmt: skip
+    change_all(folder, lambda content: content["evaluations"][0]["data"].update(
+        overlap={task: {"items": 60, "seen": 0} for task in content["evaluations"][0]["scores"]}))  # fmt: skip
     text = box(folder)
     assert text.startswith("No flags. Looked at: the code that trials ran; ")
     assert "test sentences seen in training" in text
@@ -119,15 +119,16 @@ def test_a_flag_takes_the_verdict_and_across_gives_it_back(folder: Path):
 
 
 def test_records_that_cannot_be_right_are_named_and_the_report_goes_on(folder: Path):
-    name = change(folder, lambda content: content["scores"]["MR"].update(test_accuracy=640.0))
+    name = change(folder, lambda content: content["evaluations"][0]["scores"]["MR"].update(test_accuracy=640.0))
     text = write_report(folder).read_text(encoding="utf-8")
-    assert f"⚠ **Set aside: 1 record** that cannot be right: `{name}` scores.MR.test_accuracy is 640, which" in text
+    said = r"evaluations\[0\].scores.MR.test_accuracy is 640, which"
+    assert f"⚠ **Set aside: 1 record** that cannot be right: `{name}` {said}" in text
     assert len(NO_NUMBERS.findall(text)) == 1  # where it is named
 
 
 def test_many_records_set_aside_are_counted(folder: Path):
     for place in range(5):
-        change(folder, lambda content: content["recipe"].update({"objective.temperature": 0.123}), place)
+        change(folder, lambda content: content["recipe"].update({"optimisation.warmup": 0.123}), place)
     text = box(folder)
     assert "**Set aside: 5 records**" in text
     assert "; and 2 more" in text
@@ -144,8 +145,8 @@ def test_a_row_whose_record_was_set_aside_says_so(folder: Path):
 
 def test_nothing_left_is_one_sentence(folder: Path):
     for place in range(6):
-        change(folder, lambda content: content["scores"].update(MR={"test_accuracy": "high"}), place)
-    with pytest.raises(UserError, match=r"can be used: .* scores.MR.test_accuracy is no number"):
+        change(folder, lambda content: content["evaluations"][0]["scores"].update(MR={"test_accuracy": "high"}), place)
+    with pytest.raises(UserError, match=r"can be used: .* evaluations\[0\].scores.MR.test_accuracy is no number"):
         write_report(folder)
 
 
