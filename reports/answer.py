@@ -15,6 +15,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import Any, Literal
 
 from reports.best_model import best_first, ranking
@@ -268,13 +269,13 @@ class _Finals:
 
     def development(self, recipe_hash: str) -> tuple[float | None, ...]:
         """Means of the fresh seeds by the measured goals, the higher the better."""
-        found = []
-        for goal in self.results.measured_goals:
-            measured = self.results.over_seeds(
-                self.recipes[recipe_hash], lambda record, goal=goal: goal.of(record.scores, record.cost)
-            )
-            found.append(None if measured is None else goal.upward(measured.mean))
-        return tuple(found)
+        records = self.recipes[recipe_hash]
+        found = [
+            [value for record in records if (value := goal.of(record.scores, record.cost)) is not None]
+            for goal in self.results.measured_goals
+        ]
+        goals = zip(self.results.measured_goals, found, strict=True)
+        return tuple(goal.upward(fmean(values)) if values else None for goal, values in goals)
 
     def _judged(
         self, samples: Sequence[Sample], order: Sequence[int], figure: Quantity

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from reports import looks
-from reports.answer import FILE, SCHEMA, Answer
+from reports.answer import FILE, SCHEMA, Answer, Gain, Other
 from reports.answer_words import as_text, lines
 from reports.check import check
 from reports.export import _best_first
+from reports.formats.parsed import parser
 from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.markdown import bullets, text
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, in_order
@@ -163,6 +165,20 @@ def test_a_model_is_had_by_its_number(make: Make) -> None:
     found = _best_first(results, picked.name.partition(" ")[0])
     assert {record.recipe_hash for record in found} == {picked.recipe}
     assert picked.model in {record.checkpoint for record in found}
+
+
+def test_words_from_outside_are_no_markup(make: Make) -> None:
+    nasty = "# x | <script>alert(1)</script> [a](http://e.x) `tick`"
+    results = make()
+    answer = Answer.of(results)
+    named = dataclasses.replace(answer.picked[0], name=nasty, settings={"pooling.mode": nasty})
+    worse = Other(nasty, "base", Gain(-1, -2, -0.5))
+    answer = dataclasses.replace(answer, figure=nasty, picked=(named,), others=(worse,))
+    for one in (answer, dataclasses.replace(answer, kind="open", open=("base",))):
+        found = lines(one, results.info, text)
+        shown = parser().render(bullets(line.words for line in found if not line.command))
+        assert shown.count("&lt;script&gt;") == 3
+        assert not re.search(r"<(script|a|h1|code|table)\b", shown)
 
 
 def test_it_stands_first() -> None:
