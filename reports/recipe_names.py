@@ -36,7 +36,7 @@ def _recipe_names(results: Results) -> dict[str, str]:
     base, domains = results.base.flat(), results.space.domains
     names = {
         key: recipe_name(number, recipes.get(key, base), base, domains)
-        for key, number in numbers(results.info.explored).items()
+        for key, number in explored_numbers(results.info.explored).items()
     }
     finals = results.info.finals
     compared = {finals.base: BASE, finals.as_it_came: AS_IT_CAME} if finals else {}
@@ -48,7 +48,7 @@ def called(results: Results, recipe_hash: str) -> str:
     return recipe_names(results).get(recipe_hash, recipe_hash)
 
 
-def numbers(explored: Sequence[str]) -> dict[str, int]:
+def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
     """By hash the number of each explored recipe, from 1 on: its place among all that the search asked for."""
     found: dict[str, int] = {}
     for number, recipe_hash in enumerate(explored, start=1):

@@ -21,6 +21,7 @@ def write(document: Document, path: Path) -> None:
         "title": document.title,
         "answer": Answer.of(results).as_json(),
         **rounded(Findings.of(results).as_json()),
+        "sections": [vars(part) for part in document.parts],
         "recipes": [rounded(_recipe(results, key)) for key in results.recipes],
     }
     write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -24,7 +24,7 @@ from reports.ledger import (
 )
 from reports.ledger.finals import apart
 from reports.ledger.progress import seconds_since, with_curve
-from reports.recipe_names import numbers, recipe_name
+from reports.recipe_names import explored_numbers, recipe_name
 from reports.results import Results, in_order
 from search_spaces.space import Space
 from trainables.errors import UserError
@@ -215,7 +215,7 @@ class _Names:
     def __init__(self, info: StudyInfo | None, space: Space | None) -> None:
         self._base = info.base if info else None
         self._domains = space.domains if space else ()
-        self._numbers = numbers(info.explored) if info else {}
+        self._numbers = explored_numbers(info.explored) if info else {}
         rows = info.row_hashes.items() if info else ()
         self._labels = {recipe_hash: label for label, recipe_hash in reversed([*rows])}  # of two rows the first
 

@@ -16,6 +16,7 @@ import numpy as np
 from reports.best_model import ranking
 from reports.guards.words import listed
 from reports.ledger import Finals, Ledger, StudyInfo, fresh_seeds
+from reports.recipe_names import explored_numbers, recipe_name
 from reports.results import Results
 from reports.statistics.fronts import front_numbers, spread
 from study.trial import Trial
@@ -188,7 +189,7 @@ class StudyFinals:
         return [trial for trial in found if not self._done(trial)]
 
     def in_words(self) -> str:
-        """`finals: 3 recipes x 5 fresh seeds, beside …: optuna 4, SCL, optuna 2`."""
+        """`finals: 3 recipes x 5 fresh seeds, beside …: #4 batch 128, SCL, #2 cls`."""
         names = [entrant.name for entrant in self.finalists or ()]
         return f"finals: {self.asked.in_words(len(names))}: {', '.join(names) or 'no recipe has its development score'}"
 
@@ -212,7 +213,7 @@ class StudyFinals:
             explored=[*(recipe.hash for recipe in plan.grid), *explored],
         )
         results = Results(plan.results, info, plan.space, records)
-        numbers = {recipe_hash: number for number, recipe_hash in enumerate(explored, 1)}
+        base, numbers = plan.base.flat(), explored_numbers(explored)
         seen = {results.once(entrant.recipe.hash) for entrant in (asked.base, asked.as_it_came)}
         found: list[tuple[Entrant, list[float]]] = []
         for one in ranking(results):
@@ -221,7 +222,7 @@ class StudyFinals:
             if evaluated or results.once(one.recipe_hash) in seen:
                 continue
             seen.add(results.once(one.recipe_hash))
-            name = row.name if row else f"optuna {numbers[one.recipe_hash]}"
+            name = row.name if row else recipe_name(numbers[one.recipe_hash], recipe.flat(), base, plan.space.domains)
             values = [goal.upward(value.mean) for goal, value in zip(results.measured_goals, one.values, strict=True)]
             seeds = seeds_of(recipe, asked.seeds, row is not None and row.row)
             found.append((Entrant(recipe, name, seeds), values))

@@ -167,6 +167,18 @@ def test_a_model_is_had_by_its_number(make: Make) -> None:
     assert picked.model in {record.checkpoint for record in found}
 
 
+def test_the_report_as_data(make: Make, tmp_path: Path) -> None:
+    results = make()
+    content = json.loads(write_report(tmp_path, ["json"]).read_text(encoding="utf-8"))
+    assert content["answer"] == json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    assert [one["recipe"] for one in content["recipes"]] == [*results.recipes]
+    explored = [one for one in content["recipes"] if one["explored"]]
+    assert len(explored) == 6
+    assert all(one["name"].startswith("#") and one["seconds"] == [60.0] and one["goals"] for one in explored)
+    assert {row["verdict"] for board in content["boards"] for row in board["rows"]} == {"baseline"}
+    assert content["sections"][0]["name"] == "answer"
+
+
 def test_words_from_outside_are_no_markup(make: Make) -> None:
     nasty = "# x | <script>alert(1)</script> [a](http://e.x) `tick`"
     results = make()
