@@ -7,7 +7,7 @@ It is a study's truth: everything else in the folder can be made again, or is on
 """
 
 from reports.ledger.failures import Failure, read_failures
-from reports.ledger.finals import Finals, fresh_seeds, is_fresh
+from reports.ledger.finals import Finals, fresh_seeds, is_fresh, seed_in_words
 from reports.ledger.folders import (
     CURVES,
     FAILURES,
@@ -58,6 +58,7 @@ __all__ = [
     "read_failures",
     "read_json",
     "read_whole",
+    "seed_in_words",
     "split_key",
     "trial_key",
     "write_json",

@@ -33,6 +33,11 @@ def is_fresh(seed: int) -> bool:
     return seed >= FIRST_FRESH
 
 
+def seed_in_words(seed: int) -> str:
+    """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are."""
+    return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
+
+
 @dataclass(frozen=True)
 class Finals:
     """What the finals of a study are of."""

@@ -16,7 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.live import Live
 from rich.text import Text
 
-from reports.ledger import Record
+from reports.ledger import Record, seed_in_words
 from reports.markdown import DASH, count, duration, number
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words, searched
@@ -100,7 +100,7 @@ class Console(Callback):
         left = "" if seconds is None or not (state.running or state.coming) else f", about {duration(seconds)} left"
         name = printable(trial.name)
         name += " " * (self._name_width - cell_len(name))
-        self._say(f"{self._done()} {name} seed {trial.seed}  {text}  (after {passed(state.seconds)}{left})")
+        self._say(f"{self._done()} {name} {seed_in_words(trial.seed)}  {text}  (after {passed(state.seconds)}{left})")
 
     def _say(self, text: str) -> None:
         if self.live is None:
@@ -113,10 +113,7 @@ class Console(Callback):
         runs = [*self.state.running.values()]
         listed = runs[: max(1, min(DRAWN, self.screen.height - 3))]
         width = self._name_width
-        lines = [
-            "  ".join(["", f"{_fit(printable(run.trial.name), width)} seed {run.trial.seed}", *_state(run, align=True)])
-            for run in listed
-        ]
+        lines = ["  ".join(["", _named(run.trial, width), *_state(run, align=True)]) for run in listed]
         lines += [f"  and {len(runs) - len(listed)} more"] if len(runs) > len(listed) else []
         for line in [*lines, self._summary()]:
             yield Text(line, no_wrap=True, overflow="ellipsis")
@@ -130,10 +127,7 @@ class Console(Callback):
     def _plain(self) -> str:
         """All of the block in one line."""
         runs = [*self.state.running.values()]
-        told = [
-            f"{_fit(printable(run.trial.name), LONGEST_NAME).strip()} seed {run.trial.seed} {', '.join(_state(run))}"
-            for run in runs[:TOLD]
-        ]
+        told = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in runs[:TOLD]]
         told += [f"and {len(runs) - len(told)} more"] if len(runs) > len(told) else []
         return "; now: ".join(part for part in (self._summary(), "; ".join(told)) if part)
 
@@ -240,6 +234,11 @@ def _worker_group(trial: Trial, *others: Trial) -> str:
     each = " and ".join(f"{number:g} {name}" for name, number in trial.resources.per_worker.items())
     workers = trial.resources.workers
     return f"a new worker group ({count(workers, 'worker')} of {each}{' each' if workers > 1 else ''})"
+
+
+def _named(trial: Trial, width: int, padded: bool = True) -> str:
+    name = _fit(printable(trial.name), width)
+    return f"{name if padded else name.strip()} {seed_in_words(trial.seed)}"
 
 
 def _fit(name: str, width: int) -> str:
