@@ -17,7 +17,7 @@ from reports.best_model import ranking
 from reports.guards.words import listed
 from reports.ledger import Finals, Ledger, StudyInfo, fresh_seeds
 from reports.recipe_names import explored_numbers, recipe_name
-from reports.results import Results
+from reports.results import Results, in_order
 from reports.statistics.fronts import front_numbers, spread
 from study.trial import Trial
 from trainables.encoders import available
@@ -212,7 +212,7 @@ class StudyFinals:
             limits=dict(plan.limits),
             explored=[*(recipe.hash for recipe in plan.grid), *explored],
         )
-        results = Results(plan.results, info, plan.space, records)
+        results = Results(plan.results, info, plan.space, in_order(info, plan.space, records))
         base, numbers = plan.base.flat(), explored_numbers(explored)
         seen = {results.once(entrant.recipe.hash) for entrant in (asked.base, asked.as_it_came)}
         found: list[tuple[Entrant, list[float]]] = []

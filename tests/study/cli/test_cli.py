@@ -326,7 +326,7 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     out = capsys.readouterr().out
     assert "stopped; run the same command again to continue" in out
     assert (f"report: {results / 'report.md'}" in out) == finished == (results / "report.md").is_file()
-    assert (f"seed 0 (dev 61.00): {results / 'models'}" in out) == finished
+    assert ("\nModel  python -m reports export " in out) == finished
     assert StudyInfo.load(results).status_counts["finished"] == finished
 
 

@@ -394,7 +394,7 @@ class TestLimit:
             finish(searcher, ledger, each, 50.0, cost={"seconds": 60.0})  # they took less than was guessed
         following = searcher.suggest("next")
         assert isinstance(following, dict)
-        assert following["trials"][0].name.startswith("optuna")
+        assert following["trials"][0].name.startswith("#")
 
 
 class TestSaid:
