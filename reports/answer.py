@@ -21,6 +21,7 @@ from typing import Any, Literal
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
 from reports.findings import Findings
+from reports.guards import Flag
 from reports.ledger import Record
 from reports.looks import look, share
 from reports.quantity import Quantity
@@ -29,14 +30,18 @@ from reports.results import Results
 from reports.statistics import Comparison, Sample, compare
 from reports.statistics.comparison import by_itself
 from reports.statistics.finals import Judgement, judge, pick
+from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent
 from search_spaces.goals import Goal
+from search_spaces.limits import exceeded
 from trainables.recipe import Value
 from trainables.senteval.tasks import TASKS, kind_of
 
 SCHEMA = 1
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
+GENERAL = "STSBenchmark"
+"""What tells whether a model that learned a person's data still knows English."""
 DIGITS = 6
 """Of its numbers, behind the point: the last ones differ from machine to machine."""
 
@@ -82,13 +87,17 @@ class Finalist:
     seeds: int
     """Fresh ones."""
     collapsed: int
-    """So many more, under which its training collapsed: they are in no figure."""
+    """So many more, under which its training collapsed or diverged: they are in no figure."""
     seconds: float | None
     """What one training takes."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
     """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
     model: str | None = None
     """The folder of its best model, within the results folder."""
+
+
+VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
+"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +148,16 @@ class Answer:
     references: Mapping[str, Finalist] = field(default_factory=dict)
     """By `base`, `baseline`, `encoder`."""
     base_over_encoder: Gain | None = None
+    beside: tuple[Other, ...] = ()
+    """The parts of the goals that the figure does not ask for, each on its fresh tasks."""
     others: tuple[Other, ...] = ()
-    """The lowest first."""
+    """The lowest first. Without tasks whose items chose the recipe, and those that a flag forbids to compare."""
+    general: Other | None = None
+    """Of them a general check, where no goal looks at it."""
+    flags: tuple[str, ...] = ()
+    """Guards whose flags forbid a verdict on the picked one: then nothing can be told."""
+    warnings: tuple[str, ...] = ()
+    """What guards found in the trials of the finals, as markdown."""
     open: tuple[str, ...] = ()
     """Of `open`: the references against which nothing is shown."""
     most: float | None = None
@@ -154,7 +171,7 @@ class Answer:
     noise: tuple[float, ...] = ()
     """The same recipe by recipe."""
     tried: int = 0
-    """Recipes, the rows too."""
+    """Recipes that could be finalists: explored ones, and rows."""
     seconds: float = 0.0
     """Of all trials, the finals too."""
     trials: Extent | None = None
@@ -184,7 +201,7 @@ def rounded(value: Any) -> Any:
 def _answer(results: Results) -> Answer:
     found = Answer(
         "rows",
-        tried=len(results.recipes),
+        tried=len({results.once(key) for key in results.recipes if key in results.trained}),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.of_all_trials),
         trials=finals_extent(results),
     )
@@ -222,6 +239,7 @@ class _Finals:
         judged, chosen = self._judged(samples, pick(upward) if whole else [0], figure)
         finalists = [self._of(key, judged, place) for place, key in enumerate(self.finalists)]
         never = judged.seeds == math.inf
+        others = self._others(self.finalists[chosen[0]], figure)
         return dataclasses.replace(
             found,
             kind=KINDS[judged.answer],
@@ -231,11 +249,17 @@ class _Finals:
             finalists=tuple(finalists),
             references={name: self._of(key) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            others=tuple(self._others(self.finalists[chosen[0]], figure)),
+            beside=tuple(self._beside(self.finalists[chosen[0]], figure)),
+            others=tuple(others),
+            general=next((one for one in others if (one.task, one.over) == (GENERAL, "encoder")), None)
+            if GENERAL not in self._needs
+            else None,
+            flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(self.finalists[chosen[0]], figure))),
             open=judged.open,
             most=judged.most,
             seeds=None if judged.seeds is None or never else math.ceil(judged.seeds),
             never=never,
+            warnings=tuple(flag.sentence for flag in self.evidence.flags.all if flag.guard not in VARIED),
             noise_floor=judged.floor.std,
             noise=tuple(std for std in judged.floor.by_recipe if std is not None),
         )
@@ -295,7 +319,9 @@ class _Finals:
         }
         searched = Evidence.of(self.results)
         others = [sample for key in self.results.labels if (sample := searched.sample(key, figure)) is not None]
-        fresh = not self._chosen_by & figure.tasks
+        within = [place for place in order if not self._above_a_limit(self.finalists[place])] or order
+        free = [place for place in within if not self._forbidding(self.finalists[place], figure)]
+        fresh, order = bool(free) and not self._chosen_by & figure.tasks, free or order
         now, later = (1 / share(look(self.results) + more) for more in (0, 1))
         return judge(finalists, order, references, others=others, looks=now, later=later, fresh=fresh)  # type: ignore[arg-type]
 
@@ -328,29 +354,73 @@ class _Finals:
             Gain.of(by_itself(sample)) if sample else None,
             self.development(recipe_hash),
             len(records),
-            len(self.evidence.collapses.get(recipe_hash, ())),
+            len(self.evidence.collapses.get(recipe_hash, ())) + len(results.finals[recipe_hash]) - len(records),
             math.fsum(took) / len(took) if took else None,
             {name: Gain.of(gains[place]) for name, gains in judged.gains.items()} if judged else {},
             kept[0].checkpoint if kept else None,
         )
 
+    def _forbidding(
+        self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")
+    ) -> list[Flag]:
+        """The flags between the recipe and what it is compared with, but for those of what the search varies."""
+        searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
+        varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
+        others = [key for name, key in self.references.items() if name in over]
+        found = [flag for other in others for flag in self.evidence.between(recipe_hash, other, figure)]
+        return [flag for flag in found if flag.guard not in varied]
+
+    def _above_a_limit(self, recipe_hash: str) -> bool:
+        costs = [record.cost for record in self.recipes[recipe_hash]]
+        return bool(exceeded(self.results.info.limits, costs))
+
+    def _beside(self, recipe_hash: str, figure: Quantity) -> list[Other]:
+        """The goals' parts whose tasks ask models for something else than the figure's do."""
+        scored, parts = self.recipes[recipe_hash][0].scores, dict[str, Quantity]()
+        for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
+            tasks = sorted(goal.needs & TASKS.keys() & scored.keys() - self._chosen_by)
+            if tasks and not _kinds(tasks) & _kinds(figure.tasks):
+                weights = {(task, TASKS[task].metric): 1 / len(tasks) for task in tasks}
+                parts[goal.short] = Quantity(f"{goal.short} ({', '.join(tasks)})", weights)
+        return self._compared(recipe_hash, [*parts.values()], ("base",))
+
     def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
+        """Tasks that are not in the figure."""
         scores = self.recipes[recipe_hash][0].scores
-        tasks = [Quantity(task, {(task, TASKS[task].metric): 1.0}) for task in scores if task in TASKS]
+        names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
+        numbers = {task: _plain_number(task, scores[task]) for task in names}
+        tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
+        return self._compared(recipe_hash, tasks, ("base", "encoder"))
+
+    def _compared(self, recipe_hash: str, figures: Sequence[Quantity], over: Sequence[str]) -> list[Other]:
+        """Intervals that hold for all of them at once; without those that a flag forbids to compare."""
         pairs = []
-        for task in tasks:
-            for name, key in self.references.items():
-                own, other = self.evidence.sample(recipe_hash, task), self.evidence.sample(key, task)
-                if name != "baseline" and own and other and not task.tasks & figure.tasks:
-                    pairs.append((task.name, name, own, other))
+        for figure in figures:
+            drawn = common_spread(filter(None, (self.evidence.sample(key, figure) for key in self.recipes)))
+            for name in (name for name in over if name in self.references):
+                own = self.evidence.sample(recipe_hash, figure)
+                other = self.evidence.sample(self.references[name], figure)
+                if own and other and not self._forbidding(recipe_hash, figure, [name]):
+                    pairs.append((figure.name, name, own, other, drawn))
         counts = self.looks * max(1, len(pairs))
-        found = [Other(task, name, Gain.of(compare(own, other, looks=counts))) for task, name, own, other in pairs]
+        found = [
+            Other(task, name, Gain.of(compare(own, other, common=drawn, looks=counts)))
+            for task, name, own, other, drawn in pairs
+        ]
         return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
 def _kinds(tasks: Collection[str]) -> frozenset[str]:
     """What models are asked for in them: classes, scores of pairs, images."""
     return frozenset(kind_of(task).target for task in tasks if task in TASKS)
+
+
+def _plain_number(task: str, scores: Mapping[str, Any]) -> str:
+    """The number of a task that nothing was fitted for, as of cosines, where it has one; else the one that stands for
+    it."""
+    kind = kind_of(task)
+    plain = [name for name in kind.unfitted if not name.startswith("dev_") and name in scores]
+    return plain[0] if plain and TASKS[task].metric not in kind.unfitted else TASKS[task].metric
 
 
 def _without(figure: Quantity, tasks: Collection[str]) -> Quantity:

@@ -24,8 +24,6 @@ LISTED = 6
 """So many settings are named, more are counted."""
 FEW = 3
 """The same of rows, and of tasks."""
-GENERAL = "STSBenchmark"
-"""What tells whether a model that learned a person's data still knows English."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,13 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         return [Line("Open", "nothing can be told: the finalists have no test score in common")]
     first = answer.picked[0]
     found = [Line(*_verdict(answer, say)), Line("Gain", _gain(answer, first, say)), Line("Sure", _sure(answer, first))]
+    found += [Line("Beside", _beside(answer.beside, say))] * bool(answer.beside and answer.kind in ("use", "open"))
     if answer.kind == "open":
-        found += [Line("Next", words) for words in [_next(answer)] if words]
+        found += [Line("Next", words) for words in [_next(answer, say)] if words]
     if answer.kind in ("use", "open"):
-        found.append(Line("Worse", _worse(answer.others, say)))
+        found.append(Line("Worse", _worse(answer, say)))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
-    kept = answer.references.get("base") if answer.kind == "base" else first if answer.kind != "as it came" else None
+    kept = first if answer.kind == "use" else answer.references.get("base") if _base_stands(answer) else None
     return [*found, *([_model(kept.name, info)] if kept is not None and kept.model else [])]
 
 
@@ -65,9 +64,21 @@ def _verdict(answer: Answer, say: Say) -> tuple[str, str]:
         return "Keep", f"{OVER['base']}: no recipe of the search is shown to be better"
     if answer.kind == "as it came":
         return "Keep", f"{OVER['encoder']}: training is not shown to help"
+    best = f"the best so far: {_settings(first, say)}"
+    if answer.flags:
+        return "Open", f"no verdict, for the flag {' and '.join(map(say, answer.flags))}; {best}"
     if not answer.fresh_items:
         return "Open", f"nothing can be told of new sentences; the best on these: {_settings(first, say)}"
-    return "Open", f"nothing can be told yet; the best so far: {_settings(first, say)}"
+    if answer.base_over_encoder is not None and _base_stands(answer):
+        meanwhile = f"keep {OVER['base']} ({_points(answer.base_over_encoder)} over {OVER['encoder']})"
+        return "Open", f"whether the search gained anything; until then {meanwhile}; {best}"
+    return "Open", f"nothing can be told yet; {best}"
+
+
+def _base_stands(answer: Answer) -> bool:
+    """Whether the base is to be used, at least for now: it is shown to be better than the encoder as it came."""
+    over = answer.base_over_encoder
+    return answer.kind == "base" or (answer.kind == "open" and over is not None and (over.low or 0.0) > 0)
 
 
 def _settings(one: Finalist, say: Say) -> str:
@@ -102,23 +113,31 @@ def _sure(answer: Answer, first: Finalist) -> str:
     collapsed = sum(one.collapsed for one in answer.finalists)
     if collapsed:
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
-    said.append(f"{count(answer.tried, 'recipe')} tried in {duration(answer.seconds)} of computing")
+    said.append(f"the best {len(answer.finalists)} of {count(answer.tried, 'recipe')}")
+    said.append(f"all trials took {duration(answer.seconds)}")
     if answer.noise_floor is not None:
-        said.append(f"seeds move a score by {number(answer.noise_floor)}")
+        said.append(f"seeds move a score by {number(answer.noise_floor)} (standard deviation)")
     elif answer.noise:
-        said.append(f"seeds move a score by {number(min(answer.noise))} to {number(max(answer.noise))}")
+        between = f"{number(min(answer.noise))} to {number(max(answer.noise))}"
+        said.append(f"seeds move a score by {between} (standard deviation)")
     return "; ".join(said)
 
 
-def _next(answer: Answer) -> str:
+def _next(answer: Answer, say: Say) -> str:
     """What would settle it."""
+    if answer.flags:
+        return "see the warnings of the report; what they name must be mended before anything can be told"
     if not answer.fresh_items:
         return "test sentences that did not choose the settings would settle it"
     said = []
     if answer.most is not None:
-        said.append(f"a gain of at most {_signed(answer.most)} over {OVER[answer.open[0]]} is possible")
+        over = answer.open[0]
+        whose = [one.name for one in answer.finalists if over in one.gains and one.gains[over].high == answer.most]
+        of = f", of {say(whose[0])}" if whose and whose[0] != answer.picked[0].name else ""
+        said.append(f"the largest gain over {OVER[over]} that the intervals leave is {_signed(answer.most)}{of}")
     if answer.never:
-        said.append("more seeds cannot settle it; a larger test set would")
+        said.append("a gain as small as measured no number of seeds would show, as the test items are too few")
+        said.append("more recipes (--trials) may find a larger one")
     elif answer.seeds is not None:
         finals = f"--finals {len(answer.finalists)}x{answer.seeds}"
         said.append(f"{finals} would settle it, if the gain is as large as measured")
@@ -127,17 +146,24 @@ def _next(answer: Answer) -> str:
     return "; ".join(said)
 
 
-def _worse(others: Sequence[Other], say: Say) -> str:
+def _beside(parts: Sequence[Other], say: Say) -> str:
+    """The goals' other parts."""
+    return "; ".join(f"{say(one.task)} {_points(one.gain)} over {OVER[one.over]}" for one in parts)
+
+
+def _worse(answer: Answer, say: Say) -> str:
+    others = answer.others
     if not others:
         return "no other task was evaluated"
     below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
     shown = below[:FEW] or others[:1]
     said = "; ".join(f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown)
-    said = said if below else f"no other task is shown to be; the lowest: {said}"
+    said = said if below else f"on no other task shown, nor ruled out; the lowest: {said}"
     said += f"; {count(len(below) - FEW, 'more task')}" if len(below) > FEW else ""
-    check = [one for one in others if one.task == GENERAL and one.over == "encoder" and one not in shown]
-    general = (f"; a general check, {GENERAL}: {_points(one.gain)} against {OVER[one.over]}" for one in check)
-    return said + "".join(general)
+    one = answer.general
+    if one is None or one in shown:
+        return said
+    return f"{said}; a general check, {say(one.task)}: {_points(one.gain)} against {OVER[one.over]}"
 
 
 def _cost(answer: Answer, first: Finalist) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import apart
+from reports.ledger.finals import apart, is_fresh
 from reports.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, quantity
@@ -201,8 +201,9 @@ class Results:
 
     @cached_property
     def failures(self) -> dict[str, str]:
-        """Recipe hash to the reason why a trial of it failed."""
-        return {failure.recipe_hash: f"failed: {failure.reason}" for failure in read_failures(self.folder)}
+        """Recipe hash to the reason why a trial of it failed, but for those of the finals."""
+        own = [failure for failure in read_failures(self.folder) if not is_fresh(failure.seed)]
+        return {failure.recipe_hash: f"failed: {failure.reason}" for failure in own}
 
     def is_foreign(self, label: str) -> bool:
         """Whether the row is a model of other people, which is at most evaluated here."""

@@ -134,7 +134,7 @@ class Plan:
         """Whether the scheduler may stop it: never a row, never in the finals, and an explored recipe under its first
         seed alone. The others run where that one came to its end, and all of them to theirs: so they say how good the
         recipe is, whereas the scores of the first were selected."""
-        final = self.is_final(trial.recipe_hash, trial.seed)
+        final = is_fresh(trial.seed)
         return self.rungs is not None and not (trial.row or final) and trial.seed == self.seeds[0]
 
     @property
@@ -197,7 +197,7 @@ class Plan:
 
     def is_explored(self, recipe_hash: str, seed: int) -> bool:
         """Whether a trial explores: it is none of a row, and none of the finals."""
-        return recipe_hash not in self._row_hashes and not self.is_final(recipe_hash, seed)
+        return recipe_hash not in self._row_hashes and not is_fresh(seed)
 
     @functools.cached_property
     def _row_hashes(self) -> frozenset[str]:
@@ -236,17 +236,6 @@ class Plan:
         if self.request.finals is None:
             return None
         return SearchFinals.of(*self.request.finals, self.base, self.rows, self.space.baseline)
-
-    def is_final(self, recipe_hash: str, seed: int) -> bool:
-        """Whether that trial is of the finals, and of nothing else."""
-        return is_fresh(seed) or recipe_hash == self._came
-
-    @functools.cached_property
-    def _came(self) -> str | None:
-        """The encoder as it came, where it is neither a row nor a point of the grid."""
-        fixed = {recipe.hash for recipe in (*self.rows.values(), *self.grid) if recipe is not None}
-        came = self.finals.as_it_came.recipe.hash if self.finals else None
-        return None if came in fixed else came
 
     def fixed_trials(self) -> list[Trial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""

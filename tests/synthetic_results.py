@@ -266,11 +266,11 @@ def add_finals(
         figures = {score: value + gain + luck + own.get(score[0], 0.0) for score, value in level.items()}
         records.append(make_record(recipe, results.evaluation, FIRST_FRESH + seed, figures))
     untrained = {score: value - base_over_encoder for score, value in level.items()}
-    records.append(make_record(came, results.evaluation, 0, untrained))
+    records.append(make_record(came, results.evaluation, FIRST_FRESH, untrained))
     for record in records:
         record = changed(record, checkpoint=f"models/{record.key}")
         write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
     finals = Finals(len(gains), seeds, base_seeds, finalists, results.base.hash, came.hash)
-    info = dataclasses.replace(results.info, finals=finals)
+    info = dataclasses.replace(results.info, finals=finals, across=[] if predictions else ["items"])
     info.save(folder)
     return info

@@ -1,8 +1,8 @@
 """The finals of a search: its best recipes again, under seeds that had no say in the choice, beside what they are
 compared with.
 
-A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored; the
-encoder as it came, and a row that no seed changes, have one record, of seed 0.
+A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
+row that no seed changes has one record, of seed 0.
 """
 
 from __future__ import annotations
@@ -65,14 +65,13 @@ class Finals:
 
 def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dict[str, list[Record]]]:
     """The records that rows and explored recipes rest on, and by recipe hash those of the finals, by seed."""
-    rows, came = {*info.row_hashes.values()}, info.finals and info.finals.as_it_came
-    compared = info.finals.hashes if info.finals else set()
+    rows = {*info.row_hashes.values()} & (info.finals.hashes if info.finals else set())
     own: list[Record] = []
     finals: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
         key, fresh = record.recipe_hash, is_fresh(record.seed)
-        if fresh or (key in compared & {*rows, came} and not Recipe.from_flat(record.recipe).uses_seed):
+        if fresh or (key in rows and not Recipe.from_flat(record.recipe).uses_seed):
             finals.setdefault(key, []).append(record)
-        if not fresh and (key != came or key in {*rows, *info.explored}):
+        if not fresh:
             own.append(record)
     return own, finals

@@ -63,6 +63,7 @@ def _own(name: str, heading: str, folded: bool = False) -> Section:
 SECTIONS = Registry(
     "section of a report",
     _own("answer", "Answer"),
+    _own("finals", "The finals"),
     _own("in_short", "In short"),
     _own("trust", "Warnings"),
     _own("setting", "What may be compared"),

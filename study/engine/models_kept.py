@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from reports.ledger import MODELS, Record
+from reports.ledger import MODELS, Record, is_fresh
 from search_spaces.goals import Goal, merit, values_of
 from study.cli.options import KeepModels
 
 Place = tuple[bool, tuple[float, ...]]
 """Of a trial among others: the higher the better. One without a value of every goal comes last."""
+
+Whose = tuple[str, bool]
+"""A recipe, and whether its trials are of the finals: a row in the finals keeps its own model, too."""
 
 
 class ModelsKept:
@@ -19,7 +22,7 @@ class ModelsKept:
     def __init__(self, wish: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = ()) -> None:
         """`records`: of earlier runs; their models stay until they are beaten."""
         self.wish, self.goals = wish, goals
-        self._kept: dict[str, tuple[str, Place]] = {}  # by trial, its recipe and its place
+        self._kept: dict[str, tuple[Whose, Place]] = {}  # by trial
         for record in records:
             self._keep(record)
 
@@ -36,11 +39,7 @@ class ModelsKept:
         self._keep(record)
         if record.checkpoint is None or self.wish in ("all", "none"):
             return []
-        rivals = [
-            key
-            for key, (recipe_hash, _) in self._kept.items()
-            if self.wish != "rows" or recipe_hash == record.recipe_hash
-        ]
+        rivals = [key for key, (whose, _) in self._kept.items() if self.wish != "rows" or whose == self._whose(record)]
         ranked = sorted(rivals, key=lambda key: self._kept[key][1], reverse=True)
         gone = ranked[self.wish if isinstance(self.wish, int) else 1 :]
         for key in gone:
@@ -52,9 +51,13 @@ class ModelsKept:
         if record.checkpoint is not None:
             values = values_of(self.goals, record.scores, record.cost)
             self._kept[record.key] = (
-                record.recipe_hash,
+                self._whose(record),
                 (values is not None, merit(self.goals, values) if values else ()),
             )
+
+    @staticmethod
+    def _whose(record: Record) -> Whose:
+        return record.recipe_hash, is_fresh(record.seed)
 
 
 def left_behind(results: Path, records: Iterable[Record]) -> list[str]:

@@ -76,6 +76,8 @@ def continued(plan: Plan) -> Plan:
         search=before.search,
         trials=before.trials or len(before.explored) or asked.trials,
         finals=(before.finals.recipes, before.finals.seeds) if before.finals else None,
+        seeds=max(asked.seeds, len(before.seeds)),
+        most_seeds=max(asked.most_seeds, len(before.seeds), before.most_seeds or 0),
     )
     scheduler, rungs = (before.stopping.get(name) for name in ("scheduler", "rungs"))
     if scheduler and rungs:

@@ -10,6 +10,7 @@ from typing import Any
 from reports.ledger import Record
 from search_spaces.limits import LIMITS
 from trainables.errors import UserError
+from trainables.recipe import Recipe
 
 
 class Budget:
@@ -23,6 +24,7 @@ class Budget:
         """`limits` may hold limits of single trials, too; they are passed over."""
         self.limits = {name: number for name, number in limits.items() if LIMITS[name].whole}
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
+        self._whole: dict[str, list[float]] = {name: [] for name in self.limits}  # trained to their end, and tested
         for record in records if self.limits else ():
             self.add(record)
 
@@ -32,6 +34,8 @@ class Budget:
             value = LIMITS[name].of(record.cost)
             if value is not None:
                 costs.setdefault(record.recipe_hash, []).append(value)
+                if record.status == "finished" and record.tested and Recipe.from_flat(record.recipe).trains:
+                    self._whole[name].append(value)
 
     def spent(self, name: str) -> float:
         """Of that limit, by all trials that ended."""
@@ -43,6 +47,11 @@ class Budget:
         values = costs.get(recipe_hash or "") or [value for values in costs.values() for value in values]
         return fmean(values) if values else None
 
+    def guess_whole(self, name: str) -> float:
+        """What a trial of the finals will take, which trains to its end and is tested: as those that did, or else half
+        more than others."""
+        return fmean(self._whole[name]) if self._whole[name] else 1.5 * (self.guess(name) or 0.0)
+
     def room(self, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
         """How many trials like the one of the recipe that follows may still begin, beside running ones, given by their
         recipes, and so many others for which room is kept; infinite where nothing bounds them."""
@@ -51,7 +60,7 @@ class Budget:
 
     def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
         """As `room`, by that limit alone."""
-        left = self.limits[name] - self.spent(name) - kept * (self.guess(name) or 0.0)
+        left = self.limits[name] - self.spent(name) - kept * self.guess_whole(name)
         left -= math.fsum(self.guess(name, recipe) or 0.0 for recipe in running)
         one = self.guess(name, following)
         if left <= 0:

@@ -6,7 +6,6 @@ base recipe, over the space's baseline row, and over the encoder without any tra
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,8 +15,9 @@ import numpy as np
 from reports.best_model import ranking
 from reports.guards.words import listed
 from reports.ledger import Finals, Ledger, StudyInfo, fresh_seeds
-from reports.recipe_names import explored_numbers, recipe_name
+from reports.recipe_names import AS_IT_CAME, BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
+from reports.statistics.finals import base_seeds
 from reports.statistics.fronts import front_numbers, spread
 from study.trial import Trial
 from trainables.encoders import available
@@ -69,8 +69,8 @@ class SearchFinals:
         return cls(
             recipes,
             seeds,
-            entrant(base, "base settings", base_seeds(recipes, seeds)),
-            Entrant(came, "encoder as it came", () if came.hash in labels else range(1)),
+            entrant(base, BASE, base_seeds(recipes, seeds)),
+            Entrant(came, AS_IT_CAME, seeds_of(came, 1, came.hash in labels)),
             None if row is None else entrant(row, labels[row.hash], seeds),
         )
 
@@ -109,12 +109,6 @@ class SearchFinals:
             for entrant in self.beside
         ]
         return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds, beside {listed(beside)}"
-
-
-def base_seeds(recipes: int, seeds: int) -> int:
-    """How many seeds the base recipe has: with it all finalists are compared, and the variances of these differences
-    are least, for a given number of trials, where it has sqrt(recipes) times as many as each (Dunnett 1955)."""
-    return math.ceil(seeds * math.sqrt(recipes))
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:

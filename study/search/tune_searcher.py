@@ -18,7 +18,7 @@ import optuna
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Finals, Ledger, Record, split_key, trial_key
+from reports.ledger import Finals, Ledger, Record, is_fresh, split_key, trial_key
 from reports.ledger.folders import POPULATIONS, is_key, together_key
 from reports.recipe_names import recipe_name
 from search_spaces.goals import searched, values_at_rung, values_of
@@ -100,7 +100,7 @@ class TuneSearcher(Searcher):
         """Trials that have no record yet, those that run included, as far as is known now."""
         open_recipes = max(0, self.plan.explored - len(self.explored))
         known = [*self.waiting(), *self.running.values()]
-        searched = [trial for trial in known if not self._is_final(trial)]
+        searched = [trial for trial in known if not is_fresh(trial.seed)]
         raced = self.race.open(searched) if self.race else 0  # perhaps fewer
         later = len(self.left_out) + (self.finals.left if self.finals else 0)
         return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds + later
@@ -157,7 +157,7 @@ class TuneSearcher(Searcher):
             self.budget.add(record)
         else:
             self.failed.add(key)
-        if self._is_final(planned):
+        if is_fresh(planned.seed):
             return  # what a fresh seed says must not reach any choice
         if self.race:
             self.race.tell(planned, planned.seed, record)
@@ -210,12 +210,9 @@ class TuneSearcher(Searcher):
             return False
         waiting = [*self.waiting()]
         self.cut_short, self.interrupted = True, deque()
-        self.queue = deque(trial for trial in waiting if self._is_final(trial))
-        self.left_out = [trial for trial in waiting if not self._is_final(trial)]
+        self.queue = deque(trial for trial in waiting if is_fresh(trial.seed))
+        self.left_out = [trial for trial in waiting if not is_fresh(trial.seed)]
         return True
-
-    def _is_final(self, trial: Trial) -> bool:
-        return self.plan.is_final(trial.recipe_hash, trial.seed) and trial.recipe_hash not in self.explored
 
     @property
     def _may_ask(self) -> bool:
@@ -224,14 +221,15 @@ class TuneSearcher(Searcher):
     @property
     def _explores(self) -> bool:
         """Whether trials before the finals are left to begin."""
-        return self._may_ask or not all(map(self._is_final, self.waiting()))
+        return self._may_ask or not all(is_fresh(trial.seed) for trial in self.waiting())
 
     def _queue_finals(self) -> None:
         """Queue the finals once nothing else is left to begin, the finalists once nothing else runs."""
         if self.finals is None or self._explores:
             return
         chosen = self.finals.finalists is not None
-        self.queue.extend(self.finals.next(self.explored, wait=not all(map(self._is_final, self.running.values()))))
+        waits = any(not is_fresh(trial.seed) for trial in self.running.values())
+        self.queue.extend(self.finals.next(self.explored, waits))
         if not chosen and self.finals.finalists is not None:
             self.asked(self.explored, self.finals.told)
             if self.queue:
@@ -243,7 +241,7 @@ class TuneSearcher(Searcher):
     def _queue_further_seeds(self) -> None:
         """Queue further seeds once all recipes are chosen and have their least ones, interrupted populations too."""
         if self.race and not self._explores and not self.cut_short:
-            running = [trial for trial in self.running.values() if not self._is_final(trial)]
+            running = [trial for trial in self.running.values() if not is_fresh(trial.seed)]
             self.queue.extend(self.race.next(self.places, running))
 
     def _next(self) -> list[Trial]:
