@@ -36,8 +36,8 @@ STUDIES: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
 }
 """By the answer that should come, what the finalists gain over the base."""
 HEADS = {
-    "use": ["Use", "Gain", "Sure", "Worse", "Cost", "Model"],
-    "base": ["Keep", "Gain", "Sure", "Model"],
+    "use": ["Use", "Gain", "Sure", "Worse", "Cost", "Model", "Again"],
+    "base": ["Keep", "Gain", "Sure", "Model", "Again"],
     "as it came": ["Keep", "Gain", "Sure"],
     "open": ["Open", "Gain", "Sure", "Next", "Worse", "Cost", "Model"],
     "unfinished": ["Wait", "Again"],
@@ -95,7 +95,8 @@ def test_the_lines_of_a_gain(make: Make) -> None:
         "Worse  MRPC -6.10 [-7.19, -5.00] against the base settings; "
         "MRPC -1.10 [-2.09, -0.12] against the encoder as it came\n"
         "Cost   one training takes 36 s, with the base settings 36 s\n"
-        "Model  python -m reports export results/scl_ablation-laptop '#1'"
+        "Model  python -m reports export results/scl_ablation-laptop '#1'\n"
+        "Again  python study/run.py --recipe results/scl_ablation-laptop"
     )
 
 
