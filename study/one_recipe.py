@@ -95,9 +95,11 @@ def _alone(
     own: SourceFile | None,
     plugins: tuple[SourceFile, ...] = (),
     scale: Scale | None = None,
+    number: str = "",
 ) -> OneRecipe:
-    """The space with that row alone. `own`: the person's file that it is of, which may have added names."""
-    called = re.sub(r"[^A-Za-z0-9.]+", "-", row.label)[:LONGEST].strip("-.")
+    """The space with that row alone. `own`: the person's file that it is of, which may have added names. `number`: that
+    of an explored recipe, which is its folder's name."""
+    called = number or re.sub(r"[^A-Za-z0-9.]+", "-", row.label)[:LONGEST].strip("-.")
     alone = dataclasses.replace(
         space,
         name=f"{space.name}-recipe-{called}".rstrip("-"),
@@ -133,20 +135,20 @@ def _of_results(request: Request) -> OneRecipe:
     info = results.info
     if request.scale not in ("auto", info.scale):
         raise UserError(f"--recipe {where} is of the scale {info.scale}, not {request.scale}; leave --scale out")
-    flat, name, what = _answered(results, where)
+    flat, name, number, what = _answered(results, where)
     scored = results.evaluation
     given = {key: value for key, value in flat.items() if (key, value) != (SENTEVAL_KEY, scored.senteval)}
     space = dataclasses.replace(results.space, base=Recipe(given), evaluation=scored, laptop={})
     own = space_file(str(folder / info.space_file)) if info.space_file else None
     plugins = tuple(plugin(folder / PLUGINS / file) for file in info.plugins)
-    return _alone(space, Row(name, {}), what, own, plugins, info.scale)
+    return _alone(space, Row(name, {}), what, own, plugins, info.scale, number)
 
 
-def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, str]:
-    """The recipe to use, its name, and what it is in words."""
+def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, str, str]:
+    """The recipe to use, its name, its number if it was explored, and what it is in words."""
     answer = Answer.of(results)
     if answer.kind == "base":
-        return results.base.flat(), BASE, f"the {BASE}, which the search in {where} keeps"
+        return results.base.flat(), BASE, "", f"the {BASE}, which the search in {where} keeps"
     if answer.kind == "as it came":
         raise UserError(
             f"the answer of {where} is to keep the encoder as it came, {results.base.encoder.name}, so there is "
@@ -161,9 +163,12 @@ def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, s
         command = study_command(results.info)
         raise UserError(f"{where} names no recipe to use yet; its own command goes on with it: {command}")
     first = answer.picked[0]
-    name = (first.name.partition(" ")[2] if first.name.startswith("#") else first.name) or BASE
+    number, name = "", first.name
+    if name.startswith("#"):
+        number, _, settings = name.removeprefix("#").partition(" ")
+        name = settings or BASE
     best = "which" if answer.kind == "use" else f"not shown to be better than the {BASE}, but the best that"
-    return results.finals[first.recipe][0].recipe, name, f"{name}, {best} the search in {where} found"
+    return results.finals[first.recipe][0].recipe, name, number, f"{name}, {best} the search in {where} found"
 
 
 def _keys(path: Path) -> Iterator[tuple[str, Value]]:
@@ -172,7 +177,7 @@ def _keys(path: Path) -> Iterator[tuple[str, Value]]:
         check_plain(path)
         text = path.read_text(encoding="utf-8")
         found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"--recipe {path} cannot be read: {reason(error)}") from None
     if not isinstance(found, dict):
         raise UserError(f"--recipe {path} must hold keys with their values, as --set takes them")

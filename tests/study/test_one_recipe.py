@@ -60,8 +60,7 @@ class TestOfResults:
         assert list(plan.rows) == ["positives per anchor 1, negatives per anchor 8, mean"]
         assert (plan.scale, plan.reason) == ("laptop", "as mine")
         assert plan.evaluation == Results.load(mine).evaluation
-        assert plan.results.parent == Path("results").absolute()
-        assert plan.results.name.startswith("scl_ablation-recipe-positives-per-anchor-1-")
+        assert plan.results == Path("results/scl_ablation-recipe-1-laptop").absolute()
         cluster = Cluster(True, ({"CPU": 2.0},))
         said = preview(plan, cluster, allot(cluster, plan.request))
         assert "mean, which the search in mine found\n1 trial (1 row, 1 seed), 0 of them done" in said
