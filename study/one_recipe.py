@@ -35,6 +35,7 @@ from trainables.recipe import Recipe, Value
 from trainables.sections import SENTEVAL_KEY
 
 SUFFIXES = (".toml", ".json")
+ELSEWHERE = "a row of a space is trained by --space SPACE --recipe ROW, other keys by --space SPACE --recipe KEYS.toml"
 LONGEST = 60
 """Letters of a recipe's name in the folder's."""
 HEAD = '''"""A space of one recipe, made by --recipe."""
@@ -152,12 +153,12 @@ def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, s
     if answer.kind == "as it came":
         raise UserError(
             f"the answer of {where} is to keep the encoder as it came, {results.base.encoder.name}, so there is "
-            "nothing to train; a row of its space can be trained all the same: --recipe ROW --space SPACE"
+            f"nothing to train; {ELSEWHERE}"
         )
     if answer.kind == "rows":
         raise UserError(
-            f"{where} has no finals, so no recipe of it is known to be the one to use; end its search with --finals "
-            "3x5, or name a row: --recipe ROW --space SPACE"
+            f"{where} has no finals, so no recipe of it is known to be the one to use; end a search with --finals "
+            f"3x5; {ELSEWHERE}"
         )
     if not answer.picked:
         command = study_command(results.info)

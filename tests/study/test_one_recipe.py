@@ -108,7 +108,7 @@ class TestOfResults:
         [
             ((0.1, -0.5, -0.3), {"base_over_encoder": -3.0}, "keep the encoder as it came, scenes-small, so there is"),
             ((3.0, 1.0, 0.5), {"missing": 3}, "names no recipe to use yet; its own command goes on with it: python st"),
-            ((), {}, "has no finals, so no recipe of it is known to be the one to use; end its search with --finals"),
+            ((), {}, "has no finals, so no recipe of it is known to be the one to use; end a search with --finals"),
         ],
     )
     def test_without_an_answer_it_says_what_would_work(
