@@ -53,7 +53,9 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         found.append(Line("Worse", _worse(answer, say)))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     kept = first if answer.kind == "use" else answer.references.get("base") if _base_stands(answer) else None
-    return [*found, *([_model(kept.name, info)] if kept is not None and kept.model else [])]
+    found += [_model(kept.name, info)] if kept is not None and kept.model else []
+    again = shlex.join(["python", "study/run.py", "--recipe", results_place(info)])
+    return [*found, *([Line("Again", again, command=True)] if answer.kind in ("use", "base") else [])]
 
 
 def _verdict(answer: Answer, say: Say) -> tuple[str, str]:

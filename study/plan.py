@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from reports.ledger import LEDGER, Asked, Ledger, is_fresh
 from reports.ledger.location import ResultsLocation, open_location
@@ -25,7 +24,9 @@ from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
-from study.rows import absolute, chosen_rows, given_models, inputs_of
+from study.given import overrides, plugin, space_file
+from study.one_recipe import read_recipe
+from study.rows import chosen_rows, given_models, inputs_of
 from study.search.finals import SearchFinals
 from study.search.points import grid
 from study.search.samplers import SAMPLERS
@@ -34,9 +35,7 @@ from study.search.warm_start import Source, load_source
 from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
-from trainables.evaluation_config import EvaluationConfig, all_keys, parse_assignment, split
-from trainables.files import expanded
-from trainables.plugins import load_plugin, read_source
+from trainables.evaluation_config import EvaluationConfig, parse_assignment, split
 from trainables.recipe import Recipe, Value
 from trainables.senteval import fingerprint, task_names
 from trainables.senteval.tasks import TASKS
@@ -44,8 +43,6 @@ from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial.data_requests import senteval_folder
 
 LARGEST_GRID = 10_000
-OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
-"""Keys that have an option of their own, which is called as they end: `--nli`."""
 
 
 @dataclass(frozen=True)
@@ -255,29 +252,34 @@ class Plan:
 
 def read_request(request: Request) -> Draft:
     """Run plugins, load the space, read assignments. `UserError` for a mistake in names and values."""
-    plugins = tuple(map(_plugin, request.plugins))
+    plugins = tuple(map(plugin, request.plugins))
+    one = None if request.recipe is None else read_recipe(request)
+    if one is not None:
+        given = {Path(source.path).name for source in plugins}
+        plugins += tuple(source for source in one.plugins if Path(source.path).name not in given)
+        request = dataclasses.replace(request, scale=one.scale or request.scale)
     names = [Path(plugin.path).name for plugin in plugins]
     if len(set(names)) < len(names):
         raise UserError(f"two plugins have the same file name ({', '.join(names)}); rename one of them")
-    space = load_space(request.space)
+    space = load_space(request.space) if one is None else one.space
     fixed = dict(map(parse_assignment, request.set))
     own_goals = space.goals
     goals = own_goals if request.goals is None else _goals(request.goals)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
-    overrides = _overrides(request, fixed)
-    of_recipe, of_evaluation = split(overrides)
+    changes = overrides(request, fixed)
+    of_recipe, of_evaluation = split(changes)
     space.base.preferring(of_recipe)  # a value that no recipe can have shows now
     space.evaluation.override(of_evaluation)
     _check_search(request, space)
     return Draft(
         request,
         plugins,
-        _space_file(request.space),
+        space_file(request.space) if one is None else one.file,
         space,
         own_goals,
         parse_limits(request.limit),
         fixed,
-        overrides,
+        changes,
         chosen_rows(space, request.only),
         given_models(space, request.evaluate),
     )
@@ -286,7 +288,7 @@ def read_request(request: Request) -> Draft:
 def decide(draft: Draft, gpus: float) -> Plan:
     """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
     request, space = draft.request, draft.space
-    scale, reason = _scale(request.scale, gpus)
+    scale, reason = _scale(request, gpus)
     of_recipe, of_evaluation = split(draft.overrides)
     evaluation = space.scored(scale).override(of_evaluation)
     base = space.recipe(scale, evaluation).preferring(of_recipe)
@@ -313,21 +315,6 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 "rows with --only, or take a space whose rows do not vary it"
             )
     return Plan(draft, scale, reason, base, evaluation, rows, missing)
-
-
-def _plugin(path: Path) -> SourceFile:
-    """Runs it; it may add what the space names."""
-    path = expanded(path).absolute()
-    return SourceFile("plugin", str(path), load_plugin(path))
-
-
-def _space_file(name: str) -> SourceFile | None:
-    """As `load_space` reads the name: `my_space.py`, `my_space.py:NAME`, or any other path."""
-    path, marker, _ = name.partition(".py:")
-    if not (marker or name.endswith(".py") or "/" in name):
-        return None
-    file = Path(path + ".py" if marker else name).absolute()
-    return SourceFile("space", str(file), read_source(file, "space"))
 
 
 def _check_search(request: Request, space: Space) -> None:
@@ -372,19 +359,10 @@ def _grid_domains(space: Space) -> list[Domain]:
     return domains
 
 
-def _scale(wish: Scale | Literal["auto"], gpus: float) -> tuple[Scale, str]:
-    if wish != "auto":
-        return wish, f"asked for with --scale {wish}"
+def _scale(request: Request, gpus: float) -> tuple[Scale, str]:
+    if request.scale != "auto":
+        of_results = request.recipe and not request.space
+        return request.scale, f"as {request.recipe}" if of_results else f"asked for with --scale {request.scale}"
     if gpus:
         return "paper", f"auto: the cluster has {gpus:g} GPU{'s' if gpus > 1 else ''}"
     return "laptop", "auto: the cluster has no GPU"
-
-
-def _overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
-    options = {key: getattr(request, key.partition(".")[2]) for key in OPTIONS}
-    given = (parse_assignment(f"{key}={text}") for key, text in options.items() if text is not None)
-    overrides = {**dict(given), **fixed}
-    places = {item.name for item in all_keys().values() if item.place}
-    return {
-        key: absolute(value) if key in places and isinstance(value, str) else value for key, value in overrides.items()
-    }

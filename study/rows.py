@@ -21,6 +21,13 @@ def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
     return tuple(row for row in space.rows if not only or row.label in only)
 
 
+def chosen_row(space: Space, label: str) -> Row:
+    """The one that `--recipe` names."""
+    if label not in space.labels:
+        raise UserError(f"--recipe {label!r} is no row of {space.name!r}; its rows are {choices(space.labels)}")
+    return space.row(label)
+
+
 def given_models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
     """Row label to the model that `--evaluate` names for it."""
     labels = {row.label for row in space.rows}

@@ -36,6 +36,7 @@ EXAMPLES = """examples:
   python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 1:10
   python study/run.py --space scl_lambda --scale laptop --dry-run
   python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
+  python study/run.py --recipe results/mine --nli all_my_pairs.csv     what its answer says to use, on other data
   python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
   python study/run.py --space clsr_batch_size --plugin my_objective.py --set objective.name=alignment
   ray job submit --working-dir . -- python study/run.py --space scl_ablation
@@ -50,7 +51,9 @@ class Request:
     """What a person asked for."""
 
     space: str
-    """A name or a file; empty where `list` or `keys` is asked for."""
+    """A name or a file; empty where `list` or `keys` is asked for, or the recipe of other results."""
+    recipe: str | None
+    """Results with an answer; with a space a row's name, or a file of keys."""
     scale: Scale | Literal["auto"]
     search: Search
     trials: int
@@ -102,6 +105,12 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     )
     what = parser.add_argument_group("what to run")
     what.add_argument("--space", default="", help="a space's name, or a file of your own: ./my_space.py")
+    what.add_argument(
+        "--recipe",
+        metavar="WHAT",
+        help="train one recipe alone: what the answer of a results folder says to use (then without --space); or a "
+        "row of the space; or its base with the keys of a .toml or .json file",
+    )
     what.add_argument("--list", action="store_true", help="print the spaces and stop")
     what.add_argument("--keys", action="store_true", help="print every key that --set can change, and stop")
     what.add_argument("--version", action="version", version=f"{PACKAGE} {own_version()}")
@@ -232,7 +241,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         parser.print_help()
         parser.exit()
     values: dict[str, Any] = vars(parser.parse_args(arguments))
-    if not (values["space"] or values["list"] or values["keys"]):
+    if values["recipe"] and values["search"] != "paper":
+        raise UserError("--recipe trains one recipe and --search looks for one; leave one of them out")
+    if not (values["space"] or values["recipe"] or values["list"] or values["keys"]):
         raise UserError(
             "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py"
         )

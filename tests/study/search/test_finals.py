@@ -258,7 +258,7 @@ class TestStudy:
         assert len(finalists(ran)) == 2
 
     def test_a_race_ends_before_the_finalists_are_chosen(self, tmp_path: Path) -> None:
-        plan, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
+        _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
         ran = run(searcher, ledger)
         places = [place for place, trial in enumerate(ran) if is_fresh(trial.seed)]
         chosen = [place for place in places if ran[place].name in finalists(ran)]

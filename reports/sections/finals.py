@@ -1,0 +1,58 @@
+"""The finals as a table: finalists, and what they are compared with, each under its fresh seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.answer import Answer, Finalist, Gain
+from reports.guards.words import listed
+from reports.looks import look, share
+from reports.markdown import DASH, code, number, table, text
+from reports.results import Results
+from reports.statistics import CONFIDENCE
+from reports.wording import difference
+
+OVER = {"base": "over the base settings", "encoder": "over the encoder as it came", "baseline": "over the baseline row"}
+
+
+def write(results: Results, pictures: Path) -> str:
+    """A line for each recipe; empty where the finals are not complete."""
+    answer = Answer.of(results)
+    if answer.figure is None:
+        return ""
+    references = {one.recipe: one for one in answer.references.values()}  # a row may be two of them
+    finalists = {one.recipe: one for one in answer.finalists}
+    over = [name for name in OVER if any(name in one.gains for one in finalists.values())]
+    goals = [goal.short for goal in results.measured_goals]
+    head = ["Recipe", "fresh seeds", *(f"{goal} (development)" for goal in goals), text(answer.figure)]
+    lines = [_line(one, over) for one in {**finalists, **references}.values()]
+    level = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
+    said = (
+        f"Gains are in points of {text(answer.figure)}. For each of what they are compared with, the intervals hold "
+        f"for all finalists at once, with {level:.3g} % at this look; that of a score stands for itself, with 95 %."
+    )
+    flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
+    return f"{table([*head, *(OVER[name] for name in over)], lines)}\n\n{said}{flagged}{_found(answer)}"
+
+
+def _line(one: Finalist, over: list[str]) -> list[str]:
+    development = [number(value) for value in one.development]
+    return [code(one.name), str(one.seeds), *development, _level(one.figure), *(_gain(one, name) for name in over)]
+
+
+def _level(figure: Gain | None) -> str:
+    if figure is None:
+        return DASH
+    if figure.low is None or figure.high is None:
+        return number(figure.gain)
+    return f"{number(figure.gain)} [{number(figure.low)}, {number(figure.high)}]"
+
+
+def _gain(one: Finalist, name: str) -> str:
+    found = one.gains.get(name)
+    return DASH if found is None else difference(found.gain, found.low, found.high)
+
+
+def _found(answer: Answer) -> str:
+    """What the guards found in the trials of the finals, a line each."""
+    return "".join(f"\n\n⚠ {sentence}" for sentence in answer.warnings)

@@ -1,0 +1,204 @@
+"""`--recipe`: a study of one recipe. Where the recipe stands (in a search's answer, as a row, in a file of keys) it is
+made a space of one row, written as a person's own space file is, so that everything else goes on as for any study.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pprint
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reports.answer import Answer
+from reports.commands import study_command
+from reports.ledger import PLUGINS, STUDY
+from reports.ledger.location import open_location
+from reports.recipe_names import BASE
+from reports.results import Results
+from search_spaces import load_space
+from search_spaces.paper import NEED_KEYS, Row
+from search_spaces.space import Scale, Space
+from study.cli.options import Request
+from study.given import overrides, plugin, space_file
+from study.rows import chosen_row
+from study.trial import SourceFile
+from trainables.errors import UserError, reason
+from trainables.evaluation_config import parse_assignment, split
+from trainables.files import check_plain, expanded
+from trainables.plugins import run_source
+from trainables.recipe import Recipe, Value
+from trainables.sections import SENTEVAL_KEY
+
+SUFFIXES = (".toml", ".json")
+ELSEWHERE = "a row of a space is trained by --space SPACE --recipe ROW, other keys by --space SPACE --recipe KEYS.toml"
+LONGEST = 60
+"""Letters of a recipe's name in the folder's."""
+HEAD = '''"""A space of one recipe, made by --recipe."""
+
+from search_spaces.space import Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import Recipe
+
+SPACE = '''
+
+
+@dataclass(frozen=True)
+class OneRecipe:
+    """A space of one row, and what it needs."""
+
+    space: Space
+    file: SourceFile
+    """The text that makes the space."""
+    plugins: tuple[SourceFile, ...]
+    """What must run before it, beside those of the command."""
+    scale: Scale | None = None
+    """That of the study whose answer it is."""
+
+
+def read_recipe(request: Request) -> OneRecipe:
+    """What `--recipe` names. `UserError` for what is no recipe, and for an answer that names none."""
+    assert request.recipe is not None
+    is_file = request.recipe.endswith(SUFFIXES)
+    if not request.space:
+        if is_file:
+            raise UserError(
+                f"--recipe {request.recipe} changes the base recipe of a space; name the space with --space"
+            )
+        return _of_results(request)
+    space, own = load_space(request.space), space_file(request.space)
+    if is_file:
+        path = expanded(Path(request.recipe))
+        changes = dict(_keys(path))
+        of_recipe, of_evaluation = split(changes)
+        changed = dataclasses.replace(
+            space,
+            base=space.base.preferring(of_recipe),
+            evaluation=space.evaluation.override(of_evaluation),
+            laptop={**space.laptop, **changes},
+        )
+        return _alone(changed, Row(path.stem, {}), f"{space.name} with the keys of {path.name}", own)
+    row = chosen_row(space, request.recipe)
+    given = overrides(request, dict(map(parse_assignment, request.set))).keys()
+    kept = {key: value for key, value in row.overrides.items() if key not in given}
+    needs = None if row.needs and NEED_KEYS[row.needs] & given else row.needs
+    return _alone(space, Row(row.label, kept, needs=needs), f"the row {row.label!r} of {space.name}", own)
+
+
+def _alone(
+    space: Space,
+    row: Row,
+    what: str,
+    own: SourceFile | None,
+    plugins: tuple[SourceFile, ...] = (),
+    scale: Scale | None = None,
+    number: str = "",
+) -> OneRecipe:
+    """The space with that row alone. `own`: the person's file that it is of, which may have added names. `number`: that
+    of an explored recipe, which is its folder's name."""
+    called = number or re.sub(r"[^A-Za-z0-9.]+", "-", row.label)[:LONGEST].strip("-.")
+    alone = dataclasses.replace(
+        space,
+        name=f"{space.name}-recipe-{called}".rstrip("-"),
+        title=what,
+        rows=(row,),
+        domains=(),
+        tables=(),
+        claims=(),
+        baseline=None,
+        oddities=(),
+        premise_counts=(),
+        figures=(),
+    )
+    text = f"{HEAD}{pprint.pformat(alone, width=110, sort_dicts=False)}\n"
+    file = SourceFile("space", "space.py", text)
+    if own is not None:
+        plugins = (*plugins, dataclasses.replace(own, what="plugin"))
+    return OneRecipe(run_source(text, file.path, file.what).SPACE, file, plugins, scale)
+
+
+def _of_results(request: Request) -> OneRecipe:
+    """What the answer of a study says to use, in the study's own space, scale and evaluation."""
+    assert request.recipe is not None
+    place = open_location(request.recipe, Path())
+    place.bring()
+    folder, where = place.folder, place.shown
+    if not (folder / STUDY).is_file():
+        raise UserError(
+            f"--recipe {where} is neither a study's results nor a file that ends in {' or '.join(SUFFIXES)}; "
+            "for a row's name add --space"
+        )
+    results = Results.load(folder)
+    info = results.info
+    if request.scale not in ("auto", info.scale):
+        raise UserError(f"--recipe {where} is of the scale {info.scale}, not {request.scale}; leave --scale out")
+    flat, name, number, what = _answered(results, where)
+    scored = results.evaluation
+    given = {key: value for key, value in flat.items() if (key, value) != (SENTEVAL_KEY, scored.senteval)}
+    space = dataclasses.replace(results.space, base=Recipe(given), evaluation=scored, laptop={})
+    own = space_file(str(folder / info.space_file)) if info.space_file else None
+    plugins = tuple(plugin(folder / PLUGINS / file) for file in info.plugins)
+    return _alone(space, Row(name, {}), what, own, plugins, info.scale, number)
+
+
+def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, str, str]:
+    """The recipe to use, its name, its number if it was explored, and what it is in words."""
+    answer = Answer.of(results)
+    if answer.kind == "base":
+        return results.base.flat(), BASE, "", f"the {BASE}, which the search in {where} keeps"
+    if answer.kind == "as it came":
+        raise UserError(
+            f"the answer of {where} is to keep the encoder as it came, {results.base.encoder.name}, so there is "
+            f"nothing to train; {ELSEWHERE}"
+        )
+    if answer.kind == "rows":
+        raise UserError(
+            f"{where} has no finals, so no recipe of it is known to be the one to use; end a search with --finals "
+            f"3x5; {ELSEWHERE}"
+        )
+    if not answer.picked:
+        command = study_command(results.info)
+        raise UserError(f"{where} names no recipe to use yet; its own command goes on with it: {command}")
+    first = answer.picked[0]
+    number, name = "", first.name
+    if name.startswith("#"):
+        number, _, settings = name.removeprefix("#").partition(" ")
+        name = settings or BASE
+    best = "which" if answer.kind == "use" else f"not shown to be better than the {BASE}, but the best that"
+    return results.finals[first.recipe][0].recipe, name, number, f"{name}, {best} the search in {where} found"
+
+
+def _keys(path: Path) -> Iterator[tuple[str, Value]]:
+    """What a file of keys sets; tables within tables are keys with dots."""
+    try:
+        check_plain(path)
+        text = path.read_text(encoding="utf-8")
+        found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"--recipe {path} cannot be read: {reason(error)}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"--recipe {path} must hold keys with their values, as --set takes them")
+    for key, value in _flat(found):
+        try:
+            yield parse_assignment(f"{key}={_as_text(value)}")
+        except UserError as error:
+            raise UserError(f"--recipe {path}: {error}") from None
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _as_text(value: Any) -> str:
+    """As a person types it after `--set KEY=`."""
+    if isinstance(value, list):
+        return ",".join(map(_as_text, value))
+    return "none" if value is None else str(value)

@@ -1,0 +1,216 @@
+"""`--recipe`: one recipe alone, of a search's answer, a row or a file of keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reports.answer import Answer
+from reports.ledger import STUDY, StudyInfo
+from reports.results import Results
+from study.check import check_plan
+from study.cli.options import parse
+from study.dry_run import preview
+from study.engine.cluster import Cluster, allot
+from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.prepare import prepare_results
+from tests.synthetic_results import SPACES, add_finals, make_results
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+
+def plan_of(*arguments: str) -> Plan:
+    return decide(read_request(parse(arguments)), 0)
+
+
+def only(plan: Plan) -> Recipe:
+    """The recipe of its one row."""
+    (recipe,) = plan.rows.values()
+    assert recipe is not None
+    return recipe
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A search of six recipes whose first one is the one to use."""
+    monkeypatch.chdir(tmp_path)
+    return searched(Path("mine"), (3.0, 1.0, 0.5))
+
+
+def searched(folder: Path, gains: tuple[float, ...], **parts: float) -> Path:
+    make_results(folder, rows=["SBERT baseline"], explored=6, seeds=(0,))
+    if gains:
+        add_finals(folder, gains, **parts)  # type: ignore[arg-type]
+    return folder
+
+
+class TestOfResults:
+    def test_the_recipe_to_use_is_trained_alone(self, mine: Path) -> None:
+        before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
+        plan = plan_of("--recipe", "mine")
+        (picked,) = Answer.of(Results.load(mine)).picked
+        assert [(trial.recipe.hash, trial.seed, trial.row) for trial in plan.fixed_trials()] == [
+            (picked.recipe, 0, True)
+        ]
+        assert list(plan.rows) == ["positives per anchor 1, negatives per anchor 8, mean"]
+        assert (plan.scale, plan.reason) == ("laptop", "as mine")
+        assert plan.evaluation == Results.load(mine).evaluation
+        assert plan.results == Path("results/scl_ablation-recipe-1-laptop").absolute()
+        cluster = Cluster(True, ({"CPU": 2.0},))
+        said = preview(plan, cluster, allot(cluster, plan.request))
+        assert "mean, which the search in mine found\n1 trial (1 row, 1 seed), 0 of them done" in said
+        check_plan(plan)
+        assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
+
+    def test_the_report_knows_the_space_without_the_first_study(self, mine: Path) -> None:
+        plan = plan_of("--recipe", "mine")
+        check_results(plan)
+        prepare_results(plan, "2 cores")
+        shutil.rmtree(mine)
+        info = StudyInfo.load(plan.results)
+        space = info.load_space(plan.results)
+        assert space == plan.space
+        assert info.recipe(space).hash == only(plan).hash
+        assert info.row_hashes == {row.label: only(plan).hash for row in space.rows}
+
+    def test_options_change_it(self, mine: Path, tmp_path: Path) -> None:
+        Path("pairs.csv").write_text("premise,hypothesis,label\na,b,0\n")
+        own = ("--nli", "pairs.csv", "--set", "tau=0.7", "--seeds", "3", "--senteval", ".", "--results", "own")
+        plan = plan_of("--recipe", "mine", *own)
+        flat = only(plan).flat()
+        assert flat["corpus.nli"] == str(tmp_path / "pairs.csv")
+        assert flat["objective.temperature"] == 0.7
+        assert plan.evaluation.senteval == str(tmp_path)
+        assert plan.results == tmp_path / "own"
+        assert [trial.seed for trial in plan.fixed_trials()] == [0, 1, 2]
+        other = only(plan_of("--recipe", "mine")).flat()
+        assert {key for key in flat if flat[key] != other[key]} == {"corpus.nli", "objective.temperature"}
+
+    def test_where_the_base_is_kept_it_is_the_base(self, tmp_path: Path) -> None:
+        folder = searched(tmp_path / "base", (0.0, -0.5, -0.3))
+        plan = plan_of("--recipe", str(folder))
+        assert only(plan).hash == Results.load(folder).base.hash
+        assert plan.space.name == "scl_ablation-recipe-base-settings"
+
+    def test_the_best_so_far_is_called_so(self, tmp_path: Path) -> None:
+        folder = searched(tmp_path / "open", (0.5, 0.2, 0.1), std=0.6)
+        plan = plan_of("--recipe", str(folder))
+        assert only(plan).hash == Answer.of(Results.load(folder)).picked[0].recipe
+        assert "not shown to be better than the base settings, but the best" in plan.space.title
+
+    @pytest.mark.parametrize(
+        ("gains", "parts", "said"),
+        [
+            ((0.1, -0.5, -0.3), {"base_over_encoder": -3.0}, "keep the encoder as it came, scenes-small, so there is"),
+            ((3.0, 1.0, 0.5), {"missing": 3}, "names no recipe to use yet; its own command goes on with it: python st"),
+            ((), {}, "has no finals, so no recipe of it is known to be the one to use; end a search with --finals"),
+        ],
+    )
+    def test_without_an_answer_it_says_what_would_work(
+        self, tmp_path: Path, gains: tuple[float, ...], parts: dict[str, float], said: str
+    ) -> None:
+        folder = searched(tmp_path / "study", gains, **parts)
+        with pytest.raises(UserError, match=said):
+            plan_of("--recipe", str(folder))
+
+    def test_it_never_writes_into_the_study_that_it_is_of(self, mine: Path) -> None:
+        with pytest.raises(UserError, match="mine holds another study"):
+            check_results(plan_of("--recipe", "mine", "--results", "mine"))
+
+    def test_other_recipes_need_other_folders(self, mine: Path) -> None:
+        prepare_results(plan_of("--recipe", "mine"), "2 cores")
+        check_results(plan_of("--recipe", "mine", "--seeds", "2"))
+        with pytest.raises(UserError, match="give this one its own folder with --results"):
+            check_results(plan_of("--recipe", "mine", "--set", "tau=0.7"))
+
+    def test_plugins_and_a_space_file_come_along(self, mine: Path) -> None:
+        """What they add is known to workers and to the report."""
+        info = StudyInfo.load(mine)
+        (mine / "plugins").mkdir()
+        (mine / "plugins" / "more.py").write_text("MORE = 1\n")
+        (mine / "space.py").write_text(
+            "import dataclasses\nfrom search_spaces import spaces\n"
+            "SPACE = dataclasses.replace(spaces()['scl_ablation'], name='own')\n"
+        )
+        dataclasses.replace(info, plugins=["more.py"], space="own", space_file="space.py").save(mine)
+        plan = plan_of("--recipe", "mine")
+        assert [Path(source.path).name for source in plan.draft.sources] == ["more.py", "space.py", "space.py"]
+        assert [source.what for source in plan.draft.sources] == ["plugin", "plugin", "space"]
+        prepare_results(plan, "2 cores")
+        shutil.rmtree(mine)
+        assert StudyInfo.load(plan.results).load_space(plan.results) == plan.space
+
+
+class TestOfASpace:
+    def test_a_row(self) -> None:
+        plan = plan_of("--space", "scl_ablation", "--recipe", "SBERT baseline")
+        whole = plan_of("--space", "scl_ablation")
+        assert list(plan.rows) == ["SBERT baseline"]
+        expected = whole.rows["SBERT baseline"]
+        assert expected is not None
+        assert only(plan).hash == expected.hash
+        assert plan.results.name == "scl_ablation-recipe-SBERT-baseline-laptop"
+
+    @pytest.mark.parametrize("name", sorted(SPACES))
+    def test_every_row_of_every_space_is_the_row(self, name: str) -> None:
+        whole = plan_of("--space", name)
+        for row in whole.space.rows[:: max(1, len(whole.space.rows) // 3)]:
+            plan = plan_of("--space", name, "--recipe", row.label)
+            assert plan.rows == {row.label: whole.rows[row.label]}
+            assert plan.missing.get(row.label) == whole.missing.get(row.label)
+
+    def test_what_the_row_sets_can_be_set(self) -> None:
+        row = SPACES["scl_lambda"].rows[1]
+        assert "objective.weight" in row.overrides
+        plan = plan_of("--space", "scl_lambda", "--recipe", row.label, "--set", "objective.weight=0.123")
+        assert only(plan).flat()["objective.weight"] == 0.123
+
+    @pytest.mark.parametrize(
+        ("file", "text"),
+        [
+            (
+                "mine.toml",
+                '"objective.temperature" = 0.3\n"pooling.mode" = "cls"\n"evaluation.tasks" = ["STS12", "MR"]',
+            ),
+            ("mine.toml", 'objective.temperature = 0.3\npooling.mode = "cls"\n[evaluation]\ntasks = ["STS12", "MR"]'),
+            ("mine.json", json.dumps({"tau": 0.3, "pooling.mode": "cls", "evaluation": {"tasks": ["STS12", "MR"]}})),
+        ],
+    )
+    def test_a_file_of_keys(self, file: str, text: str, tmp_path: Path) -> None:
+        (tmp_path / file).write_text(text)
+        plan = plan_of("--space", "scl_ablation", "--recipe", str(tmp_path / file), "--set", "pooling.mode=max")
+        base = plan_of("--space", "scl_ablation").base
+        assert only(plan).hash == base.override({"objective.temperature": 0.3, "pooling.mode": "max"}).hash
+        assert plan.evaluation.tasks == ("STS12", "MR")
+        assert plan.results.name == "scl_ablation-recipe-mine-laptop"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--recipe nowhere", "--recipe nowhere is neither a study's results nor a file that ends in .toml or .json"),
+        ("--recipe some.toml", "some.toml changes the base recipe of a space; name the space with --space"),
+        ("--recipe mine --search optuna", "--recipe trains one recipe and --search looks for one; leave one of them"),
+        ("--recipe mine --scale paper", "--recipe mine is of the scale laptop, not paper; leave --scale out"),
+        ("--space scl_lambda --recipe mine", "--recipe 'mine' is no row of 'scl_lambda'; its rows are "),
+        ("--space scl_lambda --recipe gone.json", "--recipe gone.json cannot be read: "),
+        ("--space scl_lambda --recipe bad.toml", "--recipe bad.toml cannot be read: "),
+        ("--space scl_lambda --recipe list.json", "--recipe list.json must hold keys with their values"),
+        ("--space scl_lambda --recipe key.json", "--recipe key.json: 'objective.temprature' is not a key"),
+        ("--space scl_lambda --recipe value.json", "--recipe value.json: objective.temperature must be "),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(arguments: str, said: str, mine: Path) -> None:
+    assert (mine / STUDY).is_file()
+    Path("bad.toml").write_text("a = = 1")
+    Path("list.json").write_text("[1]")
+    Path("key.json").write_text('{"objective.temprature": 1}')
+    Path("value.json").write_text('{"objective.temperature": "warm"}')
+    with pytest.raises(UserError) as error:
+        plan_of(*arguments.split())
+    assert said in str(error.value)
