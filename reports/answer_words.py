@@ -192,7 +192,7 @@ def _of_rows(rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
         be = "is" if len(rows.better) == 1 else "are"
         which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
         words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}"
-        found.append(Line("Better", f"{words}{': ' * bool(named)}{', '.join(named)}"))
+        found.append(Line("Better", f"{words}{': ' * bool(named)}{'; '.join(named)}"))
     if rows.gain and rows.best and rows.gain.low is not None:
         words = f"at most {_points(rows.gain)} in {say(rows.figure)}, of {say(rows.best)}"
         found.append(Line("Gain", words + "; with one seed that may be chance" * rows.one_seed))
