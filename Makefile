@@ -15,7 +15,8 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: study test test-long test-versions fuzz soak setup lint types audit licences clean
 
 study: $(VENV)/.installed
-	$(RUN) study/run.py --space scl_ablation --scale laptop --search optuna --trials 2 --results results/scl_ablation-laptop
+	$(RUN) study/run.py --space scl_ablation --scale laptop --seeds 3 --search optuna --trials 4 --finals 2x3 \
+		--results results/scl_ablation-laptop
 
 # loadgroup: a process takes the next test whenever it is free, but for groups that share what is costly to make. pytest 9.2
 # keeps no groups with the xdist of today
