@@ -271,25 +271,18 @@ class _Finals:
         """
         if not self.finalists:
             return None
-        wanted = _kinds(self._needs)
-        own = [figure for goal in self.results.goals if (figure := self._of_goal(goal))]
+        scored = self.recipes[self.finalists[0]][0].scores
         compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
         there = [
-            one for one in [*self.evidence.figures, *own] if all(self.evidence.sample(key, one) for key in compared)
+            one
+            for one in in_question(self.results, scored, self._chosen_by)
+            if all(self.evidence.sample(key, one) for key in compared)
         ]
-        there.sort(key=lambda one: (not wanted & _kinds(one.tasks), bool(one.tasks & self._chosen_by)))
-        return _without(there[0], self._chosen_by) if there else None
-
-    def _of_goal(self, goal: Goal) -> Quantity | None:
-        """Its tasks that were scored, on their test part, by the number that stands for each; None for a cost."""
-        scored = self.recipes[self.finalists[0]][0].scores
-        tasks = sorted(goal.needs & TASKS.keys() & scored.keys())
-        name = tasks[0] if len(tasks) == 1 else f"{goal.short} (mean of {len(tasks)} tasks)"
-        return Quantity(name, {(task, TASKS[task].metric): 1 / len(tasks) for task in tasks}) if tasks else None
+        return without(there[0], self._chosen_by) if there else None
 
     @cached_property
     def _needs(self) -> frozenset[str]:
-        return frozenset[str]().union(*(goal.needs for goal in self.results.goals))
+        return needed(self.results)
 
     def development(self, recipe_hash: str) -> tuple[float | None, ...]:
         """Means of the fresh seeds by the measured goals, the higher the better."""
@@ -333,8 +326,7 @@ class _Finals:
         return frozenset(task for task in self._needs if task in record.scores and self._tests_choose(record, task))
 
     def _tests_choose(self, record: Record, task: str) -> bool:
-        splits = kind_of(task).splits
-        if splits and "test" not in splits:
+        if has_no_test(task):
             return True
         predictions = self.evidence.results.predictions
         dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
@@ -410,6 +402,35 @@ class _Finals:
         return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
+def needed(results: Results) -> frozenset[str]:
+    """The tasks that the goals look at."""
+    return frozenset[str]().union(*(goal.needs for goal in results.goals))
+
+
+def has_no_test(task: str) -> bool:
+    """Whether its development scores are made from the tested items, as in nested cross-validation."""
+    splits = kind_of(task).splits
+    return bool(splits) and "test" not in splits
+
+
+def in_question(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
+    """What an answer may be about, the first choice first: what sums the study up and the goals' own tasks, as far as
+    they were scored; what asks for what the goals ask for, and has none of the tasks by whose items was chosen."""
+    wanted = _kinds(needed(results))
+    own = [figure for goal in results.goals if (figure := _of_goal(goal, scored))]
+    return sorted(
+        [*results.figures, *own],
+        key=lambda one: (not wanted & _kinds(one.tasks), not one.tasks.isdisjoint(chosen_by)),
+    )
+
+
+def _of_goal(goal: Goal, scored: Collection[str]) -> Quantity | None:
+    """Its tasks that were scored, on their test part, by the number that stands for each; None for a cost."""
+    tasks = sorted(goal.needs & TASKS.keys() & set(scored))
+    name = tasks[0] if len(tasks) == 1 else f"{goal.short} (mean of {len(tasks)} tasks)"
+    return Quantity(name, {(task, TASKS[task].metric): 1 / len(tasks) for task in tasks}) if tasks else None
+
+
 def _kinds(tasks: Collection[str]) -> frozenset[str]:
     """What models are asked for in them: classes, scores of pairs, images."""
     return frozenset(kind_of(task).target for task in tasks if task in TASKS)
@@ -423,7 +444,7 @@ def _plain_number(task: str, scores: Mapping[str, Any]) -> str:
     return plain[0] if plain and TASKS[task].metric not in kind.unfitted else TASKS[task].metric
 
 
-def _without(figure: Quantity, tasks: Collection[str]) -> Quantity:
+def without(figure: Quantity, tasks: Collection[str]) -> Quantity:
     """The figure of its other tasks alone; as it is where there are none."""
     parts = figure.by_task()
     left = [part for task, part in parts.items() if task not in tasks]

@@ -15,6 +15,7 @@ from study.callbacks.eta import makespan
 from study.cli.terminal import printable
 from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
+from study.planned_power import gain_in_words
 from study.search.budget import Budget
 from study.trial import Trial
 from trainables.recipe import SCENES, SCENES_ENCODER, changed
@@ -39,6 +40,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         *_further_seeds(plan, perhaps),
         *_finals(plan, finals),
+        *(gain_in_words(plan, ledger) if finals else []),
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     for reason in dict.fromkeys(plan.missing.values()):

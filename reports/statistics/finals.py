@@ -52,10 +52,6 @@ Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
 MOST_PICKED = 5
 POWER = 0.8
 """How surely planned seeds would show a gain."""
-LEAST_SEEDS = 3
-"""Of a finalist: two tell its spread too badly."""
-GAIN = 1.0
-"""Points that finals are planned to show."""
 GAINS = (0.5, 1.0, 2.0)
 """Points for which the seeds are told."""
 UNLIKE = 0.05
@@ -230,10 +226,6 @@ def _seeds(first: Sample, second: Sample, alpha: float, common: Common, others: 
 class Planned:
     """What finals can show, before they run. Seeds alone are counted: test items add to it, how much is not known."""
 
-    finalists: int
-    seeds: int
-    """Of each finalist."""
-    base_seeds: int
     gain: float
     """Points over the base that are shown in 80 % of cases."""
     needed: Mapping[float, int | None]
@@ -245,17 +237,11 @@ def base_seeds(finalists: int, seeds: int) -> int:
     return math.ceil(seeds * math.sqrt(finalists))
 
 
-def planned_seeds(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> int:
-    """Of each finalist: as many as show a gain of GAIN points, but at least LEAST_SEEDS and at most twice those asked.
+def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
+    """What so many finalists show under so many seeds each. `looks` as in `judge`.
 
     `floor`: the spread of one seed's score, and of how many degrees of freedom it is known.
     """
-    needed = _needed(floor, finalists, GAIN, looks)
-    return max(LEAST_SEEDS, min(needed or 2 * seeds, 2 * seeds))
-
-
-def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
-    """What so many finalists show under so many seeds each; `floor` as in `planned_seeds`, `looks` as in `judge`."""
     from scipy.optimize import brentq
 
     def lacking(gain: float) -> float:
@@ -266,7 +252,7 @@ def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Pl
         most *= 2
     gain = float(brentq(lacking, 0.0, most, xtol=1e-3 * most)) if most else 0.0
     needed = {wanted: _needed(floor, finalists, wanted, looks) for wanted in GAINS}
-    return Planned(finalists, seeds, base_seeds(finalists, seeds), gain, needed)
+    return Planned(gain, needed)
 
 
 def _needed(floor: Spread, finalists: int, gain: float, looks: float) -> int | None:

@@ -1,0 +1,146 @@
+"""What a search with finals can show, as it is told before it begins. Nothing here starts Ray."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import LEDGER, LOOKS, Ledger, StudyInfo
+from reports.looks import share
+from reports.markdown import number
+from reports.statistics.finals import plan as planned
+from reports.statistics.power import Spread
+from reports.testing import made_record
+from search_spaces.liao2021.averages import STS_AVERAGE
+from study.cli.options import parse
+from study.dry_run import preview
+from study.engine.cluster import Allotment, Cluster
+from study.plan import Plan, decide, read_request
+from study.planned_power import ASSUMED, WHY, gain_in_words
+from trainables.files import write_whole
+
+ROOT = Path(__file__).resolve().parents[2]
+SEARCH = ("--space", "scl_tau", "--scale", "laptop", "--search", "optuna", "--goals", "sts")
+TESTED = tuple(task for task, _ in STS_AVERAGE.cells)
+
+
+def plan_of(results: Path, *more: str) -> Plan:
+    return decide(read_request(parse([*SEARCH, "--results", str(results), *more])), 0)
+
+
+def ran(results: Path, temperature: float, *scores: float, tested: bool = True) -> None:
+    """Records of the recipe of that temperature, a seed for each score."""
+    plan = plan_of(results)
+    StudyInfo("scl_tau", evaluation=plan.evaluation.flat()).save(results)
+    recipe = plan.base.override({"objective.temperature": temperature})
+    for seed, score in enumerate(scores):
+        found = {"STSBenchmark": {"dev_spearman_cosine": score / 2}}
+        if tested:
+            found |= {task: {"spearman_wmean": score} for task in TESTED}
+        record = made_record(recipe.flat(), recipe.hash, seed, scores=found, protocol=plan.evaluation.protocol)
+        Ledger(results / LEDGER).write(record)
+
+
+def said(results: Path, *more: str) -> list[str]:
+    plan = plan_of(results, *more)
+    return gain_in_words(plan, Ledger(plan.results / LEDGER, plan.asked_of))
+
+
+def moved(results: Path, *more: str) -> tuple[float, str]:
+    """By how much seeds move what, and whence that is known."""
+    found = re.search(r"if seeds move (.+) by ([\d.]+) \((.+)\)$", said(results, *more)[0])
+    assert found
+    return float(found[2]), f"{found[1]}: {found[3]}"
+
+
+A, B, C = 0.21, 0.22, 0.23
+"""Temperatures of recipes."""
+
+
+def test_where_nothing_ran_twice_a_spread_is_assumed_and_that_is_said(tmp_path: Path) -> None:
+    ran(tmp_path, A, 60.0)
+    found = planned(ASSUMED, 3, 5, looks=1 / share(1))
+    half, one, two = (str(count) for count in found.needed.values())
+    told = [
+        f"finals: 3 recipes x 5 fresh seeds show a gain of {number(found.gain)} points over the base settings in 8 of "
+        f"10 cases, if seeds move a score by 0.50 ({WHY})",
+        f"finals: a gain of 0.5, 1 or 2 points needs {half}, {one} or {two} fresh seeds, counting seeds alone; few "
+        "test items take more",
+    ]
+    assert said(tmp_path) == told
+    assert said(tmp_path / "new") == told
+    assert 1.0 < found.gain < 1.5
+
+
+def test_it_is_what_seeds_moved_in_earlier_trials_of_what_the_answer_is_about(tmp_path: Path) -> None:
+    """Pooled over recipes; a copy counts once, and a seed that collapsed not at all."""
+    ran(tmp_path, A, 60.0, 62.0)
+    source = "STS Avg.: as in earlier trials of this study"
+    assert moved(tmp_path) == (1.41, source)
+    ran(tmp_path, B, 60.0, 62.0)
+    ran(tmp_path, C, 61.0, 61.0, 61.0, 3.0)
+    pooled = (2.0 / 3) ** 0.5
+    assert moved(tmp_path) == (round(pooled, 2), source)
+    assert f" {number(planned(Spread(pooled, 3), 3, 5, looks=1 / share(1)).gain)} points over" in said(tmp_path)[0]
+
+
+def test_else_it_is_that_of_the_goals_development_scores(tmp_path: Path) -> None:
+    ran(tmp_path, A, 60.0, 62.0, tested=False)
+    assert moved(tmp_path) == (0.71, "STS on development parts: as in earlier trials of this study")
+
+
+def test_else_that_of_a_study_to_learn_from(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    ran(here, A, 60.0)
+    ran(there, A, 60.0, 62.0)
+    assert moved(here, "--learn-from", str(there)) == (1.41, f"STS Avg.: as in {there}")
+    ran(here, B, 60.0, 61.0, tested=False)
+    assert moved(here, "--learn-from", str(there))[1] == "STS on development parts: as in earlier trials of this study"
+
+
+def test_every_look_that_was_taken_makes_it_harder(tmp_path: Path) -> None:
+    ran(tmp_path, A, 60.0, 62.0)
+    first = said(tmp_path)
+    write_whole(tmp_path / LOOKS / "0123456789abcdef.json", '{"at": "2026-11-22T03:30:06+00:00"}')
+    second = said(tmp_path)
+    gains = [float(lines[0].split(" points")[0].rpartition(" ")[2]) for lines in (first, second)]
+    assert gains[0] < gains[1]
+
+
+def test_more_seeds_than_anybody_has(tmp_path: Path) -> None:
+    ran(tmp_path, A, 54.0, 66.0, 60.0)
+    assert re.search(r"2 points needs over 1,000, 789 or 199 fresh seeds", said(tmp_path)[1])
+
+
+@pytest.mark.parametrize("brief", [True, False])
+def test_a_preview_has_it_where_there_are_finals(tmp_path: Path, brief: bool) -> None:
+    cluster, allotment = Cluster(True, ({"CPU": 2.0},)), Allotment(1, 1, 0.0, 1, 1)
+    lines = preview(plan_of(tmp_path, "--finals", "1x4"), cluster, allotment, brief=brief).splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("then the finals"))
+    assert lines[place + 1].startswith("finals: 1 recipe x 4 fresh seeds show a gain of ")
+    assert lines[place + 2].startswith("finals: a gain of 0.5, 1 or 2 points needs ")
+    assert "points" not in preview(plan_of(tmp_path, "--finals", "none"), cluster, allotment, brief=brief)
+
+
+def test_nothing_is_told_where_seeds_change_nothing(tmp_path: Path) -> None:
+    assert said(tmp_path, "--set", "optimisation.epochs=0") == []
+
+
+def test_what_is_assumed_is_what_the_examples_show(tmp_path: Path) -> None:
+    spreads = []
+    for folder in sorted((ROOT / "docs/examples").iterdir()):
+        found = moved(tmp_path, "--learn-from", str(folder))
+        if found[1].startswith("STS Avg.: as in "):
+            spreads.append(found[0])
+    low, high = map(float, re.findall(r"\d\.\d+", WHY))
+    assert (min(spreads), round(max(spreads), 1)) == (low, high)
+    assert low < ASSUMED.std < high
+
+
+def test_no_torch_is_loaded(tmp_path: Path) -> None:
+    code = "import sys, study.dry_run; raise SystemExit(bool({'torch', 'ray', 'transformers'} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60, check=False).returncode == 0
