@@ -178,6 +178,13 @@ class Answer:
     """Of the finals."""
     rows: Rows | None = None
 
+    @property
+    def base_stands(self) -> bool:
+        """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
+        they are shown to be better than the encoder as it came."""
+        over = self.base_over_encoder
+        return self.kind == "base" or (self.kind == "open" and over is not None and (over.low or 0.0) > 0)
+
     @classmethod
     def of(cls, results: Results) -> Answer:
         """The one answer of these results."""

@@ -48,14 +48,14 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     found = [Line(*_verdict(answer, say)), Line("Gain", _gain(answer, first, say)), Line("Sure", _sure(answer, first))]
     found += [Line("Beside", _beside(answer.beside, say))] * bool(answer.beside and answer.kind in ("use", "open"))
     if answer.kind == "open":
-        found += [Line("Next", words) for words in [_next(answer, say)] if words]
+        found += [Line("Next", words) for words in [_next(answer, info.search, say)] if words]
     if answer.kind in ("use", "open"):
         found.append(Line("Worse", _worse(answer, say)))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
-    kept = first if answer.kind == "use" else answer.references.get("base") if _base_stands(answer) else None
+    kept = first if answer.kind == "use" else answer.references.get("base") if answer.base_stands else None
     found += [_model(kept.name, info)] if kept is not None and kept.model else []
     again = shlex.join(["python", "study/run.py", "--recipe", results_place(info)])
-    return [*found, *([Line("Again", again, command=True)] if answer.kind in ("use", "base") else [])]
+    return [*found, *([Line("Again", again, command=True)] if answer.kind == "use" or answer.base_stands else [])]
 
 
 def _verdict(answer: Answer, say: Say) -> tuple[str, str]:
@@ -71,16 +71,10 @@ def _verdict(answer: Answer, say: Say) -> tuple[str, str]:
         return "Open", f"no verdict, for the flag {' and '.join(map(say, answer.flags))}; {best}"
     if not answer.fresh_items:
         return "Open", f"nothing can be told of new sentences; the best on these: {_settings(first, say)}"
-    if answer.base_over_encoder is not None and _base_stands(answer):
+    if answer.base_over_encoder is not None and answer.base_stands:
         meanwhile = f"keep {OVER['base']} ({_points(answer.base_over_encoder)} over {OVER['encoder']})"
         return "Open", f"whether the search gained anything; until then {meanwhile}; {best}"
     return "Open", f"nothing can be told yet; {best}"
-
-
-def _base_stands(answer: Answer) -> bool:
-    """Whether the base is to be used, at least for now: it is shown to be better than the encoder as it came."""
-    over = answer.base_over_encoder
-    return answer.kind == "base" or (answer.kind == "open" and over is not None and (over.low or 0.0) > 0)
 
 
 def _settings(one: Finalist, say: Say) -> str:
@@ -125,7 +119,7 @@ def _sure(answer: Answer, first: Finalist) -> str:
     return "; ".join(said)
 
 
-def _next(answer: Answer, say: Say) -> str:
+def _next(answer: Answer, search: str, say: Say) -> str:
     """What would settle it."""
     if answer.flags:
         return "see the warnings of the report; what they name must be mended before anything can be told"
@@ -141,7 +135,7 @@ def _next(answer: Answer, say: Say) -> str:
         said.append("a gain as small as measured no number of seeds would show, as the test items are too few")
         said.append("more recipes (--trials) may find a larger one")
     elif answer.seeds is not None:
-        finals = f"--finals {len(answer.finalists)}x{answer.seeds}"
+        finals = f"--search {search} --finals {len(answer.finalists)}x{answer.seeds}"
         said.append(f"{finals} would settle it, if the gain is as large as measured")
     else:
         said.append("how many seeds would settle it is unknown")
@@ -160,7 +154,7 @@ def _worse(answer: Answer, say: Say) -> str:
     below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
     shown = below[:FEW] or others[:1]
     said = "; ".join(f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown)
-    said = said if below else f"on no other task shown, nor ruled out; the lowest: {said}"
+    said = said if below else f"no loss is shown on another task, and none ruled out; the lowest: {said}"
     said += f"; {count(len(below) - FEW, 'more task')}" if len(below) > FEW else ""
     one = answer.general
     if one is None or one in shown:

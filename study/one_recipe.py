@@ -148,7 +148,7 @@ def _of_results(request: Request) -> OneRecipe:
 def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, str, str]:
     """The recipe to use, its name, its number if it was explored, and what it is in words."""
     answer = Answer.of(results)
-    if answer.kind == "base":
+    if answer.base_stands:
         return results.base.flat(), BASE, "", f"the {BASE}, which the search in {where} keeps"
     if answer.kind == "as it came":
         raise UserError(

@@ -137,8 +137,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         metavar="N",
         help="seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change who "
         "is best, or whether a row is above the baseline. A race from one seed on loses the recipe that all seeds "
-        "would choose in 2 to 10 %% of studies, in up to 21 %% where one scatters far more widely than many others; "
-        "from two seeds on in at most 11 %%",
+        "would choose in up to 21 %% of studies, mostly in 2 to 10 %%; from two seeds on in at most 11 %%",
     )
     what.add_argument(
         "--goals",
@@ -198,7 +197,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         default="rows",
         metavar="N",
         help="trained models that are kept: of all trials, of none, or of the N best by the goals (default: rows, of "
-        "each row that of its best seed)",
+        "each row and each recipe in the finals that of the best seed)",
     )
     where.add_argument(
         "--workers",

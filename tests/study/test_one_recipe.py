@@ -97,8 +97,14 @@ class TestOfResults:
         assert only(plan).hash == Results.load(folder).base.hash
         assert plan.space.name == "scl_ablation-recipe-base-settings"
 
-    def test_the_best_so_far_is_called_so(self, tmp_path: Path) -> None:
+    def test_where_nothing_is_shown_the_base_stands(self, tmp_path: Path) -> None:
         folder = searched(tmp_path / "open", (0.5, 0.2, 0.1), std=0.6)
+        plan = plan_of("--recipe", str(folder))
+        assert only(plan).hash == Results.load(folder).base.hash
+        assert "the base settings" in plan.space.title
+
+    def test_the_best_so_far_is_called_so(self, tmp_path: Path) -> None:
+        folder = searched(tmp_path / "open", (0.5, 0.2, 0.1), std=0.6, base_over_encoder=0.2)
         plan = plan_of("--recipe", str(folder))
         assert only(plan).hash == Answer.of(Results.load(folder)).picked[0].recipe
         assert "not shown to be better than the base settings, but the best" in plan.space.title
