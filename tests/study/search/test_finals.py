@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.ledger import Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
+from reports.ledger import LEDGER, Evaluation, Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.finals import FIRST_FRESH
 from reports.ledger.folders import POPULATIONS
 from reports.results import Results
 from search_spaces.goals import SELECTION
+from search_spaces.space import Domain
 from study.cli.options import parse, parse_finals
 from study.dry_run import preview
 from study.engine.cluster import Allotment, Cluster
@@ -21,7 +23,7 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
 from study.search.finals import SearchFinals, as_it_came, base_seeds, choose
 from study.trial import Trial
-from tests.study.search.test_search import CLSR, dev, finish, make, run_all
+from tests.study.search.test_search import CLSR, dev, finish, make, run_all, searcher_of
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
@@ -116,6 +118,24 @@ class TestBeside:
         budget = Budget({"worker_hours": 1.0}, [Record({}, "a", 0, cost={"seconds": 360.0})])
         assert (budget.room(), budget.room(kept=4), budget.room(kept=9)) == (9, 3, 0)  # half more for a whole trial
 
+    def test_room_is_kept_for_whole_trials(self) -> None:
+        """One that was stopped, was scored on development parts alone, or trained nothing, is cheaper."""
+        trained, untrained = Recipe(), as_it_came(Recipe())
+        development = Evaluation("full", {}, parts="development")
+
+        def cost(recipe: Recipe, seed: int, seconds: float, evaluation: Evaluation | None, stopped: bool) -> Record:
+            evaluations = [] if evaluation is None else [evaluation]
+            status: Any = "pruned" if stopped else "finished"
+            return Record(dict(recipe.flat()), recipe.hash, seed, status, evaluations, cost={"seconds": seconds})
+
+        budget = Budget({"worker_hours": 1.0}, [cost(trained, 0, 60, None, True)])
+        budget.add(cost(trained, 1, 180, development, False))
+        budget.add(cost(untrained, 0, 30, Evaluation("full", {}), False))
+        assert budget.guess_whole("worker_hours") == pytest.approx(1.5 * 90 / 3600)
+        budget.add(cost(trained, 2, 720, Evaluation("full", {}), False))
+        assert budget.guess_whole("worker_hours") == pytest.approx(720 / 3600)
+        assert (budget.room(kept=2), budget.room(kept=3), budget.room(kept=4)) == (4, 1, 0)  # of 247.5 s each
+
 
 def score(trial: Trial) -> float:
     """Better for a temperature near 0.3, as the exploration sees it; the fresh seeds see the opposite."""
@@ -174,6 +194,36 @@ class TestStudy:
         assert {trial.value for trial in trials} <= {
             SELECTION.of(record.scores, {}) for record in ledger.read() if not is_fresh(record.seed)
         }
+
+    @pytest.mark.parametrize("ends", [10.0, None])
+    def test_no_choice_hears_of_a_fresh_seed(self, ends: float | None, tmp_path: Path) -> None:
+        """Also where the search asks for the base itself, whose own seed still runs while a fresh one ends."""
+        key = "objective.temperature"
+        plan, ledger, searcher = make(tmp_path, *TAU, "--trials", "1", "--seeds", "1:3")
+        assert searcher.ask_tell is not None
+        assert searcher.race is not None
+        searcher.ask_tell.study.enqueue_trial({key: plan.base.flat()[key]})
+        own: Any = None
+        while not is_fresh((task := searcher.suggest("next"))["trials"][0].seed):  # type: ignore[index]
+            if task["trials"][0].recipe == plan.base:  # type: ignore[index]
+                own = task
+            else:
+                finish(searcher, ledger, task, 60.0)
+        assert searcher.explored == [plan.base.hash]
+        assert task["trials"][0].recipe == plan.base  # type: ignore[index]
+        finish(searcher, ledger, task, ends)
+        assert searcher.race.race.recipes[plan.base.hash].values == {}
+        finish(searcher, ledger, own, 50.0)
+        asked = [one for one in searcher.ask_tell.study.get_trials() if "name" in one.user_attrs]
+        assert [one.value for one in asked] == [50.0]
+
+    def test_the_race_hears_of_no_finalist_that_was_explored(self, tmp_path: Path) -> None:
+        _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
+        ran = run(searcher, ledger)
+        assert {trial.recipe_hash for trial in ran if is_fresh(trial.seed)} & {*searcher.explored}
+        assert searcher.race is not None
+        told = {seed for recipe in searcher.race.race.recipes.values() for seed in recipe.values}
+        assert told <= {0, 1, 2}
 
     @pytest.mark.parametrize("killed", [9, 11, 13, 20])
     def test_killed_anywhere_it_ends_as_if_it_were_not(self, tmp_path: Path, killed: int) -> None:
@@ -256,6 +306,20 @@ class TestStudy:
         ran = run(searcher, ledger)
         assert len(ran) == len(plan.fixed_trials()) + 2 * 3 + BASE + BASELINE + CAME
         assert len(finalists(ran)) == 2
+
+    def test_the_encoder_as_it_came_is_tested_where_the_grid_has_it_too(self, tmp_path: Path) -> None:
+        """Its own trial of the search has development scores alone."""
+        plan, _, _ = make(tmp_path, "--space", "scl_tau", "--search", "grid", "--finals", "1x2")
+        domains = Domain("optimisation.epochs", choices=(0, 1)), Domain("pooling.mode", choices=("mean", "max"))
+        space = dataclasses.replace(plan.space, domains=domains)
+        plan = dataclasses.replace(plan, draft=dataclasses.replace(plan.draft, space=space))
+        assert plan.finals is not None
+        came = plan.finals.as_it_came.recipe.hash
+        assert came in {recipe.hash for recipe in plan.grid}
+        ledger = Ledger(tmp_path / LEDGER)
+        seeds = [trial.seed for trial in run(searcher_of(plan, ledger), ledger) if trial.recipe_hash == came]
+        assert seeds == [0, FIRST_FRESH]
+        assert [plan.asked_of(came, seed).parts for seed in seeds] == ["development", "all"]
 
     def test_a_race_ends_before_the_finalists_are_chosen(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
@@ -365,6 +429,21 @@ class TestLimit:
         assert searcher.limited
         assert self.run(searcher, ledger) == []
 
+    def test_trials_that_are_stopped_do_not_make_the_finals_look_cheap(self, tmp_path: Path) -> None:
+        """Each of the sixty takes a fifth of a whole trial; half of them fit beside the finals."""
+        arguments = [*self.LIMIT, "worker_hours=1", "--scheduler", "asha"]
+        arguments[arguments.index("30")] = "60"
+        plan, ledger, searcher = make(tmp_path, *arguments)
+        ran: list[Trial] = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            (trial,) = task["trials"]
+            stopped = plan.may_stop(trial)
+            parts = {"status": "pruned", "cost": {"seconds": 36.0}} if stopped else {"cost": {"seconds": 180.0}}
+            finish(searcher, ledger, task, None if stopped else score(trial), **parts)
+            ran.append(trial)
+        assert 20 < sum(plan.may_stop(trial) for trial in ran) <= 30
+        assert sum(is_fresh(trial.seed) for trial in ran) == 2 + 2 + 2 + 1
+
     def test_a_larger_limit_explores_on_and_chooses_anew(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
         self.run(searcher, ledger)
@@ -423,7 +502,22 @@ class TestSaid:
         prepare_results(plan, "")
         plan = continued(make(tmp_path, "--space", "scl_tau")[0])
         assert plan.request.finals == (2, 3)
+        assert (plan.seeds, plan.most_seeds) == (range(1), 1)
         label = next(iter(plan.rows))
         rows = continued(make(tmp_path, "--space", "scl_tau", "--only", label, "--seeds", "2")[0])
         assert rows.finals is None
         assert prepare_results(rows, "").finals == plan.finals.told() if plan.finals else False
+
+    @pytest.mark.parametrize(
+        ("first", "asked", "seeds"), [("3", "1", (3, 3)), ("1:4", "2", (2, 4)), ("2", "5", (5, 5))]
+    )
+    def test_a_study_that_goes_on_keeps_its_seeds(
+        self, first: str, asked: str, seeds: tuple[int, int], tmp_path: Path
+    ) -> None:
+        """Fewer would leave recipes without those that chose the finalists."""
+        plan, ledger, _ = make(tmp_path, *TAU, "--seeds", first)
+        prepare_results(plan, "")
+        plan = continued(make(tmp_path, "--space", "scl_tau", "--seeds", asked)[0])
+        assert (len(plan.seeds), plan.most_seeds) == seeds
+        assert (plan.request.search, plan.request.finals) == ("optuna", (2, 3))
+        assert searcher_of(plan, ledger).finals is not None
