@@ -12,7 +12,9 @@ import pytest
 from reports.ledger import LEDGER, Evaluation, Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.finals import FIRST_FRESH
 from reports.ledger.folders import POPULATIONS
+from reports.recipe_names import called
 from reports.results import Results
+from reports.testing import changed
 from search_spaces.goals import SELECTION
 from search_spaces.space import Domain
 from study.cli.options import parse, parse_finals
@@ -68,6 +70,18 @@ class TestChoice:
 
     def test_equal_points_are_taken_once(self) -> None:
         assert choose([[2.0, 1.0], [2.0, 1.0], [1.0, 2.0], [1.5, 1.5]], 3) == [0, 2, 3]
+
+    def test_equal_points_come_before_what_is_dominated(self) -> None:
+        assert choose([[2.0, 1.0], [2.0, 1.0], [1.0, 1.0]], 2) == [0, 1]
+
+    def test_what_left_a_race_comes_after_all_others(self) -> None:
+        """However good its few seeds are."""
+        values = [[5.0, 1.0], [4.0, 2.0], [3.0, 1.0], [9.0, 9.0]]
+        assert choose(values, 2) == [0, 3]
+        assert choose(values, 2, lost=1) == [0, 1]
+        assert choose(values, 3, lost=1) == [0, 1, 2]
+        assert choose(values, 3, lost=2) == [0, 1, 3]
+        assert choose(values, 4, lost=1) == [0, 1, 2, 3]
 
     @pytest.mark.parametrize(("asked", "seeds"), [((3, 5), 9), ((1, 5), 5), ((4, 3), 6), ((2, 3), 5)])
     def test_the_base_has_more_seeds(self, asked: tuple[int, int], seeds: int) -> None:
@@ -370,6 +384,47 @@ class TestStudy:
         assert "#5" not in chosen
         assert "#6" in chosen
 
+    def test_of_two_goals_none_that_left_the_race_is_taken_while_there_are_others(self, tmp_path: Path) -> None:
+        """#3 has by far the best score of one goal under its one seed, and diverges under the next."""
+        space = ("--space", "contrastive_all", "--search", "optuna", "--trials", "4")
+        _, ledger, searcher = make(tmp_path, *space, "--finals", "2x2", "--seeds", "1:2")
+        ran: list[Trial] = []
+        diverged = ""
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            trial = task["trials"][0]
+            best = trial.name.startswith("#3 ")
+            if best and trial.seed == 1:
+                diverged = trial.recipe_hash
+                finish(searcher, ledger, task, None, status="pruned")
+            else:
+                scores = dev(99.0, 79.55) if best else dev(40.0 + len(ran) / 10, 80.0 - len(ran) / 10)
+                finish(searcher, ledger, task, 1.0, scores=scores)
+            ran.append(trial)
+        assert searcher.finals is not None
+        assert diverged
+        assert len(searcher.finals.told.finalists) == 2
+        assert diverged not in searcher.finals.told.finalists
+
+    def test_what_an_earlier_search_of_the_study_explored_may_be_in_them(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU[:-1], "none", "--sampler", "random")
+        info = prepare_results(plan, "")
+        run(searcher, ledger)
+        save_info(plan, info, searcher.explored, ledger)
+        best = searcher.explored[2]
+        record = ledger.get(best, 0)
+        assert record is not None
+        ledger.write(changed(record, scores=dev(99.0)))
+        plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "grid", "--finals", "2x3")
+        info = prepare_results(plan, "")
+        run(searcher, ledger)
+        assert searcher.finals is not None
+        assert searcher.finals.told.finalists[0] == best
+        save_info(plan, info, searcher.explored, ledger, searcher.finals.told)
+        results = Results.load(tmp_path)
+        names = [called(results, key) for key in searcher.finals.told.finalists]
+        assert names[0].startswith("#3 ")
+        assert [one.name for one in searcher.finals.finalists or ()] == names
+
     def test_an_interrupted_population_of_the_finals_goes_on_whole(self, tmp_path: Path) -> None:
         arguments = (*CLSR, "--search", "optuna", "--trials", "2", "--finals", "1x3")
         _, ledger, searcher = make(tmp_path, *arguments)
@@ -496,6 +551,28 @@ class TestSaid:
         assert searcher.finals is not None
         save_info(plan, info, searcher.explored, ledger, searcher.finals.told)
         assert "up to 15 trials, 15 of them done: " in preview(plan, CLUSTER, ALLOTMENT)
+
+    @pytest.mark.parametrize("best", ["the baseline", "a recipe that no seed changes"])
+    def test_a_preview_counts_each_trial_of_the_finals_once(self, best: str, tmp_path: Path) -> None:
+        plan, _, _ = make(tmp_path, "--space", "scl_tau", "--search", "grid", "--finals", "2x3")
+        domains = Domain("optimisation.epochs", choices=(0, 1)), Domain("pooling.mode", choices=("mean", "max"))
+        space = dataclasses.replace(plan.space, domains=domains)
+        plan = dataclasses.replace(plan, draft=dataclasses.replace(plan.draft, space=space))
+        info, ledger = prepare_results(plan, ""), Ledger(tmp_path / LEDGER)
+        assert f"up to {6 + BASE + BASELINE + CAME} trials: " in preview(plan, CLUSTER, ALLOTMENT)
+        searcher = searcher_of(plan, ledger)
+        ran = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            (trial,) = task["trials"]
+            baseline = trial.name == "SBERT baseline"
+            first = baseline if best == "the baseline" else not (baseline or trial.recipe.uses_seed)
+            finish(searcher, ledger, task, 90.0 if first else 40.0 + len(ran) / 10)
+            ran.append(trial)
+        assert searcher.finals is not None
+        save_info(plan, info, searcher.explored, ledger, searcher.finals.told)
+        wanted = BASE + BASELINE + CAME + 3 + (0 if best == "the baseline" else 1)
+        assert sum(is_fresh(trial.seed) for trial in ran) == wanted
+        assert f"up to {wanted} trials, {wanted} of them done: " in preview(plan, CLUSTER, ALLOTMENT)
 
     def test_a_study_goes_on_with_its_finals(self, tmp_path: Path) -> None:
         plan, _, _ = make(tmp_path, *TAU)
