@@ -20,6 +20,8 @@ class Ranked:
     deciding: list[Record]
     """Those that say how good it is (`Results.deciding`)."""
     values: tuple[Measured, ...]
+    lost: bool
+    """Whether it left a race over seeds."""
 
 
 def ranking(results: Results) -> list[Ranked]:
@@ -36,14 +38,14 @@ def _ranking(results: Results) -> list[Ranked]:
     races = of_results(results)
     lost = {recipe_hash for recipe_hash, one in races.items() if one.lost}
     found = [
-        Ranked(recipe_hash, records, results.deciding(records), values)
+        Ranked(recipe_hash, records, results.deciding(records), values, recipe_hash in lost)
         for recipe_hash, records in results.recipes.items()
         if recipe_hash not in results.above_limits and (values := results.of_goals(records))
     ]
 
     def place(one: Ranked) -> tuple[bool, tuple[float, ...]]:
         values = [value.mean for value in one.values]
-        return one.recipe_hash not in lost, merit(results.measured_goals, values)
+        return not one.lost, merit(results.measured_goals, values)
 
     return sorted(found, key=place, reverse=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds, split_key, trial_key
+from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, split_key, trial_key
 from reports.markdown import count, duration
 from search_spaces.goals import Goal, searched
 from search_spaces.limits import LIMITS
@@ -17,8 +17,9 @@ from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
 from study.planned_power import gain_in_words
 from study.search.budget import Budget
+from study.search.finals import seeds_of
 from study.trial import Trial
-from trainables.recipe import SCENES, SCENES_ENCODER, changed
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, changed
 
 START_SECONDS = 15.0
 """Processes until the first trial's first step, once for all, on the machines that this was measured on."""
@@ -34,12 +35,12 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     total = len(fixed) + plan.explored * len(plan.seeds)
     perhaps = _more_by_racing(plan, fixed)
     ready = len(done) + _explored_done(plan, ledger)
-    finals = _finals_left(plan, ledger)
+    of_finals, finals = _of_finals(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         *_further_seeds(plan, perhaps),
-        *_finals(plan, finals),
+        *_finals(plan, of_finals, finals),
         *(gain_in_words(plan, ledger) if finals else []),
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
@@ -115,26 +116,35 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
     ]
 
 
-def _finals_left(plan: Plan, ledger: Ledger) -> int:
-    """Trials of the finals that are not done, at most."""
-    if plan.finals is None:
-        return 0
-    beside = {trial.key for entrant in plan.finals.beside for trial in entrant.trials}
+def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int]:
+    """How many trials the finals have, at most, and how many of them are left."""
+    asked = plan.finals
+    if asked is None:
+        return 0, 0
     before = StudyInfo.load(plan.results) if (plan.results / STUDY).is_file() else None
-    if before and before.finals and before.trials == (plan.explored or None):  # no recipes more, so the same finalists
-        seeds = fresh_seeds(plan.finals.seeds)
-        beside |= {trial_key(recipe_hash, seed) for recipe_hash in before.finals.finalists for seed in seeds}
-    return plan.finals.trials - sum(ledger.has(*split_key(key)) for key in beside)
+    more = (
+        before is None or plan.explored > (before.trials or 0) or {one.hash for one in plan.grid} - {*before.explored}
+    )
+    earlier = None if before is None or more else before.finals  # no recipes more, so the same finalists
+    finalists = earlier.finalists[: asked.recipes] if earlier else []
+    unknown = max(0, asked.recipes - (earlier.recipes if earlier and finalists else 0)) * asked.seeds
+    rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
+    known = {trial.key for entrant in asked.beside for trial in entrant.trials}
+    for recipe_hash in finalists:
+        record = ledger.get(recipe_hash, 0)
+        recipe = Recipe.from_flat(record.recipe) if record else plan.base
+        known |= {trial_key(recipe_hash, seed) for seed in seeds_of(recipe, asked.seeds, recipe_hash in rows)}
+    done = sum(ledger.has(*split_key(key)) for key in known)
+    return len(known) + unknown, len(known) + unknown - done
 
 
-def _finals(plan: Plan, left: int) -> list[str]:
+def _finals(plan: Plan, wanted: int, left: int) -> list[str]:
     """`then the finals, up to 30 trials: 3 recipes x 5 fresh seeds, beside …`."""
     if plan.finals is None:
         return []
-    done = plan.finals.trials - left
-    ready = f", {done} of them done" if done else ""
+    ready = f", {wanted - left} of them done" if wanted > left else ""
     what = printable(plan.finals.in_words())
-    return [f"then the finals, up to {count(plan.finals.trials, 'trial')}{ready}: {what}"]
+    return [f"then the finals, up to {count(wanted, 'trial')}{ready}: {what}"]
 
 
 def _explored_done(plan: Plan, ledger: Ledger) -> int:

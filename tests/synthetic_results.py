@@ -246,13 +246,14 @@ def add_finals(
     base_seeds: int = 9,
     missing: int = 0,
     tasks: Mapping[str, float] | None = None,
+    finalists: Sequence[str] = (),
     predictions: bool = False,
 ) -> StudyInfo:
-    """Finals of a made-up search: its first explored recipes gain so much over the base, which gains so much over the
-    encoder as it came; `std` is the seeds' own. `missing` trials have not run. `tasks`: what the finalists gain on
-    single tasks besides."""
+    """Finals of a made-up search: its first explored recipes, or `finalists` by their hashes, gain so much over the
+    base, which gains so much over the encoder as it came; `std` is the seeds' own. `missing` trials have not run.
+    `tasks`: what the finalists gain on single tasks besides."""
     results, chance = Results.load(folder), random.Random(11)
-    finalists = results.explored[: len(gains)]
+    finalists = list(finalists or results.explored[: len(gains)])
     came = results.base.preferring({"optimisation.epochs": 0})
     recipes = {key: Recipe.from_flat(results.recipes[key][0].recipe) for key in finalists}
     baseline = next(row for row in results.space.rows if row.needs is None)

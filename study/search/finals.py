@@ -14,7 +14,7 @@ import numpy as np
 
 from reports.best_model import ranking
 from reports.guards.words import listed
-from reports.ledger import Finals, Ledger, StudyInfo, fresh_seeds
+from reports.ledger import STUDY, Finals, Ledger, StudyInfo, fresh_seeds
 from reports.recipe_names import AS_IT_CAME, BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
 from reports.statistics.finals import base_seeds
@@ -135,21 +135,22 @@ def as_it_came(base: Recipe) -> Recipe:
     return base.preferring(changes)
 
 
-def choose(values: Sequence[Sequence[float]], most: int) -> list[int]:
+def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
     """The places of the finalists among recipes that are given best first, by their goals' values, each the higher the
     better: of one goal the first ones; of several those of the front, and where that is larger than needed those that
-    cover it well. Best first again."""
+    cover it well. Best first again. The last `lost` recipes have left a race over seeds: they come after all others."""
     if len(values) <= most or len(values[0]) == 1:
         return [*range(min(most, len(values)))]
     table = np.array(values, dtype=float)
-    fronts = front_numbers(table)
     found: list[int] = []
-    for front in range(fronts.max() + 1):
-        members = np.flatnonzero(fronts == front)
-        points, first = np.unique(table[members], axis=0, return_index=True)
-        found += members[first[spread(points)]].tolist()
-        if len(found) >= most:
-            break
+    for group in np.split(np.arange(len(values)), [len(values) - lost]):
+        fronts = front_numbers(table[group])
+        for front in range(fronts.max(initial=-1) + 1):
+            members = group[fronts == front]
+            while len(members):  # of equal ones first one each, but all before any that is dominated
+                points, first = np.unique(table[members], axis=0, return_index=True)
+                found += members[first[spread(points)]].tolist()
+                members = np.delete(members, first)
     return sorted(found[:most])
 
 
@@ -189,12 +190,15 @@ class StudyFinals:
 
     def _finalists(self, explored: Sequence[str]) -> list[Entrant]:
         """The best by the development scores of the ledger. Neither the base nor the encoder as it came, with which
-        they are compared, and no row that is only evaluated; of recipes that are one in effect the best."""
+        they are compared, and no row that is only evaluated; of recipes that are one in effect the best. What an
+        earlier search of this study explored counts, too."""
         plan, asked = self.plan, self.asked
-        named = {trial.recipe.hash: trial for trial in reversed(plan.fixed_trials())}
+        rows = {trial.recipe.hash: trial.name for trial in plan.fixed_trials() if trial.row}
+        before = StudyInfo.load(plan.results).explored if (plan.results / STUDY).is_file() else []
+        explored = [*dict.fromkeys([*before, *(recipe.hash for recipe in plan.grid), *explored])]
         records = [
             record
-            for recipe_hash in dict.fromkeys([*named, *explored])
+            for recipe_hash in dict.fromkeys([*rows, *explored])
             for seed in range(plan.most_seeds)
             if (record := self.ledger.get(recipe_hash, seed)) is not None
         ]
@@ -204,23 +208,24 @@ class StudyFinals:
             most_seeds=plan.most_seeds if plan.races else None,
             row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
             limits=dict(plan.limits),
-            explored=[*(recipe.hash for recipe in plan.grid), *explored],
+            explored=explored,
         )
         results = Results(plan.results, info, plan.space, in_order(info, plan.space, records))
         base, numbers = plan.base.flat(), explored_numbers(explored)
         seen = {results.once(entrant.recipe.hash) for entrant in (asked.base, asked.as_it_came)}
         found: list[tuple[Entrant, list[float]]] = []
+        lost = 0
         for one in ranking(results):
-            recipe, row = Recipe.from_flat(one.records[0].recipe), named.get(one.recipe_hash)
-            evaluated = row is not None and row.row and asked.base.recipe.trains and not recipe.trains
+            recipe, row = Recipe.from_flat(one.records[0].recipe), rows.get(one.recipe_hash)
+            evaluated = row is not None and asked.base.recipe.trains and not recipe.trains
             if evaluated or results.once(one.recipe_hash) in seen:
                 continue
             seen.add(results.once(one.recipe_hash))
-            name = row.name if row else recipe_name(numbers[one.recipe_hash], recipe.flat(), base, plan.space.domains)
+            name = row or recipe_name(numbers[one.recipe_hash], recipe.flat(), base, plan.space.domains)
             values = [goal.upward(value.mean) for goal, value in zip(results.measured_goals, one.values, strict=True)]
-            seeds = seeds_of(recipe, asked.seeds, row is not None and row.row)
-            found.append((Entrant(recipe, name, seeds), values))
-        return [found[place][0] for place in choose([values for _, values in found], asked.recipes)]
+            found.append((Entrant(recipe, name, seeds_of(recipe, asked.seeds, row is not None)), values))
+            lost += one.lost
+        return [found[place][0] for place in choose([values for _, values in found], asked.recipes, lost)]
 
     def _left(self, entrants: Sequence[Entrant]) -> list[Trial]:
         known = {entrant.recipe.hash for entrant in self.asked.beside} if self.finalists is not None else set()

@@ -18,6 +18,7 @@ from reports.check import check
 from reports.export import _best_first
 from reports.formats.parsed import parser
 from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.made_up import VERSIONS
 from reports.markdown import bullets, text
 from reports.report import write_report
 from reports.results import Results
@@ -118,6 +119,9 @@ def test_items_that_chose_a_recipe_have_no_verdict(make: Make, tmp_path: Path) -
     answer = Answer.of(results)
     assert answer.kind == "use"
     assert answer.figure == "transfer Avg. without CR, MPQA, MR, SUBJ"
+    assert answer.others
+    assert not {one.task for one in answer.others} & {"CR", "MPQA", "MR", "SUBJ"}
+    assert answer.beside == ()
     for record in results.of_all_trials:
         nested = {task: numbers for task, numbers in record.scores.items() if task in {"MR", "CR", "SUBJ", "MPQA"}}
         Ledger(tmp_path / LEDGER).write(changed(record, scores=nested))
@@ -133,6 +137,78 @@ def test_of_two_goals_a_front_is_picked(make: Make) -> None:
     assert 1 <= len(answer.picked) <= 5
     assert {one.recipe for one in answer.picked} <= {one.recipe for one in answer.finalists}
     assert answer.picked[0].figure == max((one.figure for one in answer.picked), key=lambda one: one.gain if one else 0)
+
+
+def test_beside_the_figure_is_the_goal_s_other_part_on_its_fresh_tasks(make: Make) -> None:
+    answer = Answer.of(make(tasks={"MR": -50.0}))  # its test sentences chose the recipe, too
+    (part,) = answer.beside
+    assert (part.task, part.over) == ("transfer (MRPC, SST2, SST5, TREC)", "base")
+    assert part.gain.low is not None
+    assert 0 < part.gain.low < part.gain.gain
+
+
+def rewrite(results: Results, recipe_hash: str, seeds: int = 99, **parts: Any) -> Results:
+    """The results with other fields in the first so many final records of a recipe."""
+    for record in results.finals[recipe_hash][:seeds]:
+        Ledger(results.folder / LEDGER).write(changed(record, **parts))
+    return Results.load(results.folder)
+
+
+def test_seeds_under_which_a_finalist_diverged_are_counted(make: Make) -> None:
+    results = make()
+    first = results.info.finals.finalists[0] if results.info.finals else ""
+    diverged = {"status": "pruned", "evaluations": [], "checkpoint": None}
+    results = rewrite(results, first, 2, **diverged)
+    answer = Answer.of(results)
+    assert [(one.seeds, one.collapsed) for one in answer.finalists] == [(3, 2), (5, 0), (5, 0)]
+    assert answer.kind == "use"
+    assert "training collapsed under 2 seeds, left out here" in said(results)
+
+
+def test_a_finalist_above_a_limit_is_picked_only_where_all_are(make: Make, tmp_path: Path) -> None:
+    """By the mean of its fresh seeds: one slow trial is no reason."""
+    results = make()
+    first, second, third = results.info.finals.finalists if results.info.finals else []
+    info = dataclasses.replace(results.info, limits={"seconds": 100.0})
+    info.save(tmp_path)
+    slow = {**results.finals[first][0].cost, "seconds": 130.0}
+    results = rewrite(results, first, 2, cost=slow)
+    assert Answer.of(results).picked[0].recipe == first
+    results = rewrite(results, first, cost=slow)
+    assert Answer.of(results).picked[0].recipe == second
+    for one in (second, third):
+        results = rewrite(results, one, cost=slow)
+    answer = Answer.of(results)
+    assert (answer.kind, answer.picked[0].recipe) == ("use", first)
+
+
+@pytest.mark.parametrize(
+    ("guard", "sentence", "parts"),
+    [
+        ("code", "trials ran different code", {"versions": {**VERSIONS, "trainables": "bbbb2222"}}),
+        ("degenerate", "all sentences get nearly the same vector", {"geometry": {"anisotropy": 0.999}}),
+    ],
+)
+def test_a_flag_between_the_picked_one_and_the_base_forbids_the_verdict(
+    guard: str, sentence: str, parts: dict[str, Any], make: Make, tmp_path: Path
+) -> None:
+    results = make()
+    first, second, third = results.info.finals.finalists if results.info.finals else []
+    assert not any(sentence in one for one in Answer.of(results).warnings)
+    results = rewrite(results, first, **parts)
+    answer = Answer.of(results)
+    assert (answer.kind, answer.flags) == ("use", ())
+    assert answer.picked[0].recipe == second  # another one is free of it
+    for one in (second, third):
+        results = rewrite(results, one, **parts)
+    answer = Answer.of(results)
+    assert (answer.kind, answer.flags) == ("open", (guard,))
+    assert any(sentence in one for one in answer.warnings)
+    assert answer.others == ()
+    assert f"Open   no verdict, for the flag {guard}; the best so far: " in said(results)
+    assert "what they name must be mended" in said(results)
+    dataclasses.replace(results.info, across=["items", guard]).save(tmp_path)
+    assert Answer.of(Results.load(tmp_path)).kind == "use"
 
 
 @pytest.mark.parametrize("kind", [*STUDIES, "rows"])

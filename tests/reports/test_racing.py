@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.best_model import best_trial
+from reports.best_model import best_trial, ranking
 from reports.boards import boards
 from reports.evidence import Evidence
-from reports.ledger import LEDGER, StudyInfo
+from reports.ledger import FAILURES, LEDGER, StudyInfo, fresh_seeds, write_json
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import racing
@@ -71,6 +71,22 @@ def test_what_left_the_race_is_not_the_best_model(raced: Path) -> None:
     lost = {key for key, one in of_results(results).items() if one.lost}
     best = best_trial(results)
     assert best is None or best.recipe_hash not in lost or len(lost) == len(of_results(results))
+
+
+def test_a_seed_that_failed_in_the_finals_takes_nobody_out_of_the_race(tmp_path: Path) -> None:
+    """The best recipe lacks a seed, as a limit ended the race. A seed of the race itself that failed takes it out."""
+    info = make_results(tmp_path, seeds=range(MOST), spread=3.0)
+    dataclasses.replace(info, seeds=[0], most_seeds=MOST).save(tmp_path)
+    best = ranking(Results.load(tmp_path))[0].recipe_hash
+    (tmp_path / LEDGER / f"{best}-{MOST - 1}.json").unlink()
+    assert not of_results(Results.load(tmp_path))[best].lost
+    failed = tmp_path / FAILURES / f"{best}-{fresh_seeds(1)[0]}.json"
+    write_json(failed, {"name": "a final", "reason": "no memory"})
+    results = Results.load(tmp_path)
+    assert results.failures == {}
+    assert not of_results(results)[best].lost
+    failed.rename(tmp_path / FAILURES / f"{best}-{MOST - 1}.json")
+    assert of_results(Results.load(tmp_path))[best].lost
 
 
 def test_old_studies_have_no_race(tmp_path: Path) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 
 import pytest
 
-from reports.ledger import MODELS, Evaluation, Record
+from reports.answer import Answer
+from reports.answer_words import lines
+from reports.export import export
+from reports.ledger import LEDGER, MODELS, Evaluation, Ledger, Record, fresh_seeds
+from reports.results import Results
 from search_spaces.goals import STS
 from study.cli.options import KeepModels, parse
 from study.engine.models_kept import ModelsKept, left_behind
+from tests.synthetic_results import add_finals, make_results
 from trainables.errors import UserError
+from trainables.files import write_whole
 from trainables.recipe import Recipe
 
 
@@ -39,6 +46,42 @@ def test_a_seed_without_a_score_or_a_model_beats_none() -> None:
     kept = ModelsKept("rows", [STS])
     trials = record(None, 0), record(99.0, 1, model=False), record(50.0, 2), record(None, 3)
     assert gone(kept, *trials) == [[], [], [(1, 0)], [(1, 3)]]
+
+
+def test_a_row_in_the_finals_keeps_its_own_best_model_and_that_of_its_fresh_seeds() -> None:
+    first, second = fresh_seeds(2)
+    kept = ModelsKept("rows", [STS])
+    trials = record(60.0, 0), record(59.0, 1), record(70.0, first), record(71.0, second), record(50.0, 2)
+    assert gone(kept, *trials) == [[], [(1, 1)], [], [(1, first)], [(1, 2)]]
+
+
+def test_the_model_of_a_row_that_is_picked_can_be_exported(tmp_path: Path) -> None:
+    """By the row's label, as the answer's last lines say."""
+    make_results(tmp_path, explored=2, seeds=(0, 1))
+    results = Results.load(tmp_path)
+    row = next(key for key in results.labels if key in results.trained and key != results.base.hash)
+    add_finals(tmp_path, (3.0, 0.2), finalists=[row, results.explored[0]])
+    results = Results.load(tmp_path)
+    kept, trials = ModelsKept("rows", results.goals), {one.key: one for one in results.of_all_trials}
+    for one in sorted(trials.values(), key=lambda one: one.seed):
+        saved = trials[one.key] = dataclasses.replace(one, checkpoint=f"{MODELS}/{one.key}")
+        for key in kept.beaten(saved):
+            trials[key] = dataclasses.replace(trials[key], checkpoint=None)
+    for one in trials.values():
+        Ledger(tmp_path / LEDGER).write(one)
+        if one.checkpoint:
+            write_whole(tmp_path / one.checkpoint / "trial", one.key)
+    results = Results.load(tmp_path)
+    answer = Answer.of(results)
+    assert (answer.kind, answer.picked[0].recipe) == ("use", row)
+    fresh = [one for one in results.finals[row] if one.checkpoint]
+    own = [one for one in results.recipes[row] if one.checkpoint]
+    assert (len(fresh), len(own)) == (1, 1)
+    assert answer.picked[0].model == fresh[0].checkpoint
+    (command,) = [line.words for line in lines(answer, results.info, str) if line.head == "Model"]
+    label = shlex.split(command)[-1]
+    assert label == results.labels[row]
+    assert (export(tmp_path, label) / "trial").read_text(encoding="utf-8") == own[0].key
 
 
 def test_of_a_number_so_many_trials_are_kept() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.ledger import Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
+from reports.ledger import LEDGER, Evaluation, Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.finals import FIRST_FRESH
 from reports.ledger.folders import POPULATIONS
+from reports.recipe_names import called
 from reports.results import Results
+from reports.testing import changed
 from search_spaces.goals import SELECTION
+from search_spaces.space import Domain
 from study.cli.options import parse, parse_finals
 from study.dry_run import preview
 from study.engine.cluster import Allotment, Cluster
@@ -21,7 +25,7 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
 from study.search.finals import SearchFinals, as_it_came, base_seeds, choose
 from study.trial import Trial
-from tests.study.search.test_search import CLSR, dev, finish, make, run_all
+from tests.study.search.test_search import CLSR, dev, finish, make, run_all, searcher_of
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
@@ -66,6 +70,18 @@ class TestChoice:
 
     def test_equal_points_are_taken_once(self) -> None:
         assert choose([[2.0, 1.0], [2.0, 1.0], [1.0, 2.0], [1.5, 1.5]], 3) == [0, 2, 3]
+
+    def test_equal_points_come_before_what_is_dominated(self) -> None:
+        assert choose([[2.0, 1.0], [2.0, 1.0], [1.0, 1.0]], 2) == [0, 1]
+
+    def test_what_left_a_race_comes_after_all_others(self) -> None:
+        """However good its few seeds are."""
+        values = [[5.0, 1.0], [4.0, 2.0], [3.0, 1.0], [9.0, 9.0]]
+        assert choose(values, 2) == [0, 3]
+        assert choose(values, 2, lost=1) == [0, 1]
+        assert choose(values, 3, lost=1) == [0, 1, 2]
+        assert choose(values, 3, lost=2) == [0, 1, 3]
+        assert choose(values, 4, lost=1) == [0, 1, 2, 3]
 
     @pytest.mark.parametrize(("asked", "seeds"), [((3, 5), 9), ((1, 5), 5), ((4, 3), 6), ((2, 3), 5)])
     def test_the_base_has_more_seeds(self, asked: tuple[int, int], seeds: int) -> None:
@@ -115,6 +131,24 @@ class TestBeside:
     def test_room_is_kept_in_a_budget(self) -> None:
         budget = Budget({"worker_hours": 1.0}, [Record({}, "a", 0, cost={"seconds": 360.0})])
         assert (budget.room(), budget.room(kept=4), budget.room(kept=9)) == (9, 3, 0)  # half more for a whole trial
+
+    def test_room_is_kept_for_whole_trials(self) -> None:
+        """One that was stopped, was scored on development parts alone, or trained nothing, is cheaper."""
+        trained, untrained = Recipe(), as_it_came(Recipe())
+        development = Evaluation("full", {}, parts="development")
+
+        def cost(recipe: Recipe, seed: int, seconds: float, evaluation: Evaluation | None, stopped: bool) -> Record:
+            evaluations = [] if evaluation is None else [evaluation]
+            status: Any = "pruned" if stopped else "finished"
+            return Record(dict(recipe.flat()), recipe.hash, seed, status, evaluations, cost={"seconds": seconds})
+
+        budget = Budget({"worker_hours": 1.0}, [cost(trained, 0, 60, None, True)])
+        budget.add(cost(trained, 1, 180, development, False))
+        budget.add(cost(untrained, 0, 30, Evaluation("full", {}), False))
+        assert budget.guess_whole("worker_hours") == pytest.approx(1.5 * 90 / 3600)
+        budget.add(cost(trained, 2, 720, Evaluation("full", {}), False))
+        assert budget.guess_whole("worker_hours") == pytest.approx(720 / 3600)
+        assert (budget.room(kept=2), budget.room(kept=3), budget.room(kept=4)) == (4, 1, 0)  # of 247.5 s each
 
 
 def score(trial: Trial) -> float:
@@ -174,6 +208,36 @@ class TestStudy:
         assert {trial.value for trial in trials} <= {
             SELECTION.of(record.scores, {}) for record in ledger.read() if not is_fresh(record.seed)
         }
+
+    @pytest.mark.parametrize("ends", [10.0, None])
+    def test_no_choice_hears_of_a_fresh_seed(self, ends: float | None, tmp_path: Path) -> None:
+        """Also where the search asks for the base itself, whose own seed still runs while a fresh one ends."""
+        key = "objective.temperature"
+        plan, ledger, searcher = make(tmp_path, *TAU, "--trials", "1", "--seeds", "1:3")
+        assert searcher.ask_tell is not None
+        assert searcher.race is not None
+        searcher.ask_tell.study.enqueue_trial({key: plan.base.flat()[key]})
+        own: Any = None
+        while not is_fresh((task := searcher.suggest("next"))["trials"][0].seed):  # type: ignore[index]
+            if task["trials"][0].recipe == plan.base:  # type: ignore[index]
+                own = task
+            else:
+                finish(searcher, ledger, task, 60.0)
+        assert searcher.explored == [plan.base.hash]
+        assert task["trials"][0].recipe == plan.base  # type: ignore[index]
+        finish(searcher, ledger, task, ends)
+        assert searcher.race.race.recipes[plan.base.hash].values == {}
+        finish(searcher, ledger, own, 50.0)
+        asked = [one for one in searcher.ask_tell.study.get_trials() if "name" in one.user_attrs]
+        assert [one.value for one in asked] == [50.0]
+
+    def test_the_race_hears_of_no_finalist_that_was_explored(self, tmp_path: Path) -> None:
+        _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
+        ran = run(searcher, ledger)
+        assert {trial.recipe_hash for trial in ran if is_fresh(trial.seed)} & {*searcher.explored}
+        assert searcher.race is not None
+        told = {seed for recipe in searcher.race.race.recipes.values() for seed in recipe.values}
+        assert told <= {0, 1, 2}
 
     @pytest.mark.parametrize("killed", [9, 11, 13, 20])
     def test_killed_anywhere_it_ends_as_if_it_were_not(self, tmp_path: Path, killed: int) -> None:
@@ -257,6 +321,20 @@ class TestStudy:
         assert len(ran) == len(plan.fixed_trials()) + 2 * 3 + BASE + BASELINE + CAME
         assert len(finalists(ran)) == 2
 
+    def test_the_encoder_as_it_came_is_tested_where_the_grid_has_it_too(self, tmp_path: Path) -> None:
+        """Its own trial of the search has development scores alone."""
+        plan, _, _ = make(tmp_path, "--space", "scl_tau", "--search", "grid", "--finals", "1x2")
+        domains = Domain("optimisation.epochs", choices=(0, 1)), Domain("pooling.mode", choices=("mean", "max"))
+        space = dataclasses.replace(plan.space, domains=domains)
+        plan = dataclasses.replace(plan, draft=dataclasses.replace(plan.draft, space=space))
+        assert plan.finals is not None
+        came = plan.finals.as_it_came.recipe.hash
+        assert came in {recipe.hash for recipe in plan.grid}
+        ledger = Ledger(tmp_path / LEDGER)
+        seeds = [trial.seed for trial in run(searcher_of(plan, ledger), ledger) if trial.recipe_hash == came]
+        assert seeds == [0, FIRST_FRESH]
+        assert [plan.asked_of(came, seed).parts for seed in seeds] == ["development", "all"]
+
     def test_a_race_ends_before_the_finalists_are_chosen(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
         ran = run(searcher, ledger)
@@ -305,6 +383,47 @@ class TestStudy:
         chosen = [names[key].partition(" ")[0] for key in told]
         assert "#5" not in chosen
         assert "#6" in chosen
+
+    def test_of_two_goals_none_that_left_the_race_is_taken_while_there_are_others(self, tmp_path: Path) -> None:
+        """#3 has by far the best score of one goal under its one seed, and diverges under the next."""
+        space = ("--space", "contrastive_all", "--search", "optuna", "--trials", "4")
+        _, ledger, searcher = make(tmp_path, *space, "--finals", "2x2", "--seeds", "1:2")
+        ran: list[Trial] = []
+        diverged = ""
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            trial = task["trials"][0]
+            best = trial.name.startswith("#3 ")
+            if best and trial.seed == 1:
+                diverged = trial.recipe_hash
+                finish(searcher, ledger, task, None, status="pruned")
+            else:
+                scores = dev(99.0, 79.55) if best else dev(40.0 + len(ran) / 10, 80.0 - len(ran) / 10)
+                finish(searcher, ledger, task, 1.0, scores=scores)
+            ran.append(trial)
+        assert searcher.finals is not None
+        assert diverged
+        assert len(searcher.finals.told.finalists) == 2
+        assert diverged not in searcher.finals.told.finalists
+
+    def test_what_an_earlier_search_of_the_study_explored_may_be_in_them(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU[:-1], "none", "--sampler", "random")
+        info = prepare_results(plan, "")
+        run(searcher, ledger)
+        save_info(plan, info, searcher.explored, ledger)
+        best = searcher.explored[2]
+        record = ledger.get(best, 0)
+        assert record is not None
+        ledger.write(changed(record, scores=dev(99.0)))
+        plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "grid", "--finals", "2x3")
+        info = prepare_results(plan, "")
+        run(searcher, ledger)
+        assert searcher.finals is not None
+        assert searcher.finals.told.finalists[0] == best
+        save_info(plan, info, searcher.explored, ledger, searcher.finals.told)
+        results = Results.load(tmp_path)
+        names = [called(results, key) for key in searcher.finals.told.finalists]
+        assert names[0].startswith("#3 ")
+        assert [one.name for one in searcher.finals.finalists or ()] == names
 
     def test_an_interrupted_population_of_the_finals_goes_on_whole(self, tmp_path: Path) -> None:
         arguments = (*CLSR, "--search", "optuna", "--trials", "2", "--finals", "1x3")
@@ -365,6 +484,21 @@ class TestLimit:
         assert searcher.limited
         assert self.run(searcher, ledger) == []
 
+    def test_trials_that_are_stopped_do_not_make_the_finals_look_cheap(self, tmp_path: Path) -> None:
+        """Each of the sixty takes a fifth of a whole trial; half of them fit beside the finals."""
+        arguments = [*self.LIMIT, "worker_hours=1", "--scheduler", "asha"]
+        arguments[arguments.index("30")] = "60"
+        plan, ledger, searcher = make(tmp_path, *arguments)
+        ran: list[Trial] = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            (trial,) = task["trials"]
+            stopped = plan.may_stop(trial)
+            parts = {"status": "pruned", "cost": {"seconds": 36.0}} if stopped else {"cost": {"seconds": 180.0}}
+            finish(searcher, ledger, task, None if stopped else score(trial), **parts)
+            ran.append(trial)
+        assert 20 < sum(plan.may_stop(trial) for trial in ran) <= 30
+        assert sum(is_fresh(trial.seed) for trial in ran) == 2 + 2 + 2 + 1
+
     def test_a_larger_limit_explores_on_and_chooses_anew(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
         self.run(searcher, ledger)
@@ -420,12 +554,49 @@ class TestSaid:
         assert "up to 15 trials, 15 of them done: " in done
         assert ("show a gain of" in said, "show a gain of" in done) == (True, False)
 
+    @pytest.mark.parametrize("best", ["the baseline", "a recipe that no seed changes"])
+    def test_a_preview_counts_each_trial_of_the_finals_once(self, best: str, tmp_path: Path) -> None:
+        plan, _, _ = make(tmp_path, "--space", "scl_tau", "--search", "grid", "--finals", "2x3")
+        domains = Domain("optimisation.epochs", choices=(0, 1)), Domain("pooling.mode", choices=("mean", "max"))
+        space = dataclasses.replace(plan.space, domains=domains)
+        plan = dataclasses.replace(plan, draft=dataclasses.replace(plan.draft, space=space))
+        info, ledger = prepare_results(plan, ""), Ledger(tmp_path / LEDGER)
+        assert f"up to {6 + BASE + BASELINE + CAME} trials: " in preview(plan, CLUSTER, ALLOTMENT)
+        searcher = searcher_of(plan, ledger)
+        ran = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            (trial,) = task["trials"]
+            baseline = trial.name == "SBERT baseline"
+            first = baseline if best == "the baseline" else not (baseline or trial.recipe.uses_seed)
+            finish(searcher, ledger, task, 90.0 if first else 40.0 + len(ran) / 10)
+            ran.append(trial)
+        assert searcher.finals is not None
+        save_info(plan, info, searcher.explored, ledger, searcher.finals.told)
+        wanted = BASE + BASELINE + CAME + 3 + (0 if best == "the baseline" else 1)
+        assert sum(is_fresh(trial.seed) for trial in ran) == wanted
+        assert f"up to {wanted} trials, {wanted} of them done: " in preview(plan, CLUSTER, ALLOTMENT)
+
     def test_a_study_goes_on_with_its_finals(self, tmp_path: Path) -> None:
         plan, _, _ = make(tmp_path, *TAU)
         prepare_results(plan, "")
         plan = continued(make(tmp_path, "--space", "scl_tau")[0])
         assert plan.request.finals == (2, 3)
+        assert (plan.seeds, plan.most_seeds) == (range(1), 1)
         label = next(iter(plan.rows))
         rows = continued(make(tmp_path, "--space", "scl_tau", "--only", label, "--seeds", "2")[0])
         assert rows.finals is None
         assert prepare_results(rows, "").finals == plan.finals.told() if plan.finals else False
+
+    @pytest.mark.parametrize(
+        ("first", "asked", "seeds"), [("3", "1", (3, 3)), ("1:4", "2", (2, 4)), ("2", "5", (5, 5))]
+    )
+    def test_a_study_that_goes_on_keeps_its_seeds(
+        self, first: str, asked: str, seeds: tuple[int, int], tmp_path: Path
+    ) -> None:
+        """Fewer would leave recipes without those that chose the finalists."""
+        plan, ledger, _ = make(tmp_path, *TAU, "--seeds", first)
+        prepare_results(plan, "")
+        plan = continued(make(tmp_path, "--space", "scl_tau", "--seeds", asked)[0])
+        assert (len(plan.seeds), plan.most_seeds) == seeds
+        assert (plan.request.search, plan.request.finals) == ("optuna", (2, 3))
+        assert searcher_of(plan, ledger).finals is not None
