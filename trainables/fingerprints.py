@@ -2,6 +2,7 @@
 
     identity("/data/pairs.csv")        # "sha256:0f3c..." where there is such a file or folder
     identity("stanfordnlp/snli")       # the text itself where there is not: a hub id, with its @revision if it has one
+    identity("scenes")                 # what is built in is never a place, even where a folder is called so
 
 Nothing is asked of a network. A file is read again only once its size or time has changed.
 """
@@ -14,8 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from trainables.files import expanded
+from trainables.sections import SCENES, SCENES_ENCODER
 
 DIGITS = 16
+BUILT_IN = (SCENES, SCENES_ENCODER)
 _ASIDE = ("README.md",)
 """Decides nothing: a saved model's is written anew."""
 
@@ -33,7 +36,8 @@ def identity(text: str, holds: str = "", known: Mapping[str, str] | None = None)
 
 def fingerprints(text: str, holds: str = "") -> dict[str, str]:
     """The digits of those places in the text that are there, by path."""
-    paths = {place: expanded(place) for part in text.split(",") if (place := _place(part.strip(), holds))}
+    parts = (part.strip() for part in text.split(","))
+    paths = {_place(part, holds): expanded(_place(part, holds)) for part in parts if part and part not in BUILT_IN}
     return {place: f"sha256:{_of(path)}" for place, path in paths.items() if path.exists()}
 
 

@@ -308,3 +308,14 @@ class TestErrors:
     def test_other_exceptions_are_not_hidden(self):
         with pytest.raises(ZeroDivisionError):
             answer_user_errors(lambda: 1 // 0)
+
+
+def test_a_folder_that_is_called_as_what_is_built_in_changes_no_hash(tmp_path, monkeypatch):
+    recipe = Recipe({"corpus.nli": "scenes", "encoder.name": "scenes-small", "corpus.senteval": "scenes"})
+    monkeypatch.chdir(tmp_path)
+    for name in ("scenes", "scenes-small"):
+        (tmp_path / name / "downstream" / "STS" / "STSBenchmark").mkdir(parents=True)
+        (tmp_path / name / "train.jsonl").write_text("{}")
+    assert Recipe(recipe.given).hash == recipe.hash
+    assert Recipe(recipe.given).places == {}
+    assert Recipe({**recipe.given, "corpus.nli": "./scenes"}).hash != recipe.hash

@@ -146,19 +146,21 @@ ROWS = (Row("wrong", {"objective.name": "wrong"}), Row("full", {"objective.name"
 SPACE = Space("mine", "Mine", "nobody", Recipe(), {**LAPTOP, "evaluation.protocol": "fast"}, rows=ROWS)
 """
 PLUGIN = """
-import dataclasses
+from dataclasses import dataclass
 import torch
 from trainables.objectives import OBJECTIVES
-from trainables.registry import load
 
-SCL = OBJECTIVES["scl"]
-class Full(load(SCL.build)):
-    def forward(self, *arguments, **options):
+@dataclass(frozen=True)
+class Full(OBJECTIVES["scl"]):
+    name = "full"
+    def loss(self, batch, own=None):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 200.00 GiB")
-class Wrong(load(SCL.build)):
-    def forward(self, *arguments, **options):
+@dataclass(frozen=True)
+class Wrong(OBJECTIVES["scl"]):
+    name = "wrong"
+    def loss(self, batch, own=None):
         raise RuntimeError("a mistake of this objective")
-OBJECTIVES.add(dataclasses.replace(SCL, name="full", build=Full), dataclasses.replace(SCL, name="wrong", build=Wrong))
+OBJECTIVES.add(Full, Wrong)
 """
 
 
