@@ -236,6 +236,6 @@ def _signed(value: float) -> str:
     return difference(value, None, None)
 
 
-def as_text(found: Sequence[Line]) -> str:
+def as_text(found: Sequence[Line]) -> list[str]:
     """For a console: heads of one width."""
-    return "\n".join(f"{line.head:<6} {line.words}" for line in found)
+    return [f"{line.head:<6} {line.words}" for line in found]

@@ -67,7 +67,7 @@ def make(tmp_path: Path) -> Make:
 
 
 def said(results: Results) -> str:
-    return as_text(lines(Answer.of(results), results.info, str))
+    return "\n".join(as_text(lines(Answer.of(results), results.info, str)))
 
 
 @pytest.mark.parametrize("kind", STUDIES)
