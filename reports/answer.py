@@ -32,8 +32,7 @@ from reports.statistics.comparison import by_itself
 from reports.statistics.finals import Judgement, judge, pick
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent
-from search_spaces.goals import Goal
-from search_spaces.limits import exceeded
+from search_spaces.goals import Goal, needed
 from trainables.recipe import Value
 from trainables.senteval.tasks import TASKS, kind_of
 
@@ -55,6 +54,9 @@ KINDS: Mapping[str, Kind] = {
     "nothing yet": "open",
 }
 """By the answers of `reports.statistics.finals`."""
+
+VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
+"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,6 @@ class Finalist:
     """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
     model: str | None = None
     """The folder of its best model, within the results folder."""
-
-
-VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
-"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +244,9 @@ class _Finals:
         judged, chosen = self._judged(samples, pick(upward) if whole else [0], figure)
         finalists = [self._of(key, judged, place) for place, key in enumerate(self.finalists)]
         never = judged.seeds == math.inf
-        others = self._others(self.finalists[chosen[0]], figure)
+        first = self.finalists[chosen[0]]
+        others = self._others(first, figure)
+        general = next((one for one in others if (one.task, one.over) == (GENERAL, "encoder")), None)
         return dataclasses.replace(
             found,
             kind=KINDS[judged.answer],
@@ -256,12 +256,10 @@ class _Finals:
             finalists=tuple(finalists),
             references={name: self._of(key) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            beside=tuple(self._beside(self.finalists[chosen[0]], figure)),
+            beside=tuple(self._beside(first, figure)),
             others=tuple(others),
-            general=next((one for one in others if (one.task, one.over) == (GENERAL, "encoder")), None)
-            if GENERAL not in self._needs
-            else None,
-            flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(self.finalists[chosen[0]], figure))),
+            general=None if GENERAL in self._needs else general,
+            flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(first, figure))),
             open=judged.open,
             most=judged.most,
             seeds=None if judged.seeds is None or never else math.ceil(judged.seeds),
@@ -289,7 +287,7 @@ class _Finals:
 
     @cached_property
     def _needs(self) -> frozenset[str]:
-        return needed(self.results)
+        return needed(self.results.goals)
 
     def development(self, recipe_hash: str) -> tuple[float | None, ...]:
         """Means of the fresh seeds by the measured goals, the higher the better."""
@@ -319,11 +317,12 @@ class _Finals:
         }
         searched = Evidence.of(self.results)
         others = [sample for key in self.results.labels if (sample := searched.sample(key, figure)) is not None]
-        within = [place for place in order if not self._above_a_limit(self.finalists[place])] or order
+        above = self.evidence.results.above_limits
+        within = [place for place in order if self.finalists[place] not in above] or order
         free = [place for place in within if not self._forbidding(self.finalists[place], figure)]
         fresh, order = bool(free) and not self._chosen_by & figure.tasks, free or order
-        now, later = (1 / share(look(self.results) + more) for more in (0, 1))
-        return judge(finalists, order, references, others=others, looks=now, later=later, fresh=fresh)  # type: ignore[arg-type]
+        later = 1 / share(look(self.results) + 1)
+        return judge(finalists, order, references, others=others, looks=self.looks, later=later, fresh=fresh)  # type: ignore[arg-type]
 
     @cached_property
     def _chosen_by(self) -> frozenset[str]:
@@ -369,18 +368,13 @@ class _Finals:
         found = [flag for other in others for flag in self.evidence.between(recipe_hash, other, figure)]
         return [flag for flag in found if flag.guard not in varied]
 
-    def _above_a_limit(self, recipe_hash: str) -> bool:
-        costs = [record.cost for record in self.recipes[recipe_hash]]
-        return bool(exceeded(self.results.info.limits, costs))
-
     def _beside(self, recipe_hash: str, figure: Quantity) -> list[Other]:
         """The goals' parts whose tasks ask models for something else than the figure's do."""
-        scored, parts = self.recipes[recipe_hash][0].scores, dict[str, Quantity]()
+        fresh, parts = self.recipes[recipe_hash][0].scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
-            tasks = sorted(goal.needs & TASKS.keys() & scored.keys() - self._chosen_by)
-            if tasks and not _kinds(tasks) & _kinds(figure.tasks):
-                weights = {(task, TASKS[task].metric): 1 / len(tasks) for task in tasks}
-                parts[goal.short] = Quantity(f"{goal.short} ({', '.join(tasks)})", weights)
+            part = _of_goal(goal, fresh)
+            if part is not None and not _kinds(part.tasks) & _kinds(figure.tasks):
+                parts[goal.short] = Quantity(f"{goal.short} ({', '.join(sorted(part.tasks))})", part.weights)
         return self._compared(recipe_hash, [*parts.values()], ("base",))
 
     def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
@@ -409,11 +403,6 @@ class _Finals:
         return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
-def needed(results: Results) -> frozenset[str]:
-    """The tasks that the goals look at."""
-    return frozenset[str]().union(*(goal.needs for goal in results.goals))
-
-
 def has_no_test(task: str) -> bool:
     """Whether its development scores are made from the tested items, as in nested cross-validation."""
     splits = kind_of(task).splits
@@ -423,7 +412,7 @@ def has_no_test(task: str) -> bool:
 def in_question(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
     """What an answer may be about, the first choice first: what sums the study up and the goals' own tasks, as far as
     they were scored; what asks for what the goals ask for, and has none of the tasks by whose items was chosen."""
-    wanted = _kinds(needed(results))
+    wanted = _kinds(needed(results.goals))
     own = [figure for goal in results.goals if (figure := _of_goal(goal, scored))]
     return sorted(
         [*results.figures, *own],

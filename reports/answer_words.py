@@ -14,7 +14,7 @@ from reports.commands import results_place, study_command
 from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number
 from reports.recipe_names import plain
-from reports.wording import difference
+from reports.wording import difference, level
 
 Say = Callable[[object], str]
 """Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
@@ -223,9 +223,7 @@ def _level(figure: Gain | None) -> str:
     """`74.20 [73.91, 74.49]`."""
     if figure is None:
         return "unknown"
-    if figure.low is None or figure.high is None:
-        return f"{number(figure.gain)} [unknown]"
-    return f"{number(figure.gain)} [{number(figure.low)}, {number(figure.high)}]"
+    return level(figure.gain, figure.low, figure.high) + " [unknown]" * (figure.low is None)
 
 
 def _points(gain: Gain) -> str:

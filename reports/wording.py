@@ -9,7 +9,7 @@ from reports.boards import Board
 from reports.evidence import SURE
 from reports.ledger import Record
 from reports.looks import share
-from reports.markdown import DASH, count, signed, text, verbatim
+from reports.markdown import DASH, count, number, signed, text, verbatim
 from reports.more_seeds import MOST, SeedsWanted
 from reports.recipe_names import short
 from reports.results import Results
@@ -45,6 +45,13 @@ def difference(gain: float | None, low: float | None, high: float | None) -> str
     if low is None or high is None:
         return signed(gain)
     return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
+
+
+def level(value: float, low: float | None, high: float | None) -> str:
+    """`74.20 [73.91, 74.49]`: a figure with its interval; only the figure where that is unknown."""
+    if low is None or high is None:
+        return number(value)
+    return f"{number(value)} [{number(low)}, {number(high)}]"
 
 
 def probability(value: float | None) -> str:

@@ -104,6 +104,11 @@ def searched(names: Sequence[str]) -> tuple[Goal, ...]:
     return tuple(GOALS[name] for name in names) or (SELECTION,)
 
 
+def needed(goals: Sequence[Goal]) -> frozenset[str]:
+    """The tasks that the goals look at."""
+    return frozenset[str]().union(*(goal.needs for goal in goals))
+
+
 def values_of(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] | None:
     """Every goal's value of a record; None where one is missing."""
     found = [goal.of(scores, cost) for goal in goals]

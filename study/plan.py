@@ -17,7 +17,7 @@ from reports.ledger import LEDGER, Asked, Ledger, is_fresh
 from reports.ledger.location import ResultsLocation, open_location
 from reports.recipe_names import recipe_name
 from search_spaces import load_space
-from search_spaces.goals import GOALS, searched
+from search_spaces.goals import GOALS, needed, searched
 from search_spaces.limits import of_trials, parse_limits
 from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import NEED_KEYS
@@ -131,8 +131,7 @@ class Plan:
         """Whether the scheduler may stop it: never a row, never in the finals, and an explored recipe under its first
         seed alone. The others run where that one came to its end, and all of them to theirs: so they say how good the
         recipe is, whereas the scores of the first were selected."""
-        final = is_fresh(trial.seed)
-        return self.rungs is not None and not (trial.row or final) and trial.seed == self.seeds[0]
+        return self.rungs is not None and not trial.row and trial.seed == self.seeds[0]
 
     @property
     def first_decides(self) -> bool:
@@ -185,8 +184,7 @@ class Plan:
         those of rows and with the limits of a trial.
         """
         goals = searched(self.space.goals)
-        needed = frozenset[str]().union(*(goal.needs for goal in goals))
-        tasks = tuple(task for task in task_names(self.evaluation.tasks) if task in needed)
+        tasks = tuple(task for task in task_names(self.evaluation.tasks) if task in needed(goals))
         whole = self.evaluation.explored == "all" or of_trials(self.limits) or not tasks
         if whole or not all(goal.needs_no_test for goal in goals):
             return self.evaluation

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.answer import has_no_test, in_question, needed, without
+from reports.answer import has_no_test, in_question, without
 from reports.evidence import chance_of
 from reports.ledger import LEDGER, Asked, Ledger, Record, StudyInfo
 from reports.looks import share, taken
@@ -16,6 +16,7 @@ from reports.results import Results
 from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed
 from reports.statistics.power import MOST_SEEDS, Spread, pooled_spread
+from search_spaces.goals import needed
 from study.cli.terminal import printable
 from study.plan import Plan
 
@@ -70,7 +71,7 @@ def _of_records(plan: Plan, records: Sequence[Record], asked: Asked, source: str
     own = [record.under(asked) for record in records if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
     scored = {task for record in own for task in record.scores}
-    chosen_by = {task for task in needed(results) & scored if has_no_test(task)}
+    chosen_by = {task for task in needed(results.goals) & scored if has_no_test(task)}
     for figure in in_question(results, scored, chosen_by):
         tested = without(figure, chosen_by)
         values = [(record.recipe_hash, tested.of(record.scores)) for record in own]

@@ -107,7 +107,7 @@ def report(plan: Plan) -> bool:
     record(results, plan.results)
     plan.place.push_changed()
     print(f"report: {plan.place.at(FORMATS['md'].file)}", flush=True)
-    for line in as_text(lines(Answer.of(results), results.info, lambda words: printable(str(words)))):
+    for line in as_text(lines(Answer.of(results), results.info, str)):
         print(printable(line), flush=True)  # a command may hold a row's label
     return True
 

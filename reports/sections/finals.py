@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.answer import Answer, Finalist, Gain
+from reports.answer import Answer, Finalist
+from reports.answer_words import OVER
 from reports.guards.words import listed
 from reports.looks import look, share
 from reports.markdown import DASH, code, number, table, text
 from reports.results import Results
 from reports.statistics import CONFIDENCE
-from reports.wording import difference
-
-OVER = {"base": "over the base settings", "encoder": "over the encoder as it came", "baseline": "over the baseline row"}
+from reports.wording import difference, level
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -26,26 +25,23 @@ def write(results: Results, pictures: Path) -> str:
     goals = [goal.short for goal in results.measured_goals]
     head = ["Recipe", "fresh seeds", *(f"{goal} (development)" for goal in goals), text(answer.figure)]
     lines = [_line(one, over) for one in {**finalists, **references}.values()]
-    level = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
+    sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     said = (
         f"Gains are in points of {text(answer.figure)}. For each of what they are compared with, the intervals hold "
-        f"for all finalists at once, with {level:.3g} % at this look; that of a score stands for itself, with 95 %."
+        f"for all finalists at once, with {sure:.3g} % at this look; that of a score stands for itself, with 95 %."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
-    return f"{table([*head, *(OVER[name] for name in over)], lines)}\n\n{said}{flagged}{_found(answer)}"
+    head += [f"over {OVER[name]}" for name in over]
+    return f"{table(head, lines)}\n\n{said}{flagged}{_found(answer)}"
 
 
 def _line(one: Finalist, over: list[str]) -> list[str]:
     development = [number(value) for value in one.development]
-    return [code(one.name), str(one.seeds), *development, _level(one.figure), *(_gain(one, name) for name in over)]
+    return [code(one.name), str(one.seeds), *development, _score(one), *(_gain(one, name) for name in over)]
 
 
-def _level(figure: Gain | None) -> str:
-    if figure is None:
-        return DASH
-    if figure.low is None or figure.high is None:
-        return number(figure.gain)
-    return f"{number(figure.gain)} [{number(figure.low)}, {number(figure.high)}]"
+def _score(one: Finalist) -> str:
+    return DASH if one.figure is None else level(one.figure.gain, one.figure.low, one.figure.high)
 
 
 def _gain(one: Finalist, name: str) -> str:

@@ -15,6 +15,7 @@ from reports.ledger import Record
 from reports.markdown import DASH, code, count, duration, number, table
 from reports.results import Results
 from reports.statistics.stopping import Agreement, Audit, audit
+from reports.wording import level
 
 WORTH_SAYING = 0.05
 """From this chance of having stopped the best trial on, the first screen says so."""
@@ -153,14 +154,13 @@ def _agreements(results: Results, found: Stopped, name: str) -> str:
 def _own_tau(each: Agreement) -> str:
     if each.tau is None:
         return DASH
-    between = "" if each.low is None or each.high is None else f" [{number(each.low)}, {number(each.high)}]"
-    return f"{number(each.tau)}{between} ({each.through})"
+    return f"{level(each.tau, each.low, each.high)} ({each.through})"
 
 
 def _all_tau(each: Agreement) -> str:
     if each.all_tau is None or each.all_low is None or each.all_high is None:
         return DASH
-    return f"{number(each.all_tau)} [{number(each.all_low)}, {number(each.all_high)}]"
+    return level(each.all_tau, each.all_low, each.all_high)
 
 
 def _cost(results: Results, found: Stopped, name: str) -> str:
