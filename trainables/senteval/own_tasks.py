@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trainables.errors import UserError, choices, listed, shown
 from trainables.senteval import beir
-from trainables.senteval.table import SIDES, Table, open_table
+from trainables.senteval.table import COLUMNS, SIDES, Table, open_table
 from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.senteval.text_files import broken
 
@@ -40,6 +40,11 @@ class _Part:
     kind: str
     """`classes` where the parts that are there decide which kind it is."""
     labels: tuple[str, ...] = ()
+
+    @property
+    def form(self) -> tuple[str, bool]:
+        """Parts of one task have the same."""
+        return self.kind, self.path.is_dir()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -70,9 +75,9 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
 
 
 def _together(one: _Part, other: _Part, parts: Sequence[_Part]) -> bool:
-    if one.split == other.split or one.kind != other.kind:
+    if one.split == other.split or one.form != other.form:
         return False
-    alone = [part.split for part in parts if part.kind == one.kind]
+    alone = [part.split for part in parts if part.form == one.form]
     return one.name == other.name or sorted(alone) == ["dev", "test"]
 
 
@@ -145,10 +150,10 @@ def _sides(table: Table) -> tuple[int, int]:
 
 
 def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
-    if not table.has("score"):
-        return "search", ()
-    if table.called("score") != table.called("label"):
+    if table.has("score") and table.called("score") not in COLUMNS["label"]:
         return "scored_pairs", ()
+    if not table.has("label"):
+        return "search", ()
     labels = table.labels()
     if {*labels} in _BINARY:
         return "labelled_pairs", labels
