@@ -34,7 +34,7 @@ class _Part:
     """A path that was given for a part."""
 
     name: str
-    """Without what says which part it is; may be empty."""
+    """As it was given, or that of the path without what says which part it is, which may leave nothing."""
     path: Path
     split: str
     kind: str
@@ -55,8 +55,9 @@ class _Part:
 def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
     """The tasks that these files and folders hold, each `PATH` or `NAME=PATH`, in the order in which they are given.
 
-    A dev and a test path are one task where their names are equal without `dev`, `test` and the like at their ends, or
-    where there is exactly one of each of one kind. `UserError` where a path holds no task, or two have one name.
+    A dev and a test path are one task where they have one name, which of a path is without `dev`, `test` and the like
+    at its ends, or where there is exactly one of each of one kind. `UserError` where a path holds no task, or two have
+    one name.
     """
     parts = [_part(given, split) for split, those in (("dev", dev), ("test", test)) for given in those]
     joined: list[list[_Part]] = []
@@ -103,7 +104,7 @@ def _part(given: str, split: str) -> _Part:
     path = _built_in(place, split) if place.startswith(_SCENES) else Path(place).expanduser().absolute()
     if not path.exists():
         raise UserError(f"--{split} {given}: {path} does not exist")
-    name = _MARKER.sub("", name or path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))
+    name = name or _MARKER.sub("", path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))
     return _Part(re.sub(r"[^\w-]+", "_", name).strip("_"), path, split, *_kind(path, split))
 
 

@@ -87,7 +87,8 @@ def test_one_dev_and_one_test_of_a_kind_are_one_task(tmp_path: Path) -> None:
 def test_a_task_may_be_named(tmp_path: Path) -> None:
     dev, test = write(tmp_path, "a b.csv", "c.csv")
     assert [*names(own_tasks([], [dev]))] == ["a_b"]
-    assert [*names(own_tasks([], [f"mine={dev}", f"yours={test}"]))] == ["mine", "yours"]
+    assert [*names(own_tasks([], [f"no_dev={dev}", f"yours={test}"]))] == ["no_dev", "yours"]
+    assert [*names(own_tasks([f"mine={dev}"], [f"yours={test}", f"mine={test}"]))] == ["mine", "yours"]
     with pytest.raises(UserError, match=r"which of them is 'x'\? Give each a name, as in NAME="):
         own_tasks([], [f"x={dev}", f"x={test}"])
 
