@@ -161,7 +161,8 @@ def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
     if all(_is_number(label) for label in labels) and not all(float(label).is_integer() for label in labels):
         return "scored_pairs", ()
     if len(labels) == 1:
-        raise UserError(f"all labels in {table.path} are {shown(labels[0])}; there is nothing to tell apart")
+        count = len(table.lines)
+        raise UserError(f"all {count:,} pairs in {table.path} have one label, {shown(labels[0])}; it needs two")
     return "classes", ()
 
 

@@ -200,7 +200,7 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
         ("sentence1,sentence2,score\na,b,1\nc,,2\n", "mine.csv:3: 'sentence2' is empty"),
         ("sentence1,sentence2,score\na,b,\nc,d,2\n", "mine.csv:2: score '' is not a number"),
         ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores in {file} are 1, which nothing can follow"),
-        ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all labels in {file} are '1'; there is nothing to tell apart"),
+        ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all 2 pairs in {file} have one label, '1'; it needs two"),
         ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for all in {file} have one label"),
         ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
         (TRIPLETS + "a,b,c\na,,c\n", "mine.csv:3: no 'positive'; the columns are anchor, positive, negative"),
