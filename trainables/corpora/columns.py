@@ -207,6 +207,16 @@ def _need(columns: Iterable[str], record: Iterable[str], where: str) -> None:
             raise UserError(f"{where}: column {column!r} is missing")
 
 
+def is_negative(column: str) -> bool:
+    """Whether a column's name says that it holds negatives."""
+    return _NEGATIVE.fullmatch(column.lower()) is not None
+
+
+def texts_in(record: Record, column: str, where: str) -> list[str]:
+    """The texts of a record's column, which holds one, a list or none."""
+    return _texts(record.get(column), column, where)
+
+
 def _texts(value: Any, column: str, where: str) -> list[str]:
     """One text, or a list of texts; none for an empty or missing value."""
     if value is None or value == "" or value != value:  # the last is NaN, a missing value of pandas
