@@ -1,30 +1,129 @@
-"""A share of a person's training rows, put aside to judge models by: no text of it stands in what is left to train on.
+"""A person's training files in their normal form, and a share of them put aside to judge models by.
 
-Rows that share a text, but for case, white space and punctuation, belong together. Where nearly all of them hang together, as NLI's
-do by their common hypotheses, anchors are put aside that share few texts with others, and those other rows are left out.
+    found = prepare(find_kind(["pairs.csv"]), Path("data"), (DEV, TEST))
+    found.train, found.dev, found.test     # data/train.jsonl, data/heldout_dev, data/heldout_test
+
+No text of what is put aside stands in what is left to train on. Rows that share a text, but for case, white space and
+punctuation, belong together. Where nearly all of them hang together, as those of NLI do by common hypotheses, anchors
+are put aside that share few texts with others, and those other rows are left out. Files are read twice, and never held
+whole.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import re
 import unicodedata
 from array import array
-from collections.abc import Sequence
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from trainables.corpora.own_data import Census, Kind, Normal, Source, take_census, texts
 from trainables.errors import UserError
 
-Part = Literal["train", "dev", "test", "left out"]
-PARTS: tuple[Part, ...] = ("train", "dev", "test", "left out")
-"""In the order of their codes."""
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
+"""What becomes of a row."""
+HELD_OUT: Mapping[int, str] = {DEV: "heldout_dev", TEST: "heldout_test"}
+"""What the parts that are put aside are called, as files or folders."""
 SHARE, MOST = 0.1, 1000
-"""Of the rows that are put aside for each part: their share, and how many at most, as they are scored again and again."""
+"""Of the rows that are put aside for each part: their share, and how many at most, for they are scored often."""
 FEWEST = 40
 """Rows from which some can be put aside."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Files in a folder, and what they hold."""
+
+    kind: Kind
+    train: Path
+    held_out: Mapping[int, Path]
+    """Those of `DEV` and `TEST` that were asked for."""
+    rows: int
+    """That were read."""
+    parts: Mapping[int, int]
+    """How many of them each part has; those left out stand in rows that share a text with what is put aside."""
+    left_out: Mapping[str, int]
+    """Rows that cannot be trained on, by why."""
+    census: Census
+    """Of the rows to train on."""
+
+
+def prepare(source: Source, folder: Path, parts: Sequence[int] = ()) -> Prepared:
+    """Write the rows of a source into a folder, and put `parts` of them aside. `UserError` for rows that are broken,
+    data that nothing can be learnt from, and too few of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    left_out, hashes, whole = Counter[str](), Texts(), folder / "all.jsonl"
+    with open(whole, "w", encoding="utf-8") as file:
+        for row in source.rows(left_out):
+            if parts:
+                hashes.add(texts(row))
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    if not parts:
+        train = whole.rename(folder / "train.jsonl")
+        census = take_census(_rows(train), source.kind, source.name)
+        rows, counts = census.rows, {TRAIN: census.rows}
+    else:
+        take_census(_rows(whole), source.kind, source.name)
+        code = hashes.split(parts, source.name)
+        rows, counts = len(code), {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
+        train = folder / "train.jsonl"
+        _part_rows(whole, code, {TRAIN: train, **{part: folder / f"{HELD_OUT[part]}.jsonl" for part in parts}})
+        whole.unlink()
+        census = take_census(_rows(train), source.kind, f"{source.name}, what is left of it to train on,")
+    held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
+    return Prepared(source.kind, train, held, rows, counts, left_out, census)
+
+
+def _rows(file: Path) -> Iterator[Normal]:
+    with open(file, encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _part_rows(whole: Path, code: np.ndarray, places: Mapping[int, Path]) -> None:
+    with contextlib.ExitStack() as stack:
+        files = {part: stack.enter_context(open(path, "w", encoding="utf-8")) for part, path in places.items()}
+        for line, part in zip(stack.enter_context(open(whole, encoding="utf-8")), code.tolist(), strict=True):
+            if part in files:
+                files[part].write(line)
+
+
+def _as_task(file: Path, kind: Kind, part: int) -> Path:
+    """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search among all of the part's
+    texts, in BEIR's files."""
+    if kind in ("scored", "labelled"):
+        return file
+    folder = file.with_suffix("")
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    rows = [*_rows(file)]
+    numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
+    right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
+    asked = dict.fromkeys(anchor for anchor, _ in right)
+    _write(folder / "corpus.jsonl", ({"_id": number, "text": text} for text, number in numbers.items()))
+    _write(folder / "queries.jsonl", ({"_id": numbers[text], "text": text} for text in asked))
+    found = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in right)
+    name = "dev" if part == DEV else "test"
+    (folder / "qrels" / f"{name}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{found}", encoding="utf-8")
+    file.unlink()
+    return folder
+
+
+def _right(row: Normal) -> Iterator[tuple[str, str]]:
+    """The anchors of a row with their positives, but for one that is the anchor itself."""
+    positives = row.get("positive") or ([row["hypothesis"]] if row.get("label") == "entailment" else [])
+    anchor = row.get("anchor") or row.get("premise")
+    yield from ((anchor, text) for text in positives if text != anchor)
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def normalised(text: str) -> str:

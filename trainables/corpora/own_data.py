@@ -170,8 +170,9 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
     kind = _kind(roles, peek) or _unnamed(table.columns, roles, peek)
     if kind is None:
         raise UserError(
-            f"{table.name}: what its columns mean is not known (found: {listed(table.columns)}); say it, as in --columns "
-            "anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or sentence=YOURS,label=YOURS"
+            f"{table.name}: what its columns mean is not known (found: {listed(table.columns)}); say it, as in "
+            "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
+            "sentence=YOURS,label=YOURS"
         )
     return _Table(table.name, kind, {role: roles[role] for role in _TAKEN[kind] if role in roles}, place)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, TEST, TRAIN, Texts, normalised
+from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, TEST, TRAIN, Texts, normalised, prepare
 from trainables.corpora.own_data import find_kind, take_census, texts
 from trainables.errors import UserError
 
@@ -98,14 +99,14 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, said: str, tmp_path: Path) -> None:
+    mine = write(tmp_path, text)
     with pytest.raises(UserError, match=said):
-        found = find_kind([write(tmp_path, text)])
-        take_census(found.rows(Counter()), found.kind, found.name)
+        prepare(find_kind([mine]), tmp_path / "data")
 
 
 def test_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_bytes(b"anchor,positive\na dog,an animal\ncaf\xe9,drink\n")
-    with pytest.raises(UserError, match="mine.csv, line 3: not UTF-8"):
+    with pytest.raises(UserError, match=r"mine\.csv, line 3: not UTF-8"):
         [*find_kind([str(tmp_path / "mine.csv")]).rows(Counter())]
 
 
@@ -141,7 +142,7 @@ def test_no_text_stands_on_two_sides(common: int, seed: int) -> None:
     counts = {code: int((part == code).sum()) for code in (TRAIN, DEV, TEST, LEFT_OUT)}
     assert sum(counts.values()) == len(rows)
     assert not on_several_sides(rows, part)
-    assert 30 <= counts[DEV] <= 70 and 30 <= counts[TEST] <= 70
+    assert all(30 <= counts[part] <= 70 for part in (DEV, TEST))
     assert counts[TRAIN] > 150
 
 
@@ -159,3 +160,44 @@ def test_too_few_rows_or_all_of_one_piece() -> None:
         split([[f"anchor {number}"] for number in range(FEWEST - 1)])
     with pytest.raises(UserError, match="hang together by their texts"):
         split([["one anchor", f"positive {number}"] for number in range(100)])
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class TestPrepare:
+    def test_pairs_put_aside_are_a_search_among_all_their_texts(self, tmp_path: Path) -> None:
+        rows = "".join(f"question {number},answer {number},wrong {number}\n" for number in range(100))
+        mine = write(tmp_path, "anchor,positive,negative\n" + rows)
+        found = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
+        assert (found.rows, found.parts) == (100, {TRAIN: 80, DEV: 10, TEST: 10, LEFT_OUT: 0})
+        assert found.census.units == len(lines(found.train)) == 80
+        folder = found.held_out[DEV]
+        assert folder == tmp_path / "data" / "heldout_dev"
+        corpus = {row["_id"]: str(row["text"]) for row in lines(folder / "corpus.jsonl")}
+        asked = {row["_id"]: str(row["text"]) for row in lines(folder / "queries.jsonl")}
+        assert len(corpus) == 30
+        assert corpus.items() >= asked.items()  # so that a query's own text is known, and passed over
+        head, *judged = (folder / "qrels" / "dev.tsv").read_text().splitlines()
+        assert head == "query-id\tcorpus-id\tscore"
+        pairs = {(asked[query], corpus[text]) for query, text, _ in map(str.split, judged)}
+        assert pairs == {(text, text.replace("question", "answer")) for text in asked.values()}
+        assert not {*corpus.values()} & {text for row in lines(found.train) for text in texts(row)}
+        assert sorted(path.name for path in (tmp_path / "data").iterdir()) == [
+            "heldout_dev",
+            "heldout_test",
+            "train.jsonl",
+        ]
+
+    def test_scored_pairs_and_labelled_texts_stay_tables(self, tmp_path: Path) -> None:
+        rows = "".join(f"one {number},other {number},{number}\n" for number in range(50))
+        found = prepare(find_kind([write(tmp_path, "sentence1,sentence2,score\n" + rows)]), tmp_path / "data", (TEST,))
+        assert len(lines(found.held_out[TEST])) == found.parts[TEST] == 5
+        assert lines(found.train)[0].keys() == {"sentence1", "sentence2", "score"}
+
+    def test_without_parts_all_rows_are_trained_on(self, tmp_path: Path) -> None:
+        rows = "a dog,an animal,0\na dog,a car,2\na cat,a dog,-1\na cat,a pet,1\n"
+        found = prepare(find_kind([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
+        assert (found.rows, found.parts, found.left_out) == (3, {TRAIN: 3}, {"without a label": 1})
+        assert lines(found.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}
