@@ -195,7 +195,7 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
     from trainables.senteval.examples import TaskData
     from trainables.senteval.scoring import Embedded
 
-    names = [name for name in task_names(tasks) if kind_of(name).development]
+    names = [name for name in task_names(tasks) if TASKS[name].development]
     read, _, errors = _read_all(Path(data), names)
     if errors:
         raise UserError(next(iter(errors.values())))
@@ -262,8 +262,13 @@ def _read_all(
             continue
         try:
             check_task(TASKS[name], data)
-            whole = _read(TASKS[name], data)
-            read[name] = whole if parts == "all" else kind_of(name).without_test(whole)
+            asked = _read(TASKS[name], data)
+            if parts == "development":
+                asked = kind_of(name).without_test(asked)
+            if asked.splits:
+                read[name] = asked
+            else:
+                missing[name] = f"no data: {name} has no development part"
         except MissingData as reason:
             missing[name] = str(reason)
         except UserError as problem:
