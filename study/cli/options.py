@@ -191,8 +191,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--goals",
         metavar="NAME,...",
-        help="what the search looks for, and the report's Pareto front is of, instead of the space's own goals: "
-        "sts, transfer, selection (their mean), seconds, peak_memory_mb",
+        help="what the search looks for and is judged by, instead of the space's own goals: a task (mytask, or "
+        "mytask.ndcg@10), sts, transfer, selection (their mean), seconds, peak_memory_mb, encode_ms, embedding_dim; "
+        "several are a Pareto front, or with weights one mean: mytask*2,other",
     )
     what.add_argument(
         "--finals",

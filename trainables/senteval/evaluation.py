@@ -73,6 +73,8 @@ class Embeddings:
     """Sixteen hexadecimal digits of the sentences in their order."""
     seconds: float
     """That reading and encoding took."""
+    encode_ms: float = 0.0
+    """Milliseconds that encoding took, a sentence."""
 
 
 def evaluate(
@@ -103,8 +105,10 @@ def embed(encode: Encode, data: str | Path, tasks: Sequence[str], parts: Parts =
     if not read:
         raise UserError(next(iter({**missing, **errors}.values())))
     sentences = _unique(read)
+    began = time.perf_counter()
     vectors = _encoded(encode, sentences)
-    return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin)
+    each = 1000 * (time.perf_counter() - began) / len(sentences)
+    return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin, each)
 
 
 def import_late() -> None:
