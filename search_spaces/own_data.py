@@ -106,7 +106,6 @@ def space_text(own: OwnSpace) -> str:
     }
     kept = {key: value for key, value in base.items() if value is not None}
     return _TEXT.format(
-        goal_imports="from search_spaces.goals import GOALS, Goal\n",
         folder=_value(own.folder),
         tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in own.tasks),
         goal=_goal(own),
@@ -127,7 +126,8 @@ _TEXT = '''"""A space of one's own data, made by --train. Keep it, edit it, and 
 `base` is what the gain is over, `domains` are what Optuna may choose.
 """
 
-{goal_imports}from search_spaces.space import Domain, Row, Space
+from search_spaces.goals import GOALS, Goal
+from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, Task
@@ -279,13 +279,13 @@ def _has(task: Task, part: str) -> bool:
 def _task(task: Task, folder: str) -> str:
     """What it was made of, without what is as it is anyway."""
     positional = ", ".join(_value(one) for one in (task.name, task.kind, task.layout))
-    files = ", ".join(_place(file, folder) for file in task.files)
+    files = "".join(f"\n            {_place(file, folder)}," for file in task.files)
     more = [
-        f", {field.name}={_value(getattr(task, field.name))}"
+        f"\n        {field.name}={_value(getattr(task, field.name))},"
         for field in dataclasses.fields(task)[4:]
         if field.name != "metric" and getattr(task, field.name) != field.default
     ]
-    return f"Task({positional}, ({files},){''.join(more)})"
+    return f"\n    Task(\n        {positional},\n        files=({files}\n        ),{''.join(more)}\n    )\n"
 
 
 def _entries(values: Overrides, folder: str) -> str:

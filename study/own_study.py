@@ -5,11 +5,11 @@ then runs as any person's space does: all that follows knows a space and its tas
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
 import json
 import re
 import shutil
-import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,31 +53,18 @@ def own_study(request: Request) -> Request:
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
     folder = _folder(request, results)
-    made = _unfinished(folder)
-    prepared = _prepare(source, request, made)
-    _tell(source, prepared, folder)
-    text = _space(name, source, encoders, prepared, request, made)
-    final = text.replace(_quoted(made), _quoted(folder))
+    prepared = _placed(_prepare(source, request, _unfinished(folder)), folder, request)
+    _tell(source, prepared)
+    text = _space(name, source, encoders, prepared, request, folder)
     if request.write_space is not None:
-        _keep(made, folder)
-        write_whole(request.write_space, final)
-        print(f"wrote {request.write_space} and {folder}; run it by", flush=True)
+        write_whole(request.write_space, text)
+        print(f"wrote {request.write_space}, and its data in {folder}; run it by", flush=True)
         print(f"  python study/run.py --space ./{request.write_space} --search {request.search}", flush=True)
         return request
+    write_whole(folder / SPACE, text)
     if request.dry_run:
-        print(f"the space that it runs:\n\n{final}", flush=True)
-        write_whole(made / SPACE, text)
-        return _of_space(request, made, results)
-    if (folder.parent / STUDY).is_file():
-        _check_given(made, folder, request)
-    else:
-        _keep(made, folder)
-    write_whole(folder / SPACE, final)
-    return _of_space(request, folder, results)
-
-
-def _of_space(request: Request, folder: Path, results: str) -> Request:
-    """What is said of columns and labels was of the person's files, and not of the prepared ones."""
+        print(f"the space that it runs:\n\n{text}", flush=True)
+    # What is said of columns and labels was of the person's files, and not of the prepared ones.
     return dataclasses.replace(request, space=str(folder / SPACE), results=results, columns=None, labels=None)
 
 
@@ -99,20 +86,35 @@ def _folder(request: Request, results: str) -> Path:
 
 
 def _unfinished(folder: Path) -> Path:
-    """An empty folder, which goes at the end of the process where it was not kept. It is beside the folder that it may
-    become where there is such a place."""
-    near = folder.parent if folder.parent.is_dir() else Path(tempfile.gettempdir())
-    made = near / f"{OWN_DATA}.{uuid.uuid4().hex[:8]}.tmp"
+    """An empty folder beside the one that it becomes; at the end of the process it is gone, with folders made for it
+    that are empty then."""
+    for parent in reversed([one for one in folder.parents if not one.is_dir()]):
+        parent.mkdir()
+        atexit.register(_remove_empty, parent)
+    made = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
     made.mkdir()
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 
 
-def _keep(made: Path, folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if folder.is_dir():
-        shutil.rmtree(folder)
-    shutil.move(made, folder)
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _placed(made: Prepared, folder: Path, request: Request) -> Prepared:
+    """Moved to where it is kept. A study there goes on with what it has: `UserError` where that is not the same. What a
+    dry run prepared goes at its end."""
+    if (folder.parent / STUDY).is_file() and request.write_space is None:
+        _check_given(made.train.parent, folder)
+    else:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        made.train.parent.rename(folder)
+        if request.dry_run:
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    held_out = {part: folder / path.name for part, path in made.held_out.items()}
+    return dataclasses.replace(made, train=folder / made.train.name, held_out=held_out)
 
 
 def _prepare(source: Source, request: Request, folder: Path) -> Prepared:
@@ -141,7 +143,7 @@ def _path(given: str) -> str:
     return path if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else given
 
 
-def _check_given(made: Path, folder: Path, request: Request) -> None:
+def _check_given(made: Path, folder: Path) -> None:
     """`UserError` where the study in the results was given other data."""
     now = json.loads((made / GIVEN).read_text(encoding="utf-8"))
     try:
@@ -158,7 +160,7 @@ def _check_given(made: Path, folder: Path, request: Request) -> None:
         )
 
 
-def _tell(source: Source, prepared: Prepared, folder: Path) -> None:
+def _tell(source: Source, prepared: Prepared) -> None:
     """What was read, and what became of it."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if rows]
@@ -233,7 +235,3 @@ def _label(name: str) -> str:
 
 def _word(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "mine"
-
-
-def _quoted(path: Path) -> str:
-    return json.dumps(str(path), ensure_ascii=False)

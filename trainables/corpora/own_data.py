@@ -282,8 +282,9 @@ def _text(record: Record, column: str, where: str) -> str:
 def _pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
     (anchor,) = columns["anchor"]
     sides = {
-        role: [text for name in columns.get(role, ()) for text in texts_in(record, name, where)]
+        role: [text for name in columns[role] for text in texts_in(record, name, where)]
         for role in ("positive", "negative")
+        if role in columns
     }
     if not sides["positive"]:
         raise UserError(f"{where}: {choices(columns['positive'])} is empty")

@@ -45,12 +45,12 @@ def test_columns_tell_the_kind(kind: str, tmp_path: Path) -> None:
         (
             "sentence1,sentence2\na dog,an animal\n",
             "pairs",
-            {"anchor": "a dog", "positive": ["an animal"], "negative": []},
+            {"anchor": "a dog", "positive": ["an animal"]},
         ),
         (
             "left side,right side\na dog,an animal\n",
             "pairs",
-            {"anchor": "a dog", "positive": ["an animal"], "negative": []},
+            {"anchor": "a dog", "positive": ["an animal"]},
         ),
         ("sentence1,sentence2,label\na,b,4.5\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.5}),
         ("Sentence1,Sentence2,Score\na,b,4\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.0}),
