@@ -369,12 +369,16 @@ class _Finals:
         return [flag for flag in found if flag.guard not in varied]
 
     def _beside(self, recipe_hash: str, figure: Quantity) -> list[Other]:
-        """The goals' parts whose tasks ask models for something else than the figure's do."""
+        """The goals' parts, where the figure is not one of them: of averages those alone whose tasks ask models for
+        something else than the figure's do."""
         fresh, parts = self.recipes[recipe_hash][0].scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
-            if part is not None and not _kinds(part.tasks) & _kinds(figure.tasks):
-                parts[goal.short] = Quantity(f"{goal.short} ({', '.join(sorted(part.tasks))})", part.weights)
+            if part is None or part.key == figure.key:
+                continue
+            if self.results.own_figure or not _kinds(part.tasks) & _kinds(figure.tasks):
+                of = f" ({', '.join(sorted(part.tasks))})" if part.tasks != {goal.short} else ""
+                parts[goal.short] = Quantity(f"{goal.short}{of}", part.weights)
         return self._compared(recipe_hash, [*parts.values()], ("base",))
 
     def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:

@@ -341,8 +341,7 @@ class Results:
     def own_figure(self) -> Quantity | None:
         """The test numbers that judge the goals; None where averages judge them all, and where nothing was scored."""
         scored = {task for record in self.of_all_trials for task in record.scores}
-        own = not all(goal.by_averages or goal.cost for goal in self.goals)
-        return goals_quantity(self.goals, scored) if own else None
+        return goals_quantity(self.goals, scored) if any(goal.is_own for goal in self.goals) else None
 
     @cached_property
     def figures(self) -> list[Quantity]:

@@ -78,6 +78,11 @@ class Goal:
         return bool(self.cost)
 
     @property
+    def is_own(self) -> bool:
+        """Whether its own test numbers judge it."""
+        return bool(self.tested) and not self.by_averages
+
+    @property
     def needs(self) -> frozenset[str]:
         """The tasks of which one must be scored; of a cost none."""
         return frozenset(self.tasks).union(*(part.needs for part in self.parts))
@@ -214,8 +219,8 @@ def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
     if len(parts) == 1:
         return parts[0][0]
     name = "+".join(goal.name + f"*{weight:g}" * (weight != 1) for goal, weight in parts)
-    shares = ", ".join(f"{weight / math.fsum(weights):.0%} {goal.short}" for goal, weight in parts)
-    return Goal(name, f"{name} (weighted mean: {shares})", parts=goals, weights=weights)
+    shares = " + ".join(f"{weight / math.fsum(weights):.0%} {goal.short}" for goal, weight in parts)
+    return Goal(name, f"{shares} (their weighted mean)", parts=goals, weights=weights)
 
 
 def _of_task(text: str, where: str) -> Goal:
@@ -283,6 +288,15 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
 
 
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
-    """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name."""
+    """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name; and
+    what judges it, where that is not the averages that are shown anyway."""
     one = len(goals) == 1 and not goals[0].cost
-    return [("dev" if one else goal.name, goal.of(scores, cost)) for goal in goals]
+    found = [("dev" if one else goal.name, goal.of(scores, cost)) for goal in goals]
+    tested = [("test" if one else f"{goal.name} test", goal.test_of(scores)) for goal in goals if goal.is_own]
+    return [*found, *((name, value) for name, value in tested if value is not None)]
+
+
+def every_score(goals: Sequence[Goal], scores: Scores) -> dict[str, float | None]:
+    """By name the goals of `GOALS`, and these, that are scores: what trackers and tables keep of every trial."""
+    known = {goal.name: goal for goal in (*GOALS.values(), *goals) if not goal.cost}
+    return {name: goal.of(scores, {}) for name, goal in known.items()}
