@@ -24,6 +24,8 @@ USUAL_BATCH, FEWEST_STEPS = 64, 4
 """What a practitioner begins with, and how many steps a pass over the data has at least."""
 SMALL = 5_000
 """Below so many units of a batch, several passes over the data are worth a try."""
+OWN_GOAL = "own"
+"""What the mean over several tasks is called."""
 MOST_DRAWN = 5
 """Positives or negatives of an anchor that are asked for at most."""
 
@@ -55,7 +57,7 @@ class OwnSpace:
     train: str
     kind: str
     units: int
-    """What a batch counts of the training data, at least."""
+    """What a batch counts of the training data, at least; of labelled texts, groups of four."""
     most_positives: int
     most_negatives: int
     """Of an anchor."""
@@ -217,6 +219,8 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     found.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
     if len(fit.objectives) > 1:
         found.append(_choice("objective.name", fit.objectives))
+    if own.kind == "labelled":
+        found.append(_choice("corpus.each", (2, 4)))
     found += _counts(own, fit)
     keys = {key for name in fit.objectives for key in _keys(name)}
     if "temperature" in keys:
@@ -257,7 +261,7 @@ def _choice(key: str, values: Sequence[Value]) -> str:
 
 def _goal_name(own: OwnSpace) -> str:
     names = [task.name for task in own.tasks if _has(task, "dev")]
-    return names[0] if len(names) == 1 else "own"
+    return names[0] if len(names) == 1 else OWN_GOAL
 
 
 def _goal(own: OwnSpace) -> str:
