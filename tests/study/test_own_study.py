@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.run import main
+from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.registry import Registry
 from trainables.senteval.tasks import TASKS
 from trainables.trial.check import check_recipes
+from trainables.trial.run import run_trial
 
 ROWS = {
     "pairs": ("anchor,positive", "a dog eats {0},an animal eats {0}"),
@@ -192,3 +195,24 @@ def test_what_cannot_work_is_refused_in_a_sentence(arguments: list[str], said: s
     write("pairs"), write("pairs", 39, "few.csv"), write("sentences", name="plain.csv")
     with pytest.raises(UserError, match=said):
         plan_of(*arguments)
+
+
+@pytest.mark.slow
+def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -> None:
+    """Without Ray: the base settings and the encoder as it came, on built-in pairs."""
+    nli = (scenes.ensure() / "nli" / "train.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in nli[:3000]]
+    entailed = [f"{row['premise']}\t{row['hypothesis']}\n" for row in rows if row["label"] == "entailment"][:200]
+    (tmp_path / "pairs.tsv").write_text("".join(["anchor\tpositive\n", *entailed]))
+    plan = plan_of("--train", "pairs.tsv", "--encoder", "scenes-small", "--set", "optimisation.epochs=5")
+    (goal,) = (GOALS[name] for name in plan.space.goals)
+    trained, came = (plan.rows[label] for label in ("base settings", "encoder as it came"))
+    assert trained is not None
+    assert came is not None
+    scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, came)]
+    chosen, judged = ([value(one) for one in scores] for value in (lambda one: goal.of(one, {}), goal.test_of))
+    assert chosen[0] > chosen[1] + 2  # points of nDCG@10
+    assert judged[0] > judged[1] + 2
+    explored = run_trial(came, 0, plan.exploring)
+    assert goal.of(explored.scores, {}) == pytest.approx(chosen[1])
+    assert goal.test_of(explored.scores) is None
