@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.goals import GOALS
+from search_spaces.goals import GOALS, searched
 from study.check import check_plan
 from study.cli.options import parse
 from study.own_study import own_study
@@ -69,8 +69,8 @@ def plan_of(*arguments: str) -> Plan:
 
 def forget() -> None:
     """As in another process."""
-    for registry in (TASKS, GOALS):
-        registry.remove("heldout")
+    for name in {"heldout"} & {*TASKS}:
+        TASKS.remove(name)
 
 
 @pytest.mark.parametrize("kind", ROWS)
@@ -138,12 +138,17 @@ def test_the_same_data_go_on_and_others_are_refused(
 
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
     plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", write("scored", name="sts.csv"))
-    (goal,) = plan.space.goals
-    assert GOALS[goal].tasks == ("heldout",)
-    assert GOALS[goal].judged_by == (("own_sts", "test_spearman"),)
+    (goal,) = searched(plan.space.goals)
+    assert goal.tasks == ("heldout",)
+    assert goal.judged_by == (("own_sts", "test_spearman"),)
     assert plan.evaluation.tasks == ("heldout", "own_sts")
     assert plan.exploring.tasks == ("heldout",)
     check_plan(plan)
+    both = plan_of(
+        "--train", "mine.csv", "--encoder", "scenes-small", "--dev", "sts.csv", write("labelled", name="x.csv")
+    )
+    assert [(goal.name, goal.needs) for goal in searched(both.space.goals)] == [("own", {"own_sts", "x"})]
+    assert [*searched(both.space.goals)[0].tested] == [("heldout", "test_ndcg@10")]
 
 
 def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
@@ -205,7 +210,7 @@ def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -
     entailed = [f"{row['premise']}\t{row['hypothesis']}\n" for row in rows if row["label"] == "entailment"][:200]
     (tmp_path / "pairs.tsv").write_text("".join(["anchor\tpositive\n", *entailed]))
     plan = plan_of("--train", "pairs.tsv", "--encoder", "scenes-small", "--set", "optimisation.epochs=5")
-    (goal,) = (GOALS[name] for name in plan.space.goals)
+    (goal,) = searched(plan.space.goals)
     trained, came = (plan.rows[label] for label in ("base settings", "encoder as it came"))
     assert trained is not None
     assert came is not None
