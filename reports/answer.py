@@ -24,7 +24,7 @@ from reports.findings import Findings
 from reports.guards import Flag
 from reports.ledger import Record
 from reports.looks import look, share
-from reports.quantity import Quantity
+from reports.quantity import Quantity, goals_quantity
 from reports.recipe_names import called, farthest
 from reports.results import Results
 from reports.statistics import Comparison, Sample, compare
@@ -32,7 +32,7 @@ from reports.statistics.comparison import by_itself
 from reports.statistics.finals import Judgement, judge, pick
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent
-from search_spaces.goals import Goal, needed
+from search_spaces.goals import needed
 from trainables.recipe import Value
 from trainables.senteval.tasks import TASKS, kind_of
 
@@ -369,12 +369,16 @@ class _Finals:
         return [flag for flag in found if flag.guard not in varied]
 
     def _beside(self, recipe_hash: str, figure: Quantity) -> list[Other]:
-        """The goals' parts whose tasks ask models for something else than the figure's do."""
+        """The goals' parts, where the figure is not one of them: of averages those alone whose tasks ask models for
+        something else than the figure's do."""
         fresh, parts = self.recipes[recipe_hash][0].scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
-            part = _of_goal(goal, fresh)
-            if part is not None and not _kinds(part.tasks) & _kinds(figure.tasks):
-                parts[goal.short] = Quantity(f"{goal.short} ({', '.join(sorted(part.tasks))})", part.weights)
+            part = goals_quantity([goal], fresh)
+            if part is None or part.key == figure.key:
+                continue
+            if self.results.own_figure or not _kinds(part.tasks) & _kinds(figure.tasks):
+                of = f" ({', '.join(sorted(part.tasks))})" if part.tasks != {goal.short} else ""
+                parts[goal.short] = Quantity(f"{goal.short}{of}", part.weights)
         return self._compared(recipe_hash, [*parts.values()], ("base",))
 
     def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
@@ -404,27 +408,24 @@ class _Finals:
 
 
 def has_no_test(task: str) -> bool:
-    """Whether its development scores are made from the tested items, as in nested cross-validation."""
+    """Whether its development scores are made from the tested items, as in nested cross-validation, or there are no
+    others."""
     splits = kind_of(task).splits
-    return bool(splits) and "test" not in splits
+    return (bool(splits) and "test" not in splits) or all(name.startswith("dev_") for name in TASKS[task].numbers)
 
 
 def in_question(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
-    """What an answer may be about, the first choice first: what sums the study up and the goals' own tasks, as far as
-    they were scored; what asks for what the goals ask for, and has none of the tasks by whose items was chosen."""
+    """What an answer may be about, the first choice first: what the goals say that they are judged by. Where that are
+    averages, what sums the study up and the goals' own tasks, as far as they were scored; what asks for what the goals
+    ask for, and has none of the tasks by whose items was chosen."""
+    if results.own_figure is not None:
+        return [results.own_figure]
     wanted = _kinds(needed(results.goals))
-    own = [figure for goal in results.goals if (figure := _of_goal(goal, scored))]
+    own = [figure for goal in results.goals if (figure := goals_quantity([goal], scored))]
     return sorted(
         [*results.figures, *own],
         key=lambda one: (not wanted & _kinds(one.tasks), not one.tasks.isdisjoint(chosen_by)),
     )
-
-
-def _of_goal(goal: Goal, scored: Collection[str]) -> Quantity | None:
-    """Its tasks that were scored, on their test part, by the number that stands for each; None for a cost."""
-    tasks = sorted(goal.needs & TASKS.keys() & set(scored))
-    name = tasks[0] if len(tasks) == 1 else f"{goal.short} (mean of {len(tasks)} tasks)"
-    return Quantity(name, {(task, TASKS[task].metric): 1 / len(tasks) for task in tasks}) if tasks else None
 
 
 def _kinds(tasks: Collection[str]) -> frozenset[str]:

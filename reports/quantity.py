@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from search_spaces.averages import AVERAGES
+from search_spaces.goals import Goal
 from search_spaces.paper import Average, Column, Scores, Table
+from trainables.senteval.tasks import TASKS
 
 Weights = Mapping[tuple[str, str], float]
 """By task and number."""
@@ -50,14 +52,15 @@ class Quantity:
         """The difference of two figures of one trial."""
         return Quantity(f"{self.name} minus {other.name}", _sum([(1.0, self.weights), (-1.0, other.weights)]))
 
+    def on(self, tasks: Collection[str]) -> Quantity:
+        """The same of those tasks alone, whose weights come to 1."""
+        weights = {score: weight for score, weight in self.weights.items() if score[0] in tasks}
+        whole = math.fsum(weights.values())
+        return Quantity(self.name, {score: weight / whole for score, weight in weights.items()})
+
     def by_task(self) -> dict[str, Quantity]:
         """What each task brings into it, as a figure of its own on the task's scale."""
-        found = {}
-        for task in sorted(self.tasks):
-            weights = {score: weight for score, weight in self.weights.items() if score[0] == task}
-            whole = math.fsum(weights.values())
-            found[task] = Quantity(task, {score: weight / whole for score, weight in weights.items()})
-        return found
+        return {task: Quantity(task, self.on({task}).weights) for task in sorted(self.tasks)}
 
 
 def quantity(table: Table, column: Column, name: str = "") -> Quantity:
@@ -68,6 +71,20 @@ def quantity(table: Table, column: Column, name: str = "") -> Quantity:
 def average_quantity(name: str) -> Quantity:
     """A paper's average; `UserError` for an unknown name."""
     return Quantity(name, _of_average(AVERAGES[name]))
+
+
+def goals_quantity(goals: Sequence[Goal], scored: Collection[str]) -> Quantity | None:
+    """What goals are judged by, the same share of it for each of them, on those of the tasks that were scored; None
+    where that are none, as of costs."""
+    shares = [(1.0, Quantity("", goal.tested).on(scored)) for goal in goals]
+    weights = _sum((share, own.weights) for share, own in shares if own.weights)
+    if not weights:
+        return None
+    whole, [first, *more] = math.fsum(weights.values()), weights
+    short = " and ".join(goal.short for goal in goals if goal.tested)
+    name = first[0] if first[1] == TASKS[first[0]].metric else f"{first[0]} {first[1]}"
+    name = f"{short} (mean of {1 + len(more)} tasks)" if more else name
+    return Quantity(name, {score: share / whole for score, share in weights.items()})
 
 
 def _of_column(table: Table, column: Column) -> Weights:

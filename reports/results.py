@@ -13,7 +13,7 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
 from reports.ledger.finals import apart, is_fresh
 from reports.looks import taken
 from reports.predictions import Predictions
-from reports.quantity import Quantity, average_quantity, quantity
+from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
 from reports.same_recipe import Ran, joined, shared_trials
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
@@ -338,13 +338,21 @@ class Results:
         return list(found.values())
 
     @cached_property
+    def own_figure(self) -> Quantity | None:
+        """The test numbers that judge the goals; None where averages judge them all, and where nothing was scored."""
+        scored = {task for record in self.of_all_trials for task in record.scores}
+        return goals_quantity(self.goals, scored) if any(goal.is_own for goal in self.goals) else None
+
+    @cached_property
     def figures(self) -> list[Quantity]:
-        """What sums the study up: the topics' averages; without tables every test average that some trial has."""
+        """What sums the study up: what judges its own goals, and the topics' averages; without tables every test
+        average that some trial has."""
+        own = [self.own_figure] if self.own_figure else []
         if self.topics:
-            return [quantity(table, column, topic_name(table, column)) for table, column in self.topics]
+            return [*own, *(quantity(table, column, topic_name(table, column)) for table, column in self.topics)]
         found = [averages(record.scores).items() for record in self.records]
         names = sorted({name for items in found for name, value in items if value is not None})
-        return [average_quantity(name) for name in names if not AVERAGES[name].development]
+        return [*own, *(average_quantity(name) for name in names if not AVERAGES[name].development)]
 
     @cached_property
     def summaries(self) -> list[tuple[str, Callable[[Sequence[Record]], Measured | None]]]:

@@ -7,7 +7,7 @@ Its columns, of which each trial fills those that it has:
                                                      1,000,000 on is of the finals
     selection                                        what a search without goals of its own maximises
     average.NAME                                     each average of `search_spaces.averages`
-    average.development_GOAL                         each goal of `search_spaces.goals`
+    average.development_GOAL                         each goal of `search_spaces.goals`, and of the study
     TASK.NUMBER                                      each number of a SentEval task, with `examples` and `seconds`
     training.*, cost.*, machine.*                    as in the record (`reports.ledger.Record`)
     data.KIND.*                                      what was read: `corpus`, `senteval`
@@ -20,12 +20,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger import Record
 from search_spaces.averages import averages
-from search_spaces.goals import GOALS, SELECTION
+from search_spaces.goals import SELECTION, Goal, every_score
 from trainables.files import write_whole
 
 _FORMULA = re.compile(r" *[=@＝＠]| *[+\-＋－](?![\d.,+\-±\[\]% ]*$)")
@@ -39,14 +39,18 @@ def inert(cell: str) -> str:
 
 
 def write_trials_csv(
-    path: Path, records: Iterable[Record], labels: Mapping[str, str], names: Mapping[str, str]
+    path: Path,
+    records: Iterable[Record],
+    labels: Mapping[str, str],
+    names: Mapping[str, str],
+    goals: Sequence[Goal] = (),
 ) -> None:
     """Write the file whole. `labels` maps recipe hashes to the labels of the paper's rows, `names` to what people call
-    every recipe (`reports.recipe_names`).
+    every recipe (`reports.recipe_names`), `goals` are the study's.
 
     It has the columns of all lines, in the order of their first appearance.
     """
-    lines = [_line(record, labels, names) for record in records if record.status == "finished"]
+    lines = [_line(record, labels, names, goals) for record in records if record.status == "finished"]
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -57,7 +61,9 @@ def write_trials_csv(
     write_whole(path, text.getvalue())
 
 
-def _line(record: Record, labels: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:
+def _line(
+    record: Record, labels: Mapping[str, str], names: Mapping[str, str], goals: Sequence[Goal]
+) -> dict[str, object]:
     line: dict[str, object] = {
         "name": names.get(record.recipe_hash, ""),
         "recipe_hash": record.recipe_hash,
@@ -68,8 +74,8 @@ def _line(record: Record, labels: Mapping[str, str], names: Mapping[str, str]) -
         "protocol": record.protocol,
     }
     line |= {f"average.{name}": value for name, value in averages(record.scores).items()}
-    scores = (goal for goal in GOALS.values() if not goal.cost and goal is not SELECTION)
-    line |= {f"average.development_{goal.name}": goal.of(record.scores, {}) for goal in scores}
+    scores = every_score(goals, record.scores)
+    line |= {f"average.development_{name}": scores[name] for name in scores if name != SELECTION.name}
     for task, numbers in record.scores.items():
         line |= _flat(task, numbers)
     line |= _flat("training.kept", record.training.get("kept", {}))

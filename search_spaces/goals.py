@@ -1,20 +1,33 @@
-"""What a search looks for: numbers of a record, which are development scores in percent, or what the trial cost."""
+"""What a search looks for: numbers of a record, which are development scores in percent, or what the trial cost.
+
+Whoever shows, compares or ranks by a goal asks it for its value, its test figure, its name, direction and unit. A goal
+is an entry of `GOALS`, or a text that `searched` reads:
+
+    mytask                   the development number of a task, as its kind says
+    mytask.ndcg@10           another one of its development numbers, here dev_ndcg@10
+    mytask*2,other           one goal: the weighted mean of both
+    mytask,seconds           two goals at once
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from search_spaces.names import check_score, development_number
+from search_spaces.names import check_score, development_number, refuse_twice
 from search_spaces.paper import Scores
-from trainables.errors import UserError
+from trainables.errors import UserError, choices, meant, shown
 from trainables.registry import Registry
-from trainables.senteval.tasks import GROUPS, kind_of
+from trainables.senteval.tasks import GROUPS, TASKS, kind_of
 
 Cost = Mapping[str, Any]
 """What a trial cost, as a record holds it: `cost["seconds"]`."""
+Score = tuple[str, str]
+"""A task and one of its numbers."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +43,30 @@ class Goal:
     number: str = ""
     """Of the tasks; empty takes the development number that the kind of each has."""
     parts: tuple[Goal, ...] = ()
+    weights: tuple[float, ...] = ()
+    """Of the parts; empty where all count the same."""
     cost: str = ""
     """The number of a record's cost that it is, instead of a score."""
     unit: str = "%"
+    judged_by: tuple[Score, ...] = ()
+    """The test numbers whose mean says how good what was found is; empty takes those of its own tasks."""
+    by_averages: bool = False
+    """Whether what sums a study up, as a paper's averages do, says that instead, where it asks for the same."""
 
     def __post_init__(self) -> None:
+        where = f"goal {self.name!r}"
         if [bool(self.tasks), bool(self.parts), bool(self.cost)].count(True) != 1:
-            raise UserError(f"goal {self.name!r} needs tasks with a number, or parts, or a cost")
+            raise UserError(f"{where} needs tasks with a number, or parts, or a cost")
+        if any(part.cost for part in self.parts) or len(self.weights) not in (0, len(self.parts)):
+            raise UserError(f"{where}: its parts must be scores, and have a weight each or none")
         if self.tasks and not self.number:
-            object.__setattr__(self, "number", development_number(f"goal {self.name!r}", self.tasks))
+            object.__setattr__(self, "number", development_number(where, self.tasks))
         for task in self.tasks:
-            check_score(f"goal {self.name!r}", task, self.number)
+            check_score(where, task, self.number)
+        for task, number in self.judged_by:
+            check_score(f"{where}, judged_by", task, number)
+        if self.tasks and not self.number.startswith("dev_"):
+            raise UserError(f"{where}: {_refused(self.tasks[0], self.number)}")
 
     @property
     def short(self) -> str:
@@ -50,6 +76,11 @@ class Goal:
     @property
     def lower_is_better(self) -> bool:
         return bool(self.cost)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its own test numbers judge it."""
+        return bool(self.tested) and not self.by_averages
 
     @property
     def needs(self) -> frozenset[str]:
@@ -62,26 +93,68 @@ class Goal:
         own = all(kind_of(task).development == self.number for task in self.tasks)
         return own and not self.cost and all(part.needs_no_test for part in self.parts)
 
+    @property
+    def weighted(self) -> list[tuple[Goal, float]]:
+        """The parts, each with its weight."""
+        return [*zip(self.parts, self.weights or [1.0] * len(self.parts), strict=True)]
+
+    @property
+    def tested(self) -> Mapping[Score, float]:
+        """The test numbers that say how good what was found is, each with its weight; together 1, of a cost none."""
+        found: Counter[Score] = Counter()
+        for score in self.judged_by or [(task, _test_number(task, self.number)) for task in self.tasks]:
+            found[score] += 1  # type: ignore[assignment]
+        for part, weight in [] if self.judged_by else self.weighted:
+            found.update({score: weight * share for score, share in part.tested.items()})  # type: ignore[dict-item]
+        whole = math.fsum(found.values())
+        return {score: share / whole for score, share in found.items()}
+
     def of(self, scores: Scores, cost: Cost) -> float | None:
-        """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list."""
+        """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list; but
+        parts with weights must all be there."""
         if self.cost:
             value = cost.get(self.cost)
             return float(value) if isinstance(value, int | float) else None
-        values = [scores[task].get(self.number) for task in self.tasks if task in scores]
-        values += [part.of(scores, cost) for part in self.parts]
-        there = [value for value in values if value is not None]
-        return fmean(there) if there else None
+        found = [(scores[task].get(self.number), 1.0) for task in self.tasks if task in scores]
+        found += [(part.of(scores, cost), weight) for part, weight in self.weighted]
+        return None if self.weights and any(value is None for value, _ in found) else _mean(found)
+
+    def test_of(self, scores: Scores) -> float | None:
+        """The same of its test numbers: what `tested` comes to. None where nothing has it, and of a cost."""
+        return _mean(
+            [(scores[task].get(number), share) for (task, number), share in self.tested.items() if task in scores]
+        )
 
     def upward(self, value: float) -> float:
         """A value of it as a number that is the higher the better: a cost with its sign turned."""
         return -value if self.lower_is_better else value
 
 
-STS = Goal("sts", "STS (Spearman on the development part of STSBenchmark)", ("STSBenchmark",))
+def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
+    """Of values with their weights, those that are there."""
+    there = [(value, weight) for value, weight in values if value is not None]
+    return fmean(*zip(*there, strict=True)) if there else None
+
+
+def _test_number(task: str, number: str) -> str:
+    """The test number that answers to a development number; else the one that stands for the task."""
+    own = number.replace("dev_", "test_", 1)
+    return own if own in TASKS[task].numbers else TASKS[task].metric
+
+
+STS = Goal("sts", "STS (Spearman on the development part of STSBenchmark)", ("STSBenchmark",), by_averages=True)
 TRANSFER = Goal(
-    "transfer", "transfer (mean accuracy on the development parts of the transfer tasks)", GROUPS["transfer"]
+    "transfer",
+    "transfer (mean accuracy on the development parts of the transfer tasks)",
+    GROUPS["transfer"],
+    by_averages=True,
 )
-SELECTION = Goal("selection", "selection (mean of the goals STS and transfer, of what is there)", parts=(STS, TRANSFER))
+SELECTION = Goal(
+    "selection",
+    "selection (mean of the goals STS and transfer, of what is there)",
+    parts=(STS, TRANSFER),
+    by_averages=True,
+)
 """What a study without goals maximises."""
 GOALS = Registry(
     "goal",
@@ -95,13 +168,88 @@ GOALS = Registry(
         cost="peak_memory_mb",
         unit="MiB",
     ),
+    Goal("encode_ms", "encoding (of one sentence, when the tasks are scored)", cost="encode_ms", unit="ms"),
+    Goal("embedding_dim", "dimensions (of an embedding)", cost="embedding_dim", unit="numbers"),
 )
-"""What a space's `goals`, and `--goals`, may name."""
+"""What a space's `goals`, and `--goals`, may name, beside tasks."""
 
 
-def searched(names: Sequence[str]) -> tuple[Goal, ...]:
-    """The goals of these names; without any the selection."""
-    return tuple(GOALS[name] for name in names) or (SELECTION,)
+def searched(texts: Sequence[str], where: str = "goals") -> tuple[Goal, ...]:
+    """The goals of these texts; without any the selection. Where a score has a weight, all scores are one goal, their
+    weighted mean; one without a weight counts 1. `UserError`, which begins with `where`, for what is none."""
+    read = [_read(text.strip(), where) for text in texts]
+    refuse_twice(f"{where} names a goal twice:", [goal.name for goal, _ in read])
+    alike = Counter((goal.tasks, goal.number, goal.parts, goal.cost) for goal, _ in read)
+    if alike and max(alike.values()) > 1:
+        twice = [goal.name for goal, _ in read if alike[goal.tasks, goal.number, goal.parts, goal.cost] > 1]
+        raise UserError(f"{where}: {' and '.join(twice)} are one goal; name it once")
+    goals = [goal for goal, _ in read]
+    if any(weight for _, weight in read):
+        goals = [_joined([(goal, weight or 1.0) for goal, weight in read if not goal.cost])]
+        goals += [goal for goal, _ in read if goal.cost]
+    return tuple(goals) or (SELECTION,)
+
+
+def _read(text: str, where: str) -> tuple[Goal, float | None]:
+    """A goal, and the weight behind it."""
+    if text in GOALS:
+        return GOALS[text], None
+    if "+" in text:  # as `_joined` calls it
+        return _joined(
+            [(goal, weight or 1.0) for goal, weight in (_read(part, where) for part in text.split("+"))]
+        ), None
+    name, star, number = text.partition("*")
+    goal = GOALS[name] if name in GOALS else _of_task(name, where)
+    if not star:
+        return goal, None
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise UserError(f"{where}: {shown(text)} needs a number above 0 behind the star, as in {name}*2")
+    if goal.cost:
+        raise UserError(f"{where}: {name} is a cost, in {goal.unit}, and has no weight among scores; write {name}")
+    return goal, weight
+
+
+def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
+    """One goal, their weighted mean."""
+    goals, weights = zip(*parts, strict=True)
+    if len(parts) == 1:
+        return parts[0][0]
+    name = "+".join(goal.name + f"*{weight:g}" * (weight != 1) for goal, weight in parts)
+    shares = " + ".join(f"{weight / math.fsum(weights):.0%} {goal.short}" for goal, weight in parts)
+    return Goal(name, f"{shares} (their weighted mean)", parts=goals, weights=weights)
+
+
+def _of_task(text: str, where: str) -> Goal:
+    """Of `TASK` or `TASK.NUMBER`: a development number of it."""
+    task, dot, asked = text.partition(".")
+    if task not in TASKS:
+        names = f"there is {choices(map(repr, GOALS))}, or a task, as TASK or TASK.NUMBER"
+        raise UserError(f"{where}: no goal is called {shown(text)}; {meant(text, [*GOALS, *TASKS]).rstrip() or names}")
+    if not dot:
+        asked = kind_of(task).development
+    numbers = [name for name in TASKS[task].numbers if name.startswith("dev_")]
+    number = asked if asked in numbers else f"dev_{asked}"
+    if number not in numbers:
+        raise UserError(f"{where}: {_refused(task, asked)}")
+    return Goal(text, f"{text} ({number} of {task})", (task,), number)
+
+
+def _refused(task: str, number: str) -> str:
+    """Why a search must not look at a number of a task, or cannot, and which it may."""
+    numbers = TASKS[task].numbers
+    may = [name for name in numbers if name.startswith("dev_")]
+    own = number.replace("test_", "dev_", 1)
+    names = choices(f"{task}.{name.removeprefix('dev_')} ({name})" for name in ([own] if own in may else may))
+    instead = f"; take {names}" if may else ""
+    if number in numbers:
+        none = "" if may else f", and {task} has no other"
+        return f"{task}.{number} is a test number, and a search must not look at it{none}{instead}"
+    wanted = f"called dev_{number}" if number and may else "that stands for it" if may else "to look for"
+    return f"{task} has no development number {wanted}{instead}"
 
 
 def needed(goals: Sequence[Goal]) -> frozenset[str]:
@@ -123,8 +271,8 @@ def upward_values(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[flo
 
 
 def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[float] | None:
-    """Every goal's value among a rung's scores, which go by the goals' names; None where one is missing. What the
-    selection is the mean of is scored there by itself."""
+    """Every goal's value among a rung's scores, which go by the goals' names; None where one is missing. The selection
+    is scored there by STS alone."""
     found = [*scores.values()] if tuple(goals) == (SELECTION,) else [scores.get(goal.name) for goal in goals]
     there = [value for value in found if value is not None]
     return there if there and len(there) == len(found) else None
@@ -140,6 +288,15 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
 
 
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
-    """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name."""
+    """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name; and
+    what judges it, where that is not the averages that are shown anyway."""
     one = len(goals) == 1 and not goals[0].cost
-    return [("dev" if one else goal.name, goal.of(scores, cost)) for goal in goals]
+    found = [("dev" if one else goal.name, goal.of(scores, cost)) for goal in goals]
+    tested = [("test" if one else f"{goal.name} test", goal.test_of(scores)) for goal in goals if goal.is_own]
+    return [*found, *((name, value) for name, value in tested if value is not None)]
+
+
+def every_score(goals: Sequence[Goal], scores: Scores) -> dict[str, float | None]:
+    """By name the goals of `GOALS`, and these, that are scores: what trackers and tables keep of every trial."""
+    known = {goal.name: goal for goal in (*GOALS.values(), *goals) if not goal.cost}
+    return {name: goal.of(scores, {}) for name, goal in known.items()}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from trainables.errors import UserError, choices, meant, shown
-from trainables.senteval.tasks import TASKS, kind_of
+from trainables.senteval.tasks import TASKS
 
 
 def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
@@ -25,10 +25,10 @@ def check_score(where: str, task: str, number: str) -> None:
 
 
 def development_number(where: str, tasks: Iterable[str]) -> str:
-    """The development number that the kinds of these tasks have; `UserError` where it is not one and the same."""
+    """The development number that these tasks have; `UserError` where it is not one and the same."""
     for task in tasks:
         check_name(where, "task", task, TASKS)
-    numbers = {kind_of(task).development for task in tasks}
+    numbers = {TASKS[task].development for task in tasks}
     if len(numbers) != 1 or numbers == {""}:
         raise UserError(f"{where}: {', '.join(tasks)} have no development number in common; name one")
     return numbers.pop()

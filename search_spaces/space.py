@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from search_spaces.averages import AVERAGES, USUAL
-from search_spaces.goals import GOALS
+from search_spaces.goals import searched
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
@@ -96,7 +96,8 @@ class Space:
     `domains` are what a search may change after them. `baseline` is the label of the row that differences are taken
     against. `tolerance` is how far, in points, a reproduced figure may lie from the published one. `oddities` are
     sentences on what is odd in the published figures. `training_pairs` is how many labelled pairs the paper's recipe
-    trains on. `goals` are maximised at once, with a Pareto front in the report; without any there is one score.
+    trains on. `goals`, as `search_spaces.goals.searched` reads them, are looked for at once, with a Pareto front in the
+    report; without any there is one score.
     `premise_counts` are set beside our own counts of the training data. `figures` are drawn as pictures. `shown` are
     labels and names of the averages that the console shows of a finished trial. `trial_seconds` is what one trial of
     the paper takes on one GPU, and `trial_seconds_source` who says so: an estimate for as long as no trial is measured.
@@ -132,10 +133,9 @@ class Space:
         refuse_twice(f"{where} has two tables numbered", [table.number for table in self.tables])
         refuse_twice(f"{where} has two figures numbered", [figure.number for figure in self.figures])
         refuse_twice(f"{where} has two domains for", [domain.key for domain in self.domains])
-        refuse_twice(f"{where} names a goal twice:", self.goals)
         refuse_twice(f"{where} shows two averages as", [label for label, _ in self.shown])
-        for goal in self.goals:
-            check_name(where, "goal", goal, GOALS)
+        if self.goals:
+            object.__setattr__(self, "goals", tuple(goal.name for goal in searched(self.goals, where)))
         for label, average in self.shown:
             check_name(f"{where}, shown {label!r}", "average", average, AVERAGES)
         if self.baseline is not None:

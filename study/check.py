@@ -14,7 +14,7 @@ from study.plan import Plan
 from study.search.points import reachable
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
-from trainables.errors import UserError
+from trainables.errors import UserError, choices
 from trainables.evaluation_config import split
 from trainables.keys import Value
 from trainables.recipe import FIDELITY, Recipe
@@ -39,7 +39,7 @@ def check_plan(plan: Plan) -> None:
         _check_goals(plan)
         _ = plan.sources
     judged = f"--scheduler {plan.request.scheduler} judges trials"
-    for measure in plan.rungs.measures if plan.rungs else ():
+    for measure in [end for one in plan.rungs.measures for end in one.ends] if plan.rungs else ():
         check_development(plan.evaluation, measure, judged, "leave --scheduler out")
     if plan.rungs:
         _check_reach(plan.rungs, plan.base, plan.space.domains)
@@ -113,13 +113,19 @@ def _check_keys(plan: Plan) -> None:
 
 
 def _check_goals(plan: Plan) -> None:
-    """`UserError` where no task asked for has a development score that Optuna would maximise."""
+    """`UserError` where no task asked for has a development score that a search would go by, or no test that would
+    judge what it finds."""
     asked = set(task_names(plan.evaluation.tasks))
-    if any(goal.needs and not goal.needs & asked for goal in searched(plan.space.goals)):
-        raise UserError(
-            "Optuna, and a race over seeds, go by development scores, and evaluation.tasks has no task that gives "
-            "them; add STSBenchmark or a transfer task, such as CR"
-        )
+    for goal in searched(plan.space.goals):
+        needed = [part.needs for part in goal.parts] if goal.weights else [goal.needs]
+        needed += [frozenset({task}) for task, _ in goal.judged_by]
+        for tasks in needed:
+            if tasks and not tasks & asked:
+                own = (*plan.evaluation.tasks, sorted(tasks)[0])
+                raise UserError(
+                    f"the goal {goal.name} looks at {choices(sorted(tasks))}, and evaluation.tasks has no task that "
+                    f"gives it ({', '.join(plan.evaluation.tasks)}); add it with --set evaluation.tasks={','.join(own)}"
+                )
 
 
 def _check_reach(rungs: RungPlan, base: Recipe, domains: Sequence[Domain]) -> None:

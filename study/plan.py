@@ -17,9 +17,8 @@ from reports.ledger import LEDGER, Asked, Ledger, is_fresh
 from reports.ledger.location import ResultsLocation, open_location
 from reports.recipe_names import recipe_name
 from search_spaces import load_space
-from search_spaces.goals import GOALS, needed, searched
+from search_spaces.goals import SELECTION, Goal, needed, searched
 from search_spaces.limits import of_trials, parse_limits
-from search_spaces.names import check_name, refuse_twice
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
 from study.cli.options import Request
@@ -123,8 +122,8 @@ class Plan:
         """Where explored trials pause for the scheduler, and what is measured there; None where it stops nobody."""
         if not SCHEDULERS[self.request.scheduler].stops:
             return None
-        goals = [GOALS[name] for name in self.space.goals]
-        measures = tuple(Measure(goal.name, goal.tasks, goal.number) for goal in goals if goal.tasks) or (STS,)
+        goals = searched(self.space.goals)
+        measures = (STS,) if goals == (SELECTION,) else tuple(map(_measure, goals))
         return dataclasses.replace(self.request.rungs, measures=measures)
 
     def may_stop(self, trial: Trial) -> bool:
@@ -261,8 +260,9 @@ def read_request(request: Request) -> Draft:
         raise UserError(f"two plugins have the same file name ({', '.join(names)}); rename one of them")
     space = load_space(request.space) if one is None else one.space
     fixed = dict(map(parse_assignment, request.set))
-    own_goals = space.goals
-    goals = own_goals if request.goals is None else _goals(request.goals)
+    own_goals = goals = space.goals
+    if request.goals is not None:
+        goals = tuple(goal.name for goal in searched(request.goals.split(","), f"--goals {request.goals}"))
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
     changes = overrides(request, fixed)
     of_recipe, of_evaluation = split(changes)
@@ -322,7 +322,7 @@ def _check_search(request: Request, space: Space) -> None:
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
-    late = [goal for goal in searched(space.goals) if goal.cost or (goal.parts and len(space.goals) > 1)]
+    late = [goal for goal in searched(space.goals) if goal.cost]
     if late and scheduler.stops:
         raise UserError(
             f"--scheduler {scheduler.name} judges trials by scores in the midst of their training, and the goal "
@@ -341,13 +341,10 @@ def _check_search(request: Request, space: Space) -> None:
             )
 
 
-def _goals(text: str) -> tuple[str, ...]:
-    """The names of `--goals`."""
-    names = tuple(name.strip() for name in text.split(","))
-    for name in names:
-        check_name(f"--goals {text}", "goal", name, GOALS)
-    refuse_twice(f"--goals {text} names a goal twice:", names)
-    return names
+def _measure(goal: Goal) -> Measure:
+    """A goal as it is measured at a rung."""
+    parts = tuple((_measure(part), weight) for part, weight in goal.weighted)
+    return Measure(goal.name, goal.tasks, goal.number, parts)
 
 
 def _grid_domains(space: Space) -> list[Domain]:
@@ -361,6 +358,8 @@ def _scale(request: Request, gpus: float) -> tuple[Scale, str]:
     if request.scale != "auto":
         of_results = request.recipe and not request.space
         return request.scale, f"as {request.recipe}" if of_results else f"asked for with --scale {request.scale}"
+    if request.train:
+        return "paper", "your encoder and your data as they are, whatever the machine"
     if gpus:
         return "paper", f"auto: the cluster has {gpus:g} GPU{'s' if gpus > 1 else ''}"
     return "laptop", "auto: the cluster has no GPU"

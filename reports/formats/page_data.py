@@ -144,8 +144,4 @@ def _texts(task: Task, folder: Path, wanted: str) -> list[str]:
     splits = kind_of(task.name).tested(data)
     if digest(splits) != wanted:
         raise UserError(f"those in {folder} are not the ones that were scored, or the trials do not say which were")
-    texts: list[str] = []
-    for split in splits:
-        rights = split.right or [""] * len(split)
-        texts += [f"{left} ⟷ {right}" if right else left for left, right in zip(split.left, rights, strict=True)]
-    return texts
+    return [" ⟷ ".join(item) for split in splits for item in split.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from search_spaces.space import Domain
 
 DRAWN, PAIRS = 4, 3
 """So many keys are drawn, and so many pairs told, the strongest first."""
+DEVELOPMENT = " goal on development parts"
 Scored = list[tuple[Record, float]]
 
 
@@ -33,7 +35,8 @@ def write_importance(results: Results, explored: Sequence[str], pictures: Path) 
         if found is None:
             parts.append(f"{title}\n\nNothing can: these {len(scored)} recipes, or their scores, are all alike.")
             continue
-        file = "importance.svg" if len(_names(results)) < 2 else f"importance-{name.split()[0].lower()}.svg"
+        own = re.sub(r"\W+", "-", name.removesuffix(DEVELOPMENT)).lower()
+        file = "importance.svg" if len(_names(results)) < 2 else f"importance-{own}.svg"
         parts.append("\n\n".join([title, *_told(results, found, name, pictures / file)]))
     return "\n\n".join(parts)
 
@@ -42,7 +45,7 @@ def _names(results: Results) -> list[str]:
     """What was searched for, in words."""
     if not results.space.goals:
         return ["development score"]
-    return [goal.short + " goal on development parts" * (not goal.cost) for goal in results.goals]
+    return [goal.short + DEVELOPMENT * (not goal.cost) for goal in results.goals]
 
 
 def _scored(results: Results, hashes: Sequence[str]) -> dict[str, Scored]:

@@ -224,7 +224,7 @@ def _over_seeds(results: Results, best: Record) -> str:
 def _chosen_by(goals: Sequence[Goal], record: Record) -> str:
     """`development score 63.00: the mean of STS (...) and transfer (...)`; a cost with its unit."""
     values = {goal: goal.of(record.scores, record.cost) for goal in goals}
-    parts = [part for goal in goals if not goal.cost for part in goal.parts or (goal,)]
+    parts = [part for goal in goals if not goal.cost for part in (not goal.weights and goal.parts) or (goal,)]
     labels = [part.label for part in parts if part.of(record.scores, record.cost) is not None]
     scores = [value for goal, value in values.items() if not goal.cost and value is not None]
     mean = "the mean of " * (len(labels) > 1)

@@ -171,6 +171,7 @@ def legend(goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
         what = "the development score" if name == "dev" else "a cost" if goal.cost else "a development score"
         better = "lower" if goal.lower_is_better else "higher"
         words.append(f"{name}: {what} that searches look at, in {goal.unit}, {better} is better")
+    words += ["test: what judges it, no search looks there"] * any(goal.is_own for goal in goals)
     labels = ", ".join(label for label, _ in shown)
     return "; ".join([*words, *([f"{labels}: averages of test scores"] if labels else [])])
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
@@ -32,18 +33,18 @@ def build(state: StudyState) -> Callback | None:
     """None where MLflow is not asked for, or not installed."""
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return None
-    plan, study = state.plan, study_of(state.plan)
-    return InBackground("MLflow", lambda: MLflow(plan.space.name, study, plan.place.at("")))
+    plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
+    return InBackground("MLflow", lambda: MLflow(plan.space.name, study, plan.place.at(""), goals))
 
 
 class MLflow(Tracker["MLflowRun"]):
     """Its calls wait for a server, so a study calls it through `InBackground`."""
 
-    def __init__(self, space: str, study: str, results: str) -> None:
+    def __init__(self, space: str, study: str, results: str, goals: Sequence[Goal]) -> None:
         """`study` tells it from others in the same experiment; `results` is where they are."""
         from mlflow import MlflowClient, entities
 
-        super().__init__()
+        super().__init__(goals)
         self.study, self.entities = study, entities
         self.client = MlflowClient()
         found = self.client.get_experiment_by_name(space)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger.names import to_write
+from search_spaces.goals import Goal, searched
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Run, Tracker, name_of, parameters
 from study.trial import Trial
@@ -40,14 +41,14 @@ FLUSH_SECONDS = 5
 def build(state: StudyState) -> TensorBoard:
     """It needs nothing that is not installed with the study."""
     threading.excepthook = _no_writers
-    return TensorBoard(state.plan.results)
+    return TensorBoard(state.plan.results, searched(state.plan.space.goals))
 
 
 class TensorBoard(Tracker["Writer"]):
     """Folders are named by a trial's key; its label is shown as a text and among the hyperparameters."""
 
-    def __init__(self, results: Path) -> None:
-        super().__init__()
+    def __init__(self, results: Path, goals: Sequence[Goal]) -> None:
+        super().__init__(goals)
         self.results = results
         self.files: list[SummaryWriter] = []
         """Those that are open."""

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from reports.ledger import Record, StudyInfo
 from search_spaces.averages import averages
-from search_spaces.goals import GOALS
+from search_spaces.goals import Goal, every_score
 from study.callbacks.base import Callback
 from study.cli.terminal import printable
 from study.plan import Plan
@@ -42,7 +42,9 @@ R = TypeVar("R", bound=Run)
 class Tracker(Callback, Generic[R]):
     """Gives every trial a run, and tells it what happens to the trial."""
 
-    def __init__(self) -> None:
+    def __init__(self, goals: Sequence[Goal]) -> None:
+        """`goals`: the study's."""
+        self.goals = goals
         self.runs: dict[str, R] = {}
         """Those that are open, by trial."""
 
@@ -66,7 +68,7 @@ class Tracker(Callback, Generic[R]):
 
     def finished(self, trial: Trial, record: Record) -> None:
         run = self._run(trial)
-        run.log(measured(record), run.step)
+        run.log(measured(record, self.goals), run.step)
         self._end(trial.key, record.status, str(record.training.get("stopped") or ""))
 
     def failed(self, trial: Trial, reason: str) -> None:
@@ -125,18 +127,19 @@ def rung_metrics(number: int, scores: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def measured(record: Record) -> dict[str, float]:
+def measured(record: Record, goals: Sequence[Goal] = ()) -> dict[str, float]:
     """All numbers of a record that are finite, by name: `MR/test_accuracy`, `average/liao_sts`,
-    `development/selection`, `geometry/alignment`, `training/negatives_per_anchor`, `cost/gpu_seconds`."""
+    `development/selection` and every other goal, `test/mine` of goals that their own test judges,
+    `geometry/alignment`, `training/negatives_per_anchor`, `cost/gpu_seconds`."""
     scores = {
         task: {name: value for name, value in numbers.items() if name not in NO_SCORES}
         for task, numbers in record.scores.items()
     }
-    development = {goal.name: goal.of(record.scores, {}) for goal in GOALS.values() if not goal.cost}
     found: dict[str, Any] = {
         **scores,
         "average": averages(record.scores),
-        "development": development,
+        "development": every_score(goals, record.scores),
+        "test": {goal.name: goal.test_of(record.scores) for goal in goals if goal.is_own},
         "geometry": record.geometry,
         "training": record.training,
         "cost": record.cost,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reports.ledger.names import to_write
+from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
@@ -30,18 +31,18 @@ def build(state: StudyState) -> Callback | None:
     asked = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
     if not asked or importlib.util.find_spec("wandb") is None:
         return None
-    plan, study = state.plan, study_of(state.plan)
-    return InBackground("Weights & Biases", lambda: WeightsAndBiases(plan.space.name, study, plan.results))
+    plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
+    return InBackground("Weights & Biases", lambda: WeightsAndBiases(plan.space.name, study, plan.results, goals))
 
 
 class WeightsAndBiases(Tracker["WandbRun"]):
     """Its calls wait for a server, so a study calls it through `InBackground`."""
 
-    def __init__(self, space: str, study: str, folder: Path) -> None:
+    def __init__(self, space: str, study: str, folder: Path, goals: Sequence[Goal]) -> None:
         """`study` tells it from others in the same project; in `folder` the runs are kept that are not sent."""
         import wandb
 
-        super().__init__()
+        super().__init__(goals)
         to_write(folder, "wandb")
         self.wandb = wandb
         self.project = re.sub(r"[/\\\\#?%:]", "-", space)

@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, is_fresh
-from search_spaces.goals import GOALS, SELECTION, values_at_rung
-from search_spaces.paper import Scores
+from search_spaces.goals import Goal, searched, values_at_rung
 from study.replay.recorded import Recorded
 from study.search.points import point
 from trainables.errors import UserError
 from trainables.recipe import Value
-
-ONE = SELECTION.name
-"""The goal of a space that names none."""
 
 
 def read_ledger(results: Path) -> Recorded:
@@ -30,7 +26,7 @@ def read_ledger(results: Path) -> Recorded:
     info = StudyInfo.load(results)
     space = info.load_space(results)
     base = info.recipe(space)
-    goals = space.goals or (ONE,)
+    goals = searched(space.goals)
     chosen: dict[str, Mapping[str, Value]] = {}
     kept: list[Record] = []
     records = [record for record in Ledger(results / LEDGER, info.asked).read() if not is_fresh(record.seed)]
@@ -61,40 +57,26 @@ def read_ledger(results: Path) -> Recorded:
         scores[0, recipe, seed] = [*(values for _, values in early), _end(record, goals)]
         scores[1, recipe, seed, -1] = _test(record, goals)
         steps[number] = [*(rung["step"] for rung, _ in early), record.training.get("steps", 1)]
+    names = tuple(goal.name for goal in goals)
     return Recorded(
-        space, base, goals, tuple(chosen), tuple(chosen.values()), seeds, tuple(np.median(steps, axis=0).tolist()),
+        space, base, names, tuple(chosen), tuple(chosen.values()), seeds, tuple(np.median(steps, axis=0).tolist()),
         *costs, *scores,
     )  # fmt: skip
 
 
-def _rungs(record: Record, goals: Sequence[str]) -> list[tuple[Mapping[str, Any], list[float]]]:
+def _rungs(record: Record, goals: Sequence[Goal]) -> list[tuple[Mapping[str, Any], list[float]]]:
     """The rungs of a training at which all goals were scored, and their values."""
-    named = [GOALS[goal] for goal in goals]
-    found = [(rung, values_at_rung(named, rung["scores"])) for rung in record.training.get("rungs", ())]
+    found = [(rung, values_at_rung(goals, rung["scores"])) for rung in record.training.get("rungs", ())]
     return [(rung, values) for rung, values in found if values]
 
 
-def _end(record: Record, goals: Sequence[str]) -> list[float]:
-    return [_number(goal, record.scores, record) for goal in goals]
+def _end(record: Record, goals: Sequence[Goal]) -> list[float]:
+    """The goals' values, the higher the better."""
+    found = [(goal, goal.of(record.scores, record.cost)) for goal in goals]
+    return [np.nan if value is None else goal.upward(value) for goal, value in found]
 
 
-def _test(record: Record, goals: Sequence[str]) -> list[float]:
-    return [_number(goal, _tests_as_development(record.scores), record) for goal in goals]
-
-
-def _number(name: str, scores: Scores, record: Record) -> float:
-    """A goal's value, the higher the better, so a cost with its sign turned."""
-    goal = GOALS[name]
-    found = goal.of(scores, record.cost)
-    return np.nan if found is None else goal.upward(found)
-
-
-def _tests_as_development(scores: Scores) -> Scores:
-    """With each test number in the place of the development number that it belongs to: goals name the latter."""
-    return {
-        task: {
-            name: numbers.get("test_" + name.removeprefix("dev_")) if name.startswith("dev_") else value
-            for name, value in numbers.items()
-        }
-        for task, numbers in scores.items()
-    }
+def _test(record: Record, goals: Sequence[Goal]) -> list[float]:
+    """The same of what judges them; a cost judges itself."""
+    found = [_end(record, [goal])[0] if goal.cost else goal.test_of(record.scores) for goal in goals]
+    return [np.nan if value is None else value for value in found]

@@ -99,6 +99,8 @@ MAY_IMPORT = {
         *SHARED,
     ),
     "trainables.senteval": ("trainables.senteval", *SHARED),
+    # Tasks of one's own may be the built-in ones.
+    "trainables.senteval.own_tasks": ("trainables.senteval", "trainables.corpora.scenes_tasks", *SHARED),
     # The command line names data and encoders, and may load them.
     "trainables.senteval.__main__": (
         "trainables.senteval",
@@ -139,6 +141,7 @@ WORTH_WAITING = {
     "pyarrow",
     "safetensors",
     "tensorboardX",
+    "threadpoolctl",
     "tokenizers",
     "tqdm",
     "wandb",

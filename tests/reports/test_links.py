@@ -48,7 +48,7 @@ def deliver(results: Path, name: str) -> None:
 
 def note(results: Path) -> None:
     looked = followed.study_state(results.resolve().parent / "watched")
-    board = TensorBoard(results)
+    board = TensorBoard(results, ())
     board.step(followed.trial(looked), 1, 2, {"loss": 0.5})
     board.close()
 

@@ -50,9 +50,9 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
     owners: dict[str, tuple[str, str]] = {}
     problems: dict[str, str] = {}
     for name in tasks:
-        labels = FILE_LAYOUTS[TASKS[name].layout].label_files
+        may_recur = FILE_LAYOUTS[TASKS[name].layout].may_recur
         for file in TASKS[name].files:
-            if not (data / file).is_file() or Path(file).name.startswith(labels) or not (data / file).stat().st_size:
+            if not (data / file).is_file() or Path(file).name.startswith(may_recur) or not (data / file).stat().st_size:
                 continue
             other_name, other = owners.setdefault(content_hash(data / file), (name, file))
             if other != file:

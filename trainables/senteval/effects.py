@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from trainables.senteval.correlation import Correlation
+from trainables.senteval.precision import as_high
 
 Array = np.ndarray
 POINTS = 100.0
@@ -47,6 +48,22 @@ def f1_effects(predicted: Array, gold: Array) -> Array:
     both = 2 * predicted * gold
     moves = (both - both.sum() / named.sum() * named) / named.mean()
     return POINTS * _strata_mean(moves, [len(gold)])
+
+
+def average_precision_effects(predicted: Array, gold: Array) -> Array:
+    """(items,) Of the average precision of label 1. Zero where no item has it."""
+    right = np.asarray(gold) == 1
+    if not right.any():
+        return np.zeros(len(right))
+    hits, higher = as_high(predicted, gold)
+    precision = hits / higher
+    order = np.argsort(predicted, kind="stable")
+    last = np.searchsorted(np.asarray(predicted)[order], predicted, side="right") - 1
+    # An item moves the precision of each item of label 1 that lies as high as itself or lower.
+    gained = np.cumsum((right / higher)[order])[last]
+    lost = np.cumsum((right * precision / higher)[order])[last]
+    own = precision - precision[right].mean()
+    return POINTS * _strata_mean((right * (own + gained) - lost) / right.mean(), [len(right)])
 
 
 def correlation_effects(

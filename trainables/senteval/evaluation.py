@@ -73,6 +73,8 @@ class Embeddings:
     """Sixteen hexadecimal digits of the sentences in their order."""
     seconds: float
     """That reading and encoding took."""
+    encode_ms: float = 0.0
+    """Milliseconds that encoding took, a sentence."""
 
 
 def evaluate(
@@ -103,8 +105,10 @@ def embed(encode: Encode, data: str | Path, tasks: Sequence[str], parts: Parts =
     if not read:
         raise UserError(next(iter({**missing, **errors}.values())))
     sentences = _unique(read)
+    began = time.perf_counter()
     vectors = _encoded(encode, sentences)
-    return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin)
+    each = 1000 * (time.perf_counter() - began) / len(sentences)
+    return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin, each)
 
 
 def import_late() -> None:
@@ -195,7 +199,7 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
     from trainables.senteval.examples import TaskData
     from trainables.senteval.scoring import Embedded
 
-    names = [name for name in task_names(tasks) if kind_of(name).development]
+    names = [name for name in task_names(tasks) if TASKS[name].development]
     read, _, errors = _read_all(Path(data), names)
     if errors:
         raise UserError(next(iter(errors.values())))
@@ -262,8 +266,13 @@ def _read_all(
             continue
         try:
             check_task(TASKS[name], data)
-            whole = _read(TASKS[name], data)
-            read[name] = whole if parts == "all" else kind_of(name).without_test(whole)
+            asked = _read(TASKS[name], data)
+            if parts == "development":
+                asked = kind_of(name).without_test(asked)
+            if asked.splits:
+                read[name] = asked
+            else:
+                missing[name] = f"no data: {name} has no development part"
         except MissingData as reason:
             missing[name] = str(reason)
         except UserError as problem:

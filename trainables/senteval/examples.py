@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 
 @dataclass(frozen=True)
+class Documents:
+    """Texts that queries are held against, and what was judged of them."""
+
+    texts: list[str]
+    """In the order in which those come that lie equally near to a query."""
+    judged: list[Mapping[int, int]]
+    """Of each query: the number of a document, and how relevant it is; 0 and below is not."""
+    own: np.ndarray  # (queries,) int64: the number of the document that is the query itself, which is not found; or -1
+
+    @property
+    def relevant(self) -> np.ndarray:
+        """(queries,) How many documents are relevant to each."""
+        return np.array([sum(grade > 0 for grade in judged.values()) for judged in self.judged], dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class Split:
-    """Examples in a reader's order. `right` is None where an example is a single sentence."""
+    """Examples in a reader's order. `right` is None where an example is a single sentence, or a query."""
 
     left: list[str]
     right: list[str] | None
     labels: np.ndarray  # (examples,) int64 classes or float64 scores; for captions the image of each
     images: np.ndarray | None = None  # (images, 2048) float32, captions only
+    documents: Documents | None = None
+    """Of queries, whose labels say how many documents are relevant to each."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -25,8 +43,12 @@ class Split:
         """The lowest and the highest score."""
         return float(self.labels.min()), float(self.labels.max())
 
+    def items(self) -> Iterator[tuple[str, ...]]:
+        """The texts of each example: one sentence, or two, or a query."""
+        return zip(*([self.left] if self.right is None else [self.left, self.right]), strict=True)
+
     def copy(self) -> Split:
-        """One that may be changed; the texts themselves, which cannot be, are shared."""
+        """One that may be changed; the texts themselves, which cannot be, are shared, and so are documents."""
         right, images = self.right, self.images
         return replace(
             self,
@@ -44,6 +66,8 @@ class TaskData:
     splits: Mapping[str, Split]
     classes: int = 0
     """How many classes there are; 0 where examples are labelled with something else."""
+    left_out: tuple[str, ...] = ()
+    """What of the files is no example, a sentence each, with how many."""
 
     def copy(self) -> TaskData:
         """One that may be changed."""
@@ -51,7 +75,12 @@ class TaskData:
 
     def sentences(self) -> list[str]:
         """All sentences, repeated ones too."""
-        return [text for split in self.splits.values() for side in (split.left, split.right or []) for text in side]
+        return [
+            text
+            for split in self.splits.values()
+            for side in (split.left, split.right or [], split.documents.texts if split.documents else [])
+            for text in side
+        ]
 
 
 def sentence(tokens: Sequence[str]) -> str:

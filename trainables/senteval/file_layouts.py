@@ -30,8 +30,9 @@ class FileLayout:
     """What its examples can be labelled with."""
     files_per_split: int | None = 1
     """How many files hold one split; None where one file holds them all."""
-    label_files: tuple[str, ...] = ()
-    """How names of files begin that hold labels only: two such files may well be equal."""
+    may_recur: tuple[str, ...] = ()
+    """How names of files begin of which two may well be equal, or one and the same: those of labels only, and of a
+    corpus that parts share."""
 
 
 _TOOLKIT = "trainables.senteval.toolkit_files"
@@ -43,12 +44,20 @@ FILE_LAYOUTS: Registry[FileLayout] = Registry(
     FileLayout("mrpc", f"{_TOOLKIT}:mrpc", ("train", "test"), ("classes",)),
     FileLayout("sst2", f"{_TOOLKIT}:sst2", THREE, ("classes",)),
     FileLayout("sst5", f"{_TOOLKIT}:sst5", THREE, ("classes",)),
-    FileLayout("snli", f"{_TOOLKIT}:snli", THREE, ("classes",), files_per_split=3, label_files=("labels.",)),
+    FileLayout("snli", f"{_TOOLKIT}:snli", THREE, ("classes",), files_per_split=3, may_recur=("labels.",)),
     FileLayout("sick", f"{_TOOLKIT}:sick", THREE, ("classes", "scores")),
     FileLayout("stsb", f"{_TOOLKIT}:stsb", THREE, ("scores",)),
-    FileLayout("sts", f"{_TOOLKIT}:sts", (), ("scores",), files_per_split=2, label_files=("STS.gs.",)),
+    FileLayout("sts", f"{_TOOLKIT}:sts", (), ("scores",), files_per_split=2, may_recur=("STS.gs.",)),
     FileLayout("probing", f"{_TOOLKIT}:probing", THREE, ("classes",), files_per_split=None),
     FileLayout("coco", "trainables.senteval.captions:read_coco", THREE, ("images",)),
-    FileLayout("table", "trainables.senteval.table:read_table", None, ("classes", "scores")),
+    FileLayout(
+        "beir",
+        "trainables.senteval.beir:read_beir",
+        None,
+        ("documents",),
+        files_per_split=3,
+        may_recur=("queries", "corpus"),
+    ),
+    FileLayout("table", "trainables.senteval.table:read_table", None, ("classes", "scores", "documents")),
 )
 """The values of `Task.layout`."""

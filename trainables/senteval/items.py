@@ -112,7 +112,7 @@ def _reckoned(array: np.ndarray) -> np.ndarray:
 def digest(splits: Sequence[Split]) -> str:
     """Sixteen hexadecimal digits of the items of the splits.
 
-    They depend on the texts and labels, in order, sub-corpus after sub-corpus.
+    They depend on the texts and labels, in order, sub-corpus after sub-corpus; of queries on all documents, too.
     Two trials with the same digits were scored on the same items, so that their predictions can be paired one by one.
     """
     found = hashlib.sha256()
@@ -120,6 +120,9 @@ def digest(splits: Sequence[Split]) -> str:
         right: list[str] | list[None] = split.right if split.right is not None else [None] * len(split)
         for item in zip(split.left, right, split.labels.tolist(), strict=True):
             found.update(json.dumps(item).encode() + b"\n")
+        if split.documents is not None:
+            for content in (*split.documents.texts, *map(dict, split.documents.judged), split.documents.own.tolist()):
+                found.update(json.dumps(content).encode() + b"\n")
         found.update(b"end of a part\n")
     return found.hexdigest()[:DIGITS]
 

@@ -66,7 +66,8 @@ def score_task(given: Embedded, protocol: Protocol, seed: int, parts: Parts = "a
         epoch_size=task.epoch_size or protocol.fit.epoch_size,
         max_epochs=task.max_epochs or protocol.fit.max_epochs,
     )
-    score = kind.score if parts == "all" else kind.score_without_test
+    without_test = parts == "development" or ("test" in kind.splits and "test" not in task.splits)
+    score = kind.score_without_test if without_test else kind.score
     found = score(given, replace(protocol, fit=fit, decays=task.decays or protocol.decays), seed)
     if parts == "development":
         found = replace(found, answers=tuple(answers for answers in found.answers if answers.split == "dev"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 from trainables.errors import UserError, meant
@@ -54,14 +55,17 @@ class Task:
     max_epochs: int | None = None
     decays: tuple[float, ...] | None = None
     """L2 values to choose from."""
+    parts: tuple[str, ...] = ()
+    """The splits that it has, in the order of its kind's; empty: all that its kind needs."""
     scale: tuple[float, float] | None = None
     """Of relatedness: the scores that stand for the first and the last bin of its regressor; None takes the lowest and
     the highest of the training part."""
 
     def __post_init__(self) -> None:
         kind, layout = KINDS[self.kind], FILE_LAYOUTS[self.layout]
+        _check_parts(self, kind)
         if not self.metric:
-            object.__setattr__(self, "metric", kind.main)
+            object.__setattr__(self, "metric", kind.main if kind.main in self.numbers else self.development)
         for name in (self.name, *self.groups):
             if not re.fullmatch(r"[\w-]+", name):
                 raise UserError(f"{name!r} cannot name a task or a group; take letters, digits, _ and -")
@@ -77,14 +81,36 @@ class Task:
             )
 
     @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that it has, in their order; empty where they are sub-corpora."""
+        return self.parts or KINDS[self.kind].splits
+
+    @property
+    def development(self) -> str:
+        """The development number that a search may look for; empty: there is none."""
+        number = KINDS[self.kind].development
+        return number if number in self.numbers else ""
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """Names of the numbers that it is scored with."""
         return KINDS[self.kind].numbers_of(self)
 
 
+def _check_parts(task: Task, kind: TaskKind) -> None:
+    """It may lack what its kind can do without."""
+    there = tuple(name for name in kind.splits if name in task.parts)
+    if task.parts and (task.parts != there or not {*kind.splits} - {*kind.optional} <= {*there}):
+        may = f", of which it can lack {' or '.join(kind.optional)}" if kind.optional else ""
+        raise UserError(
+            f"task {task.name}: parts={task.parts}, but the kind {kind.name!r} needs the splits "
+            f"{', '.join(kind.splits) or 'sub-corpora'}{may}"
+        )
+
+
 def _check_fit(task: Task, kind: TaskKind, layout: FileLayout) -> None:
     """The layout must give what the kind needs."""
-    if layout.splits is not None and layout.splits != kind.splits:
+    if layout.splits is not None and (layout.splits != kind.splits or task.parts):
         needs = ", ".join(kind.splits) or "sub-corpora"
         gives = ", ".join(layout.splits) or "sub-corpora"
         raise UserError(
@@ -99,14 +125,15 @@ def _check_fit(task: Task, kind: TaskKind, layout: FileLayout) -> None:
 
 def _check_files(task: Task, kind: TaskKind, layout: FileLayout) -> None:
     """As many files as splits ask for, each named once."""
-    if len(set(task.files)) < len(task.files):
+    once = [file for file in task.files if not Path(file).name.startswith(layout.may_recur)]
+    if len(set(once)) < len(once):
         raise UserError(f"task {task.name}: a file is named twice")
     if layout.files_per_split is None:
         right, wanted = len(task.files) == 1, "one file"
     elif kind.splits:
-        count = layout.files_per_split * len(kind.splits)
+        count = layout.files_per_split * len(task.splits)
         right = len(task.files) == count
-        wanted = f"{count} files, {layout.files_per_split} for each of {', '.join(kind.splits)}"
+        wanted = f"{count} files, {layout.files_per_split} for each of {', '.join(task.splits)}"
     else:
         right = len(task.files) > 0 and len(task.files) % layout.files_per_split == 0
         wanted = f"{layout.files_per_split} for each sub-corpus"

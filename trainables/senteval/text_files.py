@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trainables.errors import UserError, choices, shown
+from trainables.errors import UserError, choices, reason, shown
 from trainables.lines import bounded_lines
+from trainables.typed_json import parse_json
 
 _NAMED, _LENGTH = 12, 40
 """So many classes are named in a message, if none has a longer name."""
@@ -27,6 +28,32 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
     if not content.strip():
         raise UserError(f"{path} is empty")
     return content
+
+
+def stream_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1, and lines, of a file of UTF-8 that is never held as a whole."""
+    number = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in bounded_lines(file, lambda line, problem: broken(path, line, problem)):
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise broken(path, number, f"not utf-8 text (byte {error.start} of the line)") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    if not number:
+        raise UserError(f"{path} is empty")
+
+
+def json_line(path: Path, number: int, line: str) -> dict[str, object]:
+    """The JSON object on a line."""
+    try:
+        values = parse_json(line)
+    except ValueError as error:
+        raise broken(path, number, f"not JSON ({reason(error)}): {shown(line)}") from None
+    if not isinstance(values, dict):
+        raise broken(path, number, f"expected an object with columns, found {shown(line)}")
+    return values
 
 
 def read_lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]:

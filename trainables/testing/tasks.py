@@ -216,15 +216,14 @@ class FileLayoutContract:
     def test_an_empty_file_is_refused_by_its_name(
         self, layout: FileLayout, task: Task, data: Path, tmp_path: Path
     ) -> None:
-        for empty in task.files:
-            files = {file: tmp_path / f"{number}" / Path(file).name for number, file in enumerate(task.files)}
-            for file, path in files.items():
+        for empty in range(len(task.files)):
+            files = [tmp_path / f"{number}" / Path(file).name for number, file in enumerate(task.files)]
+            for file, path in zip(task.files, files, strict=True):
                 path.parent.mkdir(exist_ok=True)
                 shutil.copy(data / file, path)
             files[empty].write_bytes(b"")
-            copied = dataclasses.replace(task, files=tuple(map(str, files.values())))
-            refusal = _refusal(copied)
-            assert str(files[empty]) in refusal, f"{empty} may be empty"
+            refusal = _refusal(dataclasses.replace(task, files=tuple(map(str, files))))
+            assert str(files[empty]) in refusal, f"{files[empty]} may be empty"
             assert "\n" not in refusal
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal, cast, get_args
 
 from trainables.errors import UserError
@@ -17,15 +19,30 @@ MOST_PARTS = 1000
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured at a rung: one number, the mean over the tasks that give it. The higher the better."""
+    """What is measured at a rung: one number, the mean over the tasks that give it, or of other measures. The higher
+    the better."""
 
     name: str
     """Of the goal that it stands for."""
-    tasks: tuple[str, ...]
-    number: str
+    tasks: tuple[str, ...] = ()
+    number: str = ""
     """Of a task: the one that its kind has while a training goes on (`TaskKind.development`), such as
     `dev_spearman_cosine`, as at the end, or `dev_accuracy`, of a linear probe. `seconds`: of training so far, with a
     minus."""
+    parts: tuple[tuple[Measure, float], ...] = ()
+    """Those whose weighted mean it is, with their weights."""
+
+    @property
+    def ends(self) -> tuple[Measure, ...]:
+        """Those of tasks that it is made of."""
+        return tuple(end for part, _ in self.parts for end in part.ends) or (self,)
+
+    def of(self, scores: Mapping[str, float | None]) -> float | None:
+        """From development scores by `TASK.NUMBER`, of those that are there; None without any."""
+        found = [(scores.get(f"{task}.{self.number}"), 1.0) for task in self.tasks]
+        found += [(part.of(scores), weight) for part, weight in self.parts]
+        there = [(value, weight) for value, weight in found if value is not None]
+        return fmean(*zip(*there, strict=True)) if there else None
 
 
 STS = Measure("sts", ("STSBenchmark",), "dev_spearman_cosine")

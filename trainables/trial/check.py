@@ -15,7 +15,7 @@ from trainables.objectives import check_bank, check_objective
 from trainables.recipe import SCENES, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
-from trainables.senteval.tasks import kind_of
+from trainables.senteval.tasks import TASKS
 from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial.data_requests import sampler_request, senteval_folder
 
@@ -57,7 +57,7 @@ def check_development(evaluation: EvaluationConfig, measure: Measure, judged: st
     the score, `otherwise` ends it with what can be done instead of adding a task."""
     if measure.number == "seconds":
         return
-    if all(kind_of(task).development != measure.number for task in measure.tasks):
+    if all(TASKS[task].development != measure.number for task in measure.tasks):
         raise UserError(f"{judged} while they train, when the goal {measure.name!r} is not known yet; {otherwise}")
     asked = [task for task in task_names(evaluation.tasks) if task in measure.tasks]
     one = len(measure.tasks) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,17 +55,12 @@ class Evaluator:
         """What is measured at a rung, in percent, by name: means over those of a measure's tasks that are asked
         for. Without measures that no score gives or that have no data; empty on the other workers."""
         asked = task_names(self.config.tasks)
-        tasks = [task for task in asked if any(task in measure.tasks for measure in measures)]
+        wanted = {task for measure in measures for end in measure.ends for task in end.tasks}
+        tasks = [task for task in asked if task in wanted]
         if not tasks:
             return {}
         scores = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, tasks)) or {}
-        found = {}
-        for measure in measures:
-            names = [f"{task}.{measure.number}" for task in tasks if task in measure.tasks]
-            values = [value for name in names if (value := scores.get(name)) is not None]
-            if values:
-                found[measure.name] = fmean(values)
-        return found
+        return {measure.name: value for measure in measures if (value := measure.of(scores)) is not None}
 
 
 def chosen_by(encoder: Encoder, senteval: str, workers: Workers) -> float | None:

@@ -19,8 +19,8 @@ Overlap = dict[str, dict[str, int]]
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str]
 ) -> Overlap | None:
-    """By task `items`, how many test items it has, and `seen`, how many of them hold a sentence that stands in the
-    corpus of the recipe. None for a recipe without training, and for a layout without sentences.
+    """By task with a test part `items`, how many test items it has, and `seen`, how many of them hold a sentence that
+    stands in the corpus of the recipe. None for a recipe without training, and for a layout without sentences.
 
     Sentences are compared without case, white space and punctuation. `senteval` is the tasks' folder. `fingerprints`
     are those of the corpus and of the tasks' files: in one process the same files are counted once. Errors are those of
@@ -44,7 +44,7 @@ def _counted(
 
     Only test sentences are kept, which are few; those of the corpus pass by one after another.
     """
-    items = {name: _test_items(name, senteval) for name in tasks}
+    items = {name: found for name in tasks if (found := _test_items(name, senteval))}
     tested = {sentence for found in items.values() for item in found for sentence in item}
     seen = tested.intersection(map(plain, all_sentences(layout, request)))
     return {
@@ -54,10 +54,6 @@ def _counted(
 
 
 def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
-    """The sentence or the two sentences of each test item."""
+    """The texts of each test item."""
     splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
-    return [
-        tuple(map(plain, item))
-        for split in splits
-        for item in zip(*filter(None, (split.left, split.right)), strict=True)
-    ]
+    return [tuple(map(plain, item)) for split in splits for item in split.items()]

@@ -57,7 +57,9 @@ def embed_and_score(
     embeddings = evaluator.embed(encoder)
     if embeddings is None:
         return TrialResult()
-    cost, known = clock.cost(evaluator.workers), {**data, **evaluator.description}
+    known = {**data, **evaluator.description}
+    encoding = {"encode_ms": embeddings.encode_ms, "embedding_dim": embeddings.vectors.shape[1]}
+    cost = {**clock.cost(evaluator.workers), **encoding}
     unscored = Unscored(recipe.flat(), evaluator.config, seed, embeddings, cosines, training, cost, known, model)
     if hand_over:
         return unscored

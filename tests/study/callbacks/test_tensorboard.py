@@ -22,7 +22,7 @@ reader = pytest.importorskip(
 def test_a_label_names_no_folder_and_is_shown_without_control_characters(tmp_path: Path) -> None:
     state = study_state(tmp_path / "results")
     spec = trial(state, name="../../../escaped/\x1b[31m\n" + "x" * 300)
-    board = TensorBoard(tmp_path / "results")
+    board = TensorBoard(tmp_path / "results", ())
     board.step(spec, 1, 1, {"loss": 0.5})
     board.finished(spec, record(spec))
     assert [path.name for path in (tmp_path / "results" / FOLDER).iterdir()] == [spec.key]

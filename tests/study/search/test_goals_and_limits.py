@@ -35,7 +35,14 @@ from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.senteval import task_names
 
-COST = {"seconds": 90.0, "gpu_seconds": 7200.0, "peak_memory_mb": 900.0, "workers": 2}
+COST = {
+    "seconds": 90.0,
+    "gpu_seconds": 7200.0,
+    "peak_memory_mb": 900.0,
+    "workers": 2,
+    "encode_ms": 3.0,
+    "embedding_dim": 384,
+}
 TAU = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--finals", "none")
 CLUSTER = Cluster(True, ({"CPU": 2.0},))
 ALLOTMENT = Allotment(1, 1, 0.0, 1, 1)
@@ -81,6 +88,20 @@ class TestRegistries:
         assert LIMITS["gpu_hours"].of(COST) == 2
         assert LIMITS["worker_hours"].of(COST) == pytest.approx(2 * 90 / 3600)
 
+    def test_minutes_pass_while_trials_run_and_while_none_does(self) -> None:
+        """Earlier runs count by the time in which any of their trials ran; each place has the time that is left."""
+        now, at = [0.0], "2026-01-01T00:{:02}:00+00:00".format
+        earlier = [Record({}, "a", n, cost={"seconds": 120.0}, finished_at=at(end)) for n, end in enumerate((3, 4, 20))]
+        budget = Budget({"minutes": 15.0}, earlier, places=2, clock=lambda: now[0])
+        assert budget.spent("minutes") == 5.0  # two of them overlapped by a minute
+        assert (budget.room(), budget.room(["a"]), budget.room(kept=4)) == (10, 9, 4)  # half more in the finals
+        now[0] = 480.0
+        assert budget.spent("minutes") == 13.0
+        assert budget.room() == 2
+        now[0] = 600.0
+        assert budget.room() == 0
+        assert Budget({"minutes": 1.0}).room() == math.inf  # nothing has ended, so the first trials begin
+
     def test_a_recipe_is_above_a_limit_in_the_mean_over_its_seeds(self) -> None:
         costs = [{"seconds": 90.0}, {"seconds": 120.0}]
         assert exceeded({"seconds": 100.0}, costs) == {"seconds": 105.0}
@@ -103,7 +124,7 @@ class TestCommandLine:
         ("options", "said"),
         [
             (("--goals", "sts,secnds"), "--goals sts,secnds: no goal is called 'secnds'; did you mean 'seconds'?"),
-            (("--goals", ""), "no goal is called ''; there is 'sts', 'transfer', 'selection', 'seconds' or"),
+            (("--goals", ""), "no goal is called ''; there is 'sts', 'transfer', 'selection', 'seconds', "),
             (("--goals", "sts,sts"), "names a goal twice: 'sts'"),
             (("--limit", "gpu_hors=2"), "there is no limit 'gpu_hors'; did you mean 'gpu_hours'?"),
             (("--limit", "gpu_hours"), "--limit 'gpu_hours' is not NAME=NUMBER"),
@@ -128,7 +149,9 @@ class TestCommandLine:
 
     def test_a_goal_that_no_task_gives_is_refused(self, tmp_path: Path) -> None:
         asked = (*TAU, "--goals", "transfer,seconds", "--set", "evaluation.tasks=STSBenchmark")
-        with pytest.raises(UserError, match=r"evaluation\.tasks has no task that gives them"):
+        with pytest.raises(
+            UserError, match=r"the goal transfer looks at CR, .* add it with --set evaluation\.tasks=STSBenchmark,CR"
+        ):
             check_plan(plan_of(tmp_path, *asked))
 
     def test_a_scheduler_judges_the_selection_as_it_does_without_goals(self, tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ class Classification(TaskKind):
     chance = "test_accuracy"
 
     def numbers_of(self, task: Task) -> tuple[str, ...]:
-        return (*self.reported, *(("test_f1",) if task.f1 else ()))
+        f1 = task.f1 and self._has(task, "test_f1")
+        return (*super().numbers_of(task), *(("test_f1",) if f1 else ()))
 
     def check(self, task: Task) -> None:
         if task.scale is not None:
@@ -155,6 +156,7 @@ class KFold(Classification):
 
     name = "kfold"
     splits = ("train", "test")
+    optional = ("test",)
     splits_without_test = ("train",)
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:

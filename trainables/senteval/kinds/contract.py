@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from trainables.senteval.scoring import Embedded
     from trainables.senteval.tasks import Task
 
-Target = Literal["classes", "scores", "images"]
-"""What an example is labelled with: a class, a number (its sentences are then a pair), or the image of a caption."""
+Target = Literal["classes", "scores", "images", "documents"]
+"""What an example is labelled with: a class, a number (its sentences are then a pair), the image of a caption, or the
+documents that are relevant to a query."""
 
 Predicted = Literal["classes", "cosines", "other"]
-"""What is predicted for a test item: its class, the cosine of its two sentences, or something else."""
+"""What is predicted for a test item: its class, the cosine of its two sentences, or something else. Of classes the
+item is answered rightly where it is `gold`."""
 
 Numbers = dict[str, float | int | list[int] | str | None]
 """What a task is scored with: its numbers by name, None where missing, with `examples`, `seconds` and `reason`."""
@@ -62,6 +64,8 @@ class TaskKind(ABC):
     """What `Task.kind` calls it."""
     splits: ClassVar[tuple[str, ...]]
     """The splits that it needs of a task, in their order; empty takes any number of sub-corpora of any name."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Those of them that a task may lack, though not all, where its entry says so (`Task.parts`)."""
     target: ClassVar[Target]
     """What it needs the examples to be labelled with."""
     reported: ClassVar[tuple[str, ...]]
@@ -78,6 +82,9 @@ class TaskKind(ABC):
     `development_score`. Empty: there is none."""
     splits_without_test: ClassVar[tuple[str, ...]] = ()
     """The splits that `score_without_test` needs; empty: all, as the kind has no way to leave tests out."""
+    among_all: ClassVar[bool] = False
+    """Of queries: whether each is held against all documents of its part, not only against those judged for it. All
+    lines with one query are then one item."""
     chance: ClassVar[str] = ""
     """The number of which `Task.chance` is the level by chance; empty: there is no such level."""
 
@@ -88,8 +95,11 @@ class TaskKind(ABC):
             cls.splits_without_test, cls.score_without_test = (), TaskKind.score_without_test  # type: ignore[method-assign]
 
     def numbers_of(self, task: Task) -> tuple[str, ...]:
-        """Names of the numbers that this task is scored with."""
-        return self.reported
+        """Names of the numbers that this task is scored with: those of the parts that it has."""
+        return tuple(name for name in self.reported if self._has(task, name))
+
+    def _has(self, task: Task, number: str) -> bool:
+        return ("dev" if number.startswith("dev_") else "test") not in {*self.splits} - {*task.splits}
 
     def check(self, task: Task) -> None:
         """`UserError` where an entry of `TASKS` asks for what the kind does not have."""
@@ -135,7 +145,9 @@ class TaskKind(ABC):
 
     def tested(self, data: TaskData) -> list[Split]:
         """The splits of which answers are kept: the test part, or all where there is no such part."""
-        return [data.splits["test"]] if "test" in self.splits else list(data.splits.values())
+        if "test" in self.splits:
+            return [data.splits["test"]] if "test" in data.splits else []
+        return list(data.splits.values())
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """(items,) Which items are drawn together: a number for each. None where each is drawn by itself."""
@@ -144,7 +156,7 @@ class TaskKind(ABC):
     def without_test(self, data: TaskData) -> TaskData:
         """The splits that `score_without_test` needs."""
         names = self.splits_without_test or tuple(data.splits)
-        return replace(data, splits={name: data.splits[name] for name in names})
+        return replace(data, splits={name: data.splits[name] for name in names if name in data.splits})
 
     def development_part(self, data: TaskData) -> Split:
         """The examples that `development_score` needs, none of them of a test part."""

@@ -1,0 +1,284 @@
+"""A goal of one's own is a goal everywhere: a recipe is planted that is the best by an own task and worse by STS, and
+every place that names a best one, or a figure, must name that one, and the task's own."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from reports.answer import Answer
+from reports.best_model import best_trial, ranking
+from reports.export import card
+from reports.findings import Findings
+from reports.formats.data import _recipe
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.live.folder import Folder
+from reports.recipe_names import called, recipe_names
+from reports.results import Results
+from reports.sections import explored, finals, in_short, pareto
+from reports.sections.importance import _scored
+from reports.testing import changed
+from reports.trials_csv import write_trials_csv
+from search_spaces.goals import searched
+from study.callbacks import StudyState
+from study.callbacks.console import describe, legend
+from study.callbacks.prometheus import Prometheus
+from study.callbacks.tracker import measured
+from study.cli.options import parse
+from study.engine.models_kept import ModelsKept
+from study.plan import Plan, decide, read_request
+from study.replay.from_ledger import read_ledger
+from study.search.finals import StudyFinals
+from study.search.seed_race import StudySeedRace
+from study.search.tune_searcher import TuneSearcher
+from study.search.warm_start import load_source
+from tests.synthetic_results import PLOTS, add_finals, make_results, named_in, undraw
+from trainables.senteval.tasks import TASKS, Task
+
+FINALISTS = 3
+
+
+@pytest.fixture
+def own_task(tmp_path: Path) -> Iterator[Task]:
+    """Two classes, whose files are there."""
+    lines = [f"{('calm', 'loud')[number % 2]} word {number}\t{number % 2}\n" for number in range(20)]
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.tsv").write_text("sentence\tlabel\n" + "".join(lines), "utf-8")
+    task = Task("mine", "split", "table", tuple(str(tmp_path / f"{part}.tsv") for part in ("train", "dev", "test")))
+    TASKS.add(task)
+    yield task
+    TASKS.remove("mine")
+
+
+@pytest.fixture
+def planted(own_task: Task, tmp_path: Path) -> Results:
+    """Of six explored recipes the last finalist is the best by `mine`, by 2 points in the finals, and by all else
+    it is the worst, by 6 points."""
+    folder = tmp_path / "study"
+    make_results(folder, rows=["SBERT baseline"], explored=6, seeds=(0,))
+    dataclasses.replace(StudyInfo.load(folder), goals=["mine"]).save(folder)
+    names = Results.load(folder).explored[:FINALISTS]
+    add_finals(folder, (-3.0, 1.0, 3.0), finalists=names[::-1])
+    ledger = Ledger(folder / LEDGER)
+    for record in ledger.read():
+        ledger.write(_with_own(record, names))
+    return Results.load(folder)
+
+
+def _with_own(record: Record, finalists: list[str]) -> Record:
+    """The record with scores of `mine`, the higher the later the finalist; and by STS the last one is the worst."""
+    gain = 2.0 * finalists.index(record.recipe_hash) if record.recipe_hash in finalists else -2.0
+    luck = 0.2 * (record.seed % 3)
+    scores = {task: dict(numbers) for task, numbers in record.scores.items()}
+    scores["mine"] = {"dev_accuracy": 70 + gain + luck, "test_accuracy": 66 + gain - luck, "examples": [20, 20]}
+    scores["STSBenchmark"] |= {f"{part}_spearman_cosine": 70 - 3 * gain + luck for part in ("dev", "test")}
+    return changed(record, scores=scores)
+
+
+def test_the_answer_is_judged_by_its_own_test(planted: Results) -> None:
+    best = planted.explored[FINALISTS - 1]
+    answer = Answer.of(planted)
+    assert [one.recipe for one in answer.picked] == [best]
+    assert answer.kind == "use"
+    assert answer.figure == "mine"
+    assert answer.picked[0].gains["base"].gain == pytest.approx(6.0, abs=0.1)
+    assert answer.picked[0].figure is not None
+    assert answer.picked[0].figure.gain == pytest.approx(70.0, abs=0.3)
+
+
+def plan_of(results: Results, goals: str = "mine", *more: str) -> Plan:
+    """The study goes on."""
+    tasks = "sts,transfer,STSBenchmark,mine"
+    command = ["--space", "scl_ablation", "--search", "optuna", "--scale", "laptop", "--goals", goals]
+    command += ["--results", str(results.folder), "--set", f"evaluation.tasks={tasks}", *more]
+    return decide(read_request(parse(command)), 0)
+
+
+def highest(results: Results, value: Callable[[Record], float | None]) -> str:
+    """The explored recipe whose record has the highest value."""
+    found = {key: value(results.recipes[key][0]) for key in results.explored}
+    assert None not in found.values()
+    return max(found, key=lambda key: found[key] or 0.0)
+
+
+def searched_for(results: Results) -> str:
+    searcher = TuneSearcher(plan_of(results), Ledger(results.folder / LEDGER), lambda *_: None)
+    return highest(results, lambda record: (searcher._values(record) or [None])[0])
+
+
+def judged_at_rungs(results: Results) -> str:
+    rungs = plan_of(results, "mine", "--scheduler", "asha").rungs
+    assert rungs is not None
+    (measure,) = rungs.measures
+    by_task = "mine.dev_accuracy", "STSBenchmark.dev_spearman_cosine"
+    return highest(results, lambda record: measure.of({name: _number(record, name) for name in by_task}))
+
+
+def _number(record: Record, name: str) -> float:
+    task, _, number = name.partition(".")
+    return float(record.scores[task][number])
+
+
+def raced(results: Results) -> str:
+    race = StudySeedRace(plan_of(results, "mine", "--seeds", "1:4"), Ledger(results.folder / LEDGER), results.explored)
+    values = {key: race.race.recipes[key].values[0] for key in results.explored}
+    return max(values, key=lambda key: (values[key] or [0.0])[0])
+
+
+def first_finalist(results: Results) -> str:
+    plan = plan_of(results, "mine", "--finals", "1x3")
+    assert plan.finals is not None
+    asked = StudyFinals(plan, plan.finals, Ledger(results.folder / LEDGER))
+    asked.next(results.explored, wait=False)
+    assert asked.finalists is not None
+    return asked.finalists[0].recipe.hash
+
+
+def kept_model(results: Results) -> str:
+    kept = ModelsKept(1, searched(["mine"]))
+    records = [changed(results.recipes[key][0], checkpoint="models/x") for key in results.explored]
+    gone = {key for record in records for key in kept.beaten(record)}
+    (left,) = [record for record in records if record.key not in gone]
+    return left.recipe_hash
+
+
+def on_the_console(results: Results) -> str:
+    def dev(record: Record) -> float:
+        words = describe(record, results.goals, ()).split()
+        assert words[::2][:2] == ["dev", "test"]
+        return float(words[1])
+
+    assert "test: what judges it" in legend(results.goals, ())
+    return highest(results, dev)
+
+
+def to_trackers(results: Results) -> str:
+    assert all("test/mine" in measured(record, results.goals) for record in results.records if record.scores)
+    return highest(results, lambda record: measured(record, results.goals)["development/mine"])
+
+
+def as_a_gauge(results: Results) -> str:
+    ledger = Ledger(results.folder / LEDGER)
+    state = StudyState(plan_of(results), ledger, 1, lambda: 0, lambda: (), lambda: math.inf)
+    best = Prometheus(state).best["mine"]
+    found = {record.recipe_hash for record in ledger.read() if record.scores["mine"]["dev_accuracy"] == best}
+    (key,) = found
+    return key
+
+
+def on_the_live_page(results: Results) -> str:
+    names = {name: key for key, name in recipe_names(results).items()}
+    view = Folder(results.folder).view()
+    assert view.goals == ("mine",)
+    return names[view.best[0].name]
+
+
+def in_the_table(results: Results) -> str:
+    path = results.folder / "trials.csv"
+    write_trials_csv(path, results.records, results.labels, recipe_names(results), results.goals)
+    with path.open(encoding="utf-8") as file:
+        return max(csv.DictReader(file), key=lambda line: float(line["average.development_mine"]))["recipe_hash"]
+
+
+def as_data(results: Results) -> str:
+    found = [_recipe(results, key) for key in results.explored]
+    assert all(one["figures"]["mine"]["mean"] for one in found)
+    return str(max(found, key=lambda one: float(one["goals"]["mine"]))["recipe"])
+
+
+def replayed(results: Results) -> str:
+    found = read_ledger(results.folder)
+    assert (found.development[:, 0, -1, 0] - found.test[:, 0, -1, 0]).tolist() == pytest.approx([4.0] * 6)
+    return found.hashes[int(found.test[:, 0, -1, 0].argmax())]
+
+
+def learnt_from(results: Results) -> str:
+    plan = plan_of(results)
+    source = load_source(results.folder, plan.base, plan.space)
+    return plan.base.override(dict(source.best[0])).hash
+
+
+def of_importance(results: Results) -> str:
+    (scored,) = _scored(results, results.explored).values()
+    return max(scored, key=lambda one: one[1])[0].recipe_hash
+
+
+def on_the_front(results: Results) -> str:
+    several = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("mine", "encode_ms")))
+    records = [changed(one, cost={**one.cost, "encode_ms": 2.0}) for one in several.records]
+    text = pareto.write(dataclasses.replace(several, records=records), results.folder / "pictures")
+    assert "encoding in ms (lower is better)" in text
+    assert "test: mine" in text
+    (only,) = {*named_in(results, text)}
+    return only
+
+
+def _exported(results: Results) -> str:
+    """The card tells of the task, and the best trial is of the recipe."""
+    key = ranking(results)[0].recipe_hash
+    text = card(results, results.recipes[key][0])
+    assert re.search(r"\| mine +\| +1 \| 70\.00 \| +\+6\.00 \|", text)
+    return key
+
+
+PLACES: Mapping[str, Callable[[Results], str]] = {
+    "search": searched_for,
+    "pruning": judged_at_rungs,
+    "race": raced,
+    "finalists": first_finalist,
+    "answer": lambda results: Answer.of(results).picked[0].recipe,
+    "ranking": lambda results: ranking(results)[0].recipe_hash,
+    "best model": lambda results: (best_trial(_with_models(results)) or results.records[0]).recipe_hash,
+    "models kept": kept_model,
+    "console": on_the_console,
+    "trackers and TensorBoard": to_trackers,
+    "Prometheus": as_a_gauge,
+    "live page": on_the_live_page,
+    "trials.csv": in_the_table,
+    "report.json": as_data,
+    "export": _exported,
+    "replay": replayed,
+    "warm start": learnt_from,
+    "importance": of_importance,
+    "front": on_the_front,
+    "section explored": lambda results: named_in(results, explored.write(results, results.folder / "pictures"))[0],
+    "section in short": lambda results: named_in(results, _saved(_with_models(results)))[0],
+    "section finals": lambda results: named_in(results, finals.write(results, results.folder / "pictures"))[0],
+}
+
+
+def _with_models(results: Results) -> Results:
+    records = [changed(one, checkpoint=f"models/{one.key}") for one in results.records]
+    return dataclasses.replace(results, records=records)
+
+
+def _saved(results: Results) -> str:
+    found = Findings.of(results)
+    assert found.best is not None
+    return in_short.best_model(results, found.boards, found.best)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_place_names_the_best_by_the_own_goal(
+    place: str, planted: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undraw(monkeypatch, PLOTS)
+    best = planted.explored[FINALISTS - 1]
+    by_sts = highest(planted, lambda record: record.scores["STSBenchmark"]["dev_spearman_cosine"])
+    assert best != by_sts
+    assert called(planted, PLACES[place](planted)) == called(planted, best)
+
+
+def test_of_several_own_goals_the_answer_has_each(planted: Results) -> None:
+    """Their mean is the figure, and beside it stands what each of them gains."""
+    for goals, figure in (("mine*3", "sts"), "75% mine + 25% STS"), (("mine", "sts"), "mine and STS"):
+        results = dataclasses.replace(planted, space=dataclasses.replace(planted.space, goals=goals))
+        answer = Answer.of(results)
+        assert answer.figure == f"{figure} (mean of 2 tasks)"
+        assert {one.task for one in answer.beside} == {"mine", "STS (STSBenchmark)"}

@@ -1,0 +1,241 @@
+"""Numbers of the kinds of tasks for files of one's own, against the plainest way to reckon them, and against others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import average_precision_score, f1_score, v_measure_score
+
+from trainables.senteval import ranking
+from trainables.senteval.examples import Documents, Split, TaskData
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.kinds.clustering import Clustering
+from trainables.senteval.kinds.labelled_pairs import MATCHED
+from trainables.senteval.precision import average_precision, best_threshold
+from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.ranking import MAP, MRR, NDCG, RECALL, STEPS, measures, nearest
+from trainables.senteval.scoring import Embedded
+from trainables.senteval.tasks import Task
+
+SEEDS = range(25)
+
+
+def naive_precision(predicted: Sequence[float], gold: Sequence[int]) -> float:
+    """The precision at each positive, ties counted as found together."""
+    found = [
+        sum(g for p, g in zip(predicted, gold, strict=True) if p >= at) / sum(p >= at for p in predicted)
+        for at, right in zip(predicted, gold, strict=True)
+        if right
+    ]
+    return math.fsum(found) / len(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_average_precision(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 40))
+    predicted = random.integers(0, random.integers(1, 12), count) / 8  # many ties, and sometimes nothing else
+    gold = random.permutation(np.arange(count) < random.integers(1, count + 1)).astype(int)
+    found = average_precision(predicted, gold)
+    assert found == pytest.approx(naive_precision(predicted.tolist(), gold.tolist()), abs=1e-12)
+    assert found == pytest.approx(average_precision_score(gold, predicted), abs=1e-12)
+    tried = [f1_score(gold, predicted >= at) for at in predicted]
+    assert f1_score(gold, predicted >= best_threshold(predicted, gold)) == pytest.approx(max(tried))
+
+
+def test_average_precision_without_a_positive() -> None:
+    assert average_precision(np.array([0.5, 0.1]), np.array([0, 0])) == 0.0
+
+
+def naive_v(gold: Sequence[int], found: Sequence[int]) -> float:
+    """2 h c / (h + c), from homogeneity and completeness by their definitions."""
+    count = len(gold)
+
+    def entropy(of: Sequence[object]) -> float:
+        return -math.fsum(of.count(one) / count * math.log(of.count(one) / count) for one in {*of})
+
+    both = [*zip(gold, found, strict=True)]
+    h = 1 - (entropy(both) - entropy(found)) / entropy(gold) if entropy(gold) else 1.0
+    c = 1 - (entropy(both) - entropy(gold)) / entropy(found) if entropy(found) else 1.0
+    return 2 * h * c / (h + c) if h + c else 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_v_measure(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 40))
+    gold, found = (random.integers(0, random.integers(1, 6), count) for _ in range(2))
+    value = Clustering().measure("v_measure", Answers(found, gold))
+    assert value == pytest.approx(naive_v(gold.tolist(), found.tolist()), abs=1e-9)
+    assert value == pytest.approx(v_measure_score(gold, found), abs=1e-9)
+
+
+Run = dict[str, dict[str, float]]
+Qrels = dict[str, dict[str, int]]
+
+
+def naive_measures(run: Mapping[str, float], judged: Mapping[str, int]) -> dict[str, float]:
+    """As trec_eval defines them: ranked by score and then by id, both falling; the gain of a document is its grade."""
+    ranked = sorted(run, key=lambda name: (run[name], name), reverse=True)
+    relevant = [name for name in judged if judged[name] > 0]
+    if not relevant:
+        return dict.fromkeys((NDCG, MRR, MAP, RECALL), 0.0)
+    gain = ideal = reciprocal = precision = 0.0
+    for rank, name in enumerate(ranked, start=1):
+        if name in relevant:
+            precision += sum(one in relevant for one in ranked[:rank]) / rank
+            reciprocal = reciprocal or (1 / rank if rank <= 10 else 0.0)
+            gain += judged[name] / math.log2(rank + 1) if rank <= 10 else 0.0
+    for rank, grade in enumerate(sorted((judged[name] for name in relevant), reverse=True)[:10], start=1):
+        ideal += grade / math.log2(rank + 1)
+    recall = sum(name in relevant for name in ranked[:100]) / len(relevant)
+    return {NDCG: gain / ideal, MRR: reciprocal, MAP: precision / len(relevant), RECALL: recall}
+
+
+def searched(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, Qrels, dict[str, dict[str, float]]]:
+    """Queries among documents of which many are equally near; some queries are documents, too, some documents that were
+    judged are not there, and some queries have none that is relevant. What the search finds in blocks of any size."""
+    random = np.random.default_rng(seed)
+    queries, documents = int(random.integers(1, 7)), int(random.integers(1, 260))
+    rows = torch.from_numpy(random.integers(-1, 2, (queries + documents, random.integers(1, 4))).astype(np.float32))
+    names = sorted((f"d{random.integers(1000)}é{number}" for number in range(documents)), key=str.encode, reverse=True)
+    own = random.integers(-1, documents, queries)
+    judged = [
+        {int(place): int(random.integers(-1, 4)) for place in random.integers(-2, documents, random.integers(1, 9))}
+        for _ in range(queries)
+    ]
+    monkeypatch.setattr(ranking, "QUERIES_AT_ONCE", int(random.integers(1, 5)))
+    monkeypatch.setattr(ranking, "DOCUMENTS_AT_ONCE", int(random.integers(1, 80)))
+    found = nearest(rows, torch.arange(queries), torch.arange(queries, len(rows)), torch.from_numpy(own))
+
+    unit = rows.double() / rows.double().norm(dim=1, keepdim=True).clamp(min=1e-12)
+    cosines = ((unit[:queries] @ unit[queries:].T) * STEPS).round() / STEPS
+    run = {
+        f"q{query}": {names[place]: float(cosines[query, place]) for place in range(documents) if place != own[query]}
+        for query in range(queries)
+    }
+    qrels = {
+        f"q{query}": {names[place] if place >= 0 else f"gone{place}": grade for place, grade in those.items()}
+        for query, those in enumerate(judged)
+    }
+    ours = {
+        f"q{query}": measures([place for place in found[query].tolist() if place >= 0], judged[query])
+        for query in range(queries)
+    }
+    return run, qrels, ours
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_search(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, qrels, ours = searched(seed, monkeypatch)
+    for query, found in ours.items():
+        assert found == pytest.approx(naive_measures(run[query], qrels[query]), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_search_as_pytrec_eval(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytrec = pytest.importorskip("pytrec_eval", reason="pytrec-eval-terrier is not installed")
+    run, qrels, ours = searched(seed, monkeypatch)
+    asked = {query: ranked for query, ranked in run.items() if ranked}  # it takes no query that finds nothing
+    first = {query: sorted(ranked, key=lambda name: (ranked[name], name))[-10:] for query, ranked in asked.items()}
+    cut = {query: {name: run[query][name] for name in names} for query, names in first.items()}
+    theirs = pytrec.RelevanceEvaluator(qrels, {"ndcg_cut.10", "map", "recall.100"}).evaluate(asked)
+    ranks = pytrec.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(cut)
+    for query in asked:
+        expected = theirs[query] | ranks[query]
+        names = {NDCG: "ndcg_cut_10", MRR: "recip_rank", MAP: "map", RECALL: "recall_100"}
+        assert ours[query] == pytest.approx({name: expected[theirs] for name, theirs in names.items()}, abs=1e-6)
+
+
+def test_no_more_than_the_depth_is_found_and_the_best_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "DOCUMENTS_AT_ONCE", 7)
+    angles = torch.linspace(0, 3, 100, dtype=torch.float64)
+    order = torch.from_numpy(np.random.default_rng(0).permutation(100))
+    rows = torch.stack([angles.cos(), angles.sin()], dim=1).float()
+    found = nearest(rows, torch.tensor([0]), order, torch.tensor([-1]), most=5)
+    assert order[found[0]].tolist() == [0, 1, 2, 3, 4]
+    assert nearest(rows, torch.tensor([0]), order[:3], torch.tensor([1]), most=5)[0].tolist().count(-1) == 1
+
+
+def embedded(
+    kind: str, splits: Mapping[str, Split], vectors: Mapping[str, Sequence[float]], classes: int = 0
+) -> Embedded:
+    """A task whose texts have these vectors."""
+    files = tuple(f"{name}.tsv" for name in splits)
+    task = Task("mine", kind, "table", files, parts=tuple(splits) if len(splits) == 1 else ())
+    places = {text: place for place, text in enumerate(vectors)}
+    return Embedded(
+        task,
+        TaskData(splits, classes),
+        torch.tensor([*vectors.values()], dtype=torch.float32),
+        lambda texts: torch.tensor([places[text] for text in texts], dtype=torch.long),
+    )
+
+
+def numbers(given: Embedded) -> dict[str, float | None]:
+    kind = KINDS[given.task.kind]
+    found: dict[str, float | None] = {}
+    for answers in kind.score(given, PROTOCOLS["fast"], 0).answers:
+        found |= kind.numbers(given.task, answers, None)
+    return found
+
+
+def angle(degrees: float, length: float = 1.0) -> list[float]:
+    return [length * math.cos(math.radians(degrees)), length * math.sin(math.radians(degrees))]
+
+
+def judged(queries: Sequence[str], grades: Sequence[Mapping[str, int]]) -> Split:
+    texts = list(dict.fromkeys(text for one in grades for text in one))
+    found = Documents(
+        texts, [{texts.index(text): grade for text, grade in one.items()} for one in grades], np.full(len(queries), -1)
+    )
+    return Split([*queries], None, found.relevant, documents=found)
+
+
+def test_triplets_by_hand() -> None:
+    """Lengths do not matter, and of two that are equally near the negative wins."""
+    vectors = {"a": angle(0), "near": angle(10, 5), "far": angle(40, 0.1), "as near": angle(-10)}
+    grades = [{"near": 1, "far": 0}, {"far": 1, "near": 0}, {"near": 1, "as near": 0}, {"far": 0, "as near": 1}]
+    given = embedded("triplets", {"test": judged("aaaa", grades)}, vectors)
+    assert numbers(given) == {"test_accuracy": 50.0}
+    assert KINDS["triplets"].groups([given.data.splits["test"]]).tolist() == [0, 0, 0, 0]
+
+
+def test_reranking_by_hand() -> None:
+    """Each query sees its own texts alone; of two that are equally near the one that is not relevant stands first."""
+    vectors = {"q": angle(0), "r": angle(90), "a": angle(5), "b": angle(-5), "c": angle(80)}
+    split = judged("qr", [{"a": 1, "b": 0, "c": 1}, {"c": 1, "a": 0}])
+    found = numbers(embedded("reranking", {"test": split}, vectors))
+    assert found["test_map"] == pytest.approx(100 * ((1 / 2 + 2 / 3) / 2 + 1) / 2)
+    assert found["test_mrr@10"] == pytest.approx(100 * (1 / 2 + 1) / 2)
+    ndcg = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
+    assert found["test_ndcg@10"] == pytest.approx(100 * (ndcg + 1) / 2)
+
+
+def test_the_development_part_chooses_the_threshold_of_f1() -> None:
+    vectors = {"x": angle(0)} | {f"{degrees}": angle(degrees) for degrees in (10, 20, 30, 40, 50, 60)}
+
+    def pairs(labels: Mapping[str, int]) -> Split:
+        return Split(["x"] * len(labels), [*labels], np.array([*labels.values()]))
+
+    dev = pairs({"10": 1, "20": 1, "40": 0, "50": 0})  # between 20 and 40 degrees
+    test = pairs({"10": 0, "30": 1, "50": 1, "60": 0})
+    whole = embedded("labelled_pairs", {"dev": dev, "test": test}, vectors, classes=2)
+    answers = KINDS["labelled_pairs"].score(whole, PROTOCOLS["fast"], 0).answers[1]
+    assert answers.more[MATCHED].tolist() == [1, 1, 0, 0]
+    found = numbers(whole)
+    assert found == {"dev_ap": 100.0, "test_ap": pytest.approx(100 * (1 / 2 + 2 / 3) / 2), "test_f1": 50.0}
+    assert whole.task.numbers == ("dev_ap", "test_ap", "test_f1")
+    alone = embedded("labelled_pairs", {"test": test}, vectors, classes=2)
+    assert [*numbers(alone)] == ["test_ap"] == [*alone.task.numbers]
+
+
+def test_clusters_that_lie_apart_are_found() -> None:
+    vectors = {f"{group}{number}": angle(group * 90 + number) for group in range(3) for number in range(5)}
+    split = Split([*vectors], None, np.repeat(np.arange(3), 5))
+    assert numbers(embedded("clustering", {"test": split}, vectors, classes=3)) == {"test_v_measure": 100.0}

@@ -1,0 +1,123 @@
+"""Folders as BEIR has them: `queries.jsonl` and `corpus.jsonl` with texts, `qrels/*.tsv` with what is relevant.
+
+{"_id": "q1", "text": "who rode a pony?"}                               queries.jsonl
+{"_id": "d7", "title": "Riders", "text": "A girl rode a pony."}         corpus.jsonl
+query-id<TAB>corpus-id<TAB>score                                        qrels/test.tsv
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from trainables.errors import UserError, is_text, listed, shown
+from trainables.senteval.examples import Documents, Split, TaskData
+from trainables.senteval.tasks import Task
+from trainables.senteval.text_files import broken, json_line, stream_lines
+
+QUERIES, CORPUS, JUDGED = "queries.jsonl", "corpus.jsonl", "qrels"
+_CALLED = {"dev": ("dev", "valid", "validation", "val"), "test": ("test",)}
+
+
+def files(folder: Path, split: str) -> tuple[Path, Path, Path]:
+    """The three files of a part of a folder. `UserError` where one is not there, or it is not clear which it is."""
+    for name in (QUERIES, CORPUS):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} is no folder of a search task: it has no {name}")
+    found = sorted((folder / JUDGED).glob("*.tsv"))
+    if not found:
+        raise UserError(f"{folder} is no folder of a search task: it has no {JUDGED}/*.tsv")
+    called = [file for file in found if file.stem in _CALLED[split]]
+    if len(called or found) > 1:
+        names = listed([file.name for file in found])
+        raise UserError(f"{folder / JUDGED} holds {names}, and none of them is {split}.tsv")
+    return folder / QUERIES, folder / CORPUS, (called or found)[0]
+
+
+def read_beir(task: Task, paths: Sequence[Path]) -> TaskData:
+    """Three files for each part. The items are the queries that the qrels name, in the order of their file."""
+    found, left_out = {}, []
+    for split, *three in zip(task.splits, paths[::3], paths[1::3], paths[2::3], strict=True):
+        found[split], said = _split(*three)
+        left_out += said
+    return TaskData(found, left_out=tuple(left_out))
+
+
+def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]:
+    """The queries, and what of the files is not among them, with counts.
+
+    Documents stand in the falling order of their ids, in which trec_eval ranks equal ones. One that is relevant, but
+    not in the corpus, counts as one that cannot be found; its number is negative.
+    """
+    asked, texts = _texts(queries), _texts(corpus)
+    ids = sorted(texts, key=str.encode, reverse=True)
+    places = {name: place for place, name in enumerate(ids)}
+    grades: dict[str, dict[int, int]] = {}
+    absent: dict[str, int] = {}
+    for number, query, document, grade in _judgements(judged):
+        if query not in asked:
+            raise broken(judged, number, f"no query in {queries} has the id {shown(query)}")
+        place = places[document] if document in places else absent.setdefault(document, -1 - len(absent))
+        if grades.setdefault(query, {}).setdefault(place, grade) != grade:
+            raise broken(judged, number, f"{shown(document)} was judged for {shown(query)} before, and otherwise")
+    if not grades:
+        raise UserError(f"{judged} holds no example")
+    if absent and all(place < 0 for found in grades.values() for place in found):
+        raise UserError(f"{judged} names no document of {corpus}, but {shown(next(iter(absent)))} and the like")
+    named = [name for name in asked if name in grades]
+    own = np.array([places.get(name, -1) for name in named])
+    found = Documents([texts[name] for name in ids], [grades[name] for name in named], own)
+    none = int((found.relevant == 0).sum())
+    said = [
+        f"{len(asked) - len(named):,} of {len(asked):,} queries in {queries} are not in {judged}, and are not asked",
+        f"{len(absent):,} documents in {judged} are not in {corpus}, so that no query finds them",
+        f"{none:,} of {len(named):,} queries in {judged} have no relevant document, and count 0",
+    ]
+    return (
+        Split([asked[name] for name in named], None, found.relevant, documents=found),
+        [one for one in said if not one.startswith("0 ")],
+    )
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """By id; a document's title stands before its text."""
+    found: dict[str, str] = {}
+    for number, line in stream_lines(path):
+        if not line.strip():
+            continue
+        values = json_line(path, number, line)
+        name = values.get("_id")
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise broken(path, number, f"no '_id'; the keys are {listed([*values])}")
+        sides = [values.get(key) or "" for key in ("title", "text")]
+        if not all(isinstance(side, str) and is_text(side) for side in (*sides, str(name))):
+            raise broken(path, number, f"title or text of {shown(name)} is no text")
+        words = " ".join(sides).split()
+        if not words:
+            raise broken(path, number, f"no text for {shown(name)}")
+        if str(name) in found:
+            raise broken(path, number, f"the id {shown(name)} comes twice")
+        found[str(name)] = " ".join(words)
+    if not found:
+        raise UserError(f"{path} holds no text")
+    return found
+
+
+def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
+    """The line, the ids of a query and of a document, and how relevant it is; with a line of names before, or without.
+    Four columns are those of TREC's own files, of which the second says nothing."""
+    for number, line in stream_lines(path):
+        fields = line.strip().split("\t") if "\t" in line else line.split()
+        if not any(fields):
+            continue
+        if len(fields) not in (3, 4):
+            raise broken(path, number, f"expected query-id, corpus-id and score with tabs between, found {shown(line)}")
+        try:
+            grade = int(fields[-1])
+        except ValueError:
+            if number == 1:
+                continue
+            raise broken(path, number, f"score {shown(fields[-1])} is no whole number") from None
+        yield number, fields[0], fields[-2], grade

@@ -1,0 +1,71 @@
+"""What those kinds share for which nothing is fitted: the development part and the test part are scored alike, and a
+task may have only one of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from trainables.senteval.effects import mean_effects
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.contract import Scores, TaskKind
+
+if TYPE_CHECKING:
+    from trainables.senteval.protocol import Protocol
+    from trainables.senteval.scoring import Embedded
+    from trainables.senteval.tasks import Task
+
+
+class ByParts(TaskKind):
+    """A kind names its `measures`; `dev_` and `test_` before them make its numbers."""
+
+    splits = ("dev", "test")
+    optional = ("dev", "test")
+    splits_without_test = ("dev",)
+    measures: ClassVar[tuple[str, ...]]
+    """Numbers of a part; the first stands for a task, and is what a search looks for."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "measures" in vars(cls):
+            cls.reported = cls.unfitted = tuple(f"{part}_{name}" for part in cls.splits for name in cls.measures)
+            cls.development, cls.main = f"dev_{cls.measures[0]}", f"test_{cls.measures[0]}"
+
+    @abstractmethod
+    def answers(self, given: Embedded, part: str, seed: int) -> Answers:
+        """Of the items of a part."""
+
+    @abstractmethod
+    def measure(self, name: str, answers: Answers) -> float:
+        """One of `measures`, from 0 to 1."""
+
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        found = tuple(self.answers(given, part, seed) for part in given.data.splits)
+        sizes = [len(one.gold) for one in found]
+        return Scores(found, sizes if len(sizes) > 1 else sizes[0])
+
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        return self.score(given, protocol, seed)
+
+    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+        return {f"{answers.split}_{name}": 100 * self.measure(name, answers) for name in self.measures}
+
+    def development_score(self, given: Embedded) -> float:
+        return 100 * self.measure(self.measures[0], self.answers(given, "dev", seed=0))
+
+
+class MeanOverItems(ByParts):
+    """A kind whose measures are means of a value of each item: `predicted` has those of the first measure, `more` those
+    of the others."""
+
+    def values(self, name: str, answers: Answers) -> np.ndarray:
+        """(items,) From 0 to 1."""
+        return np.asarray(answers.predicted if name == self.measures[0] else answers.more[name], dtype=float)
+
+    def measure(self, name: str, answers: Answers) -> float:
+        return float(self.values(name, answers).mean())
+
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        return mean_effects(self.values(number.partition("_")[2], answers))

@@ -1,0 +1,86 @@
+"""Sentences in clusters: how well k-means finds them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainables.errors import UserError
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.by_parts import ByParts
+
+if TYPE_CHECKING:
+    from trainables.senteval.examples import TaskData
+    from trainables.senteval.protocol import Protocol
+    from trainables.senteval.scoring import Embedded
+    from trainables.senteval.tasks import Task
+
+STARTS = 10
+"""Of k-means, of which the best fit is taken: a start moves V by points."""
+DRAWN = 2023
+"""Where k-means starts, whatever the seed of a trial."""
+
+
+class Clustering(ByParts):
+    """V-measure: the harmonic mean of how much of one class clusters are, and of one cluster classes. `predicted` has
+    the number of each sentence's cluster, of as many as there are classes."""
+
+    name = "clustering"
+    target = "classes"
+    measures = ("v_measure",)
+
+    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+        super().check_examples(task, data, files)
+        for name, split in data.splits.items():
+            if split.right is not None or len(np.unique(split.labels)) < 2:
+                raise UserError(f"{task.name}: {files[name]} must hold sentences in at least two clusters")
+
+    def answers(self, given: Embedded, part: str, seed: int) -> Answers:
+        from sklearn.cluster import KMeans
+        from threadpoolctl import threadpool_limits
+
+        rows, labels = given.all_rows(part), given.labels(part)
+        length = rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
+        clusters = KMeans(len(np.unique(labels)), n_init=STARTS, random_state=DRAWN)
+        with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
+            found = clusters.fit_predict((rows / length).double().numpy())
+        return Answers(found, labels, split=part)
+
+    def measure(self, name: str, answers: Answers) -> float:
+        return v_measure(_table(answers)[0])
+
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        """What leaving each sentence out does, as if the clusters stayed where they are; to first order alone it would
+        be too little of a few hundred sentences."""
+        table, cells = _table(answers)
+        without = np.zeros(table.size)
+        for cell in np.flatnonzero(table):
+            fewer = table.copy()
+            fewer.flat[cell] -= 1
+            without[cell] = 100 * v_measure(fewer)
+        moved = without[cells]
+        return np.sqrt((len(moved) - 1) / len(moved)) * (moved.mean() - moved)
+
+
+def v_measure(table: np.ndarray) -> float:
+    """From 0 to 1, of (classes, clusters) how many sentences are of both; 1 where there is one of each."""
+    classes, clusters = _entropy(table.sum(axis=1)), _entropy(table.sum(axis=0))
+    shared = max(0.0, classes + clusters - _entropy(table))
+    return 2 * shared / (classes + clusters) if classes + clusters else 1.0
+
+
+def _entropy(counts: np.ndarray) -> float:
+    """In nats."""
+    shares = counts[counts > 0] / counts.sum()
+    return -float((shares * np.log(shares)).sum())
+
+
+def _table(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
+    """(classes, clusters) How many sentences are of both; (items,) the place of each in it."""
+    sides = [np.unique(labels, return_inverse=True)[1] for labels in (answers.gold, answers.predicted)]
+    size = [int(side.max()) + 1 for side in sides]
+    cells = sides[0] * size[1] + sides[1]
+    return np.bincount(cells, minlength=size[0] * size[1]).reshape(size), cells

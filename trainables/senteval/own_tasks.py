@@ -1,0 +1,166 @@
+"""Tasks from files of one's own: which kind each is, its columns tell.
+
+    own_tasks(dev=["sts_dev.csv"], test=["sts_test.csv", "faq=queries_test/"])
+
+A table (`table.py`) with `sentence1`, `sentence2` and `score` holds scored pairs, with labels 0 and 1 labelled pairs,
+with other labels classes of pairs; `sentence` and `label` are classes, `sentence` and `cluster` clusters; `anchor`,
+`positive` and `negative` triplets, with more than one of these a reranking task. Pairs without label or negative are a
+search for the second text among all of the file. A folder with `queries.jsonl`, `corpus.jsonl` and `qrels/` is a search
+task, too (`beir.py`). `scenes:triplets` and the like are built-in ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from trainables.errors import UserError, choices, listed, shown
+from trainables.senteval import beir
+from trainables.senteval.table import SIDES, Table, open_table
+from trainables.senteval.tasks import TASKS, Task, groups
+from trainables.senteval.text_files import broken
+
+_MARKERS = "dev|development|val|valid|validation|eval|test"
+_MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
+_SCENES = "scenes:"
+_BINARY = ({"0", "1"}, {"0.0", "1.0"}, {"False", "True"}, {"false", "true"})
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A path that was given for a part."""
+
+    name: str
+    """Without what says which part it is; may be empty."""
+    path: Path
+    split: str
+    kind: str
+    """`classes` where the parts that are there decide which kind it is."""
+    labels: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        found = beir.files(self.path, self.split) if self.path.is_dir() else (self.path,)
+        return tuple(map(str, found))
+
+
+def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
+    """The tasks that these files and folders hold, each `PATH` or `NAME=PATH`, in the order in which they are given.
+
+    A dev and a test path are one task where their names are equal without `dev`, `test` and the like at their ends, or
+    where there is exactly one of each of one kind. `UserError` where a path holds no task, or two have one name.
+    """
+    parts = [_part(given, split) for split, those in (("dev", dev), ("test", test)) for given in those]
+    joined: list[list[_Part]] = []
+    for part in parts:
+        other = next((found for found in joined if len(found) == 1 and _together(found[0], part, parts)), None)
+        if other is None:
+            joined.append([part])
+        else:
+            other.append(part)
+    tasks = [_task(found) for found in joined]
+    for name, same in groupby(sorted(tasks, key=lambda task: task.name), key=lambda task: task.name):
+        places = [task.files[0] for task in same]
+        if len(places) > 1:
+            raise UserError(f"{choices(places)}: which of them is {name!r}? Give each a name, as in NAME={places[0]}")
+    return tuple(tasks)
+
+
+def _together(one: _Part, other: _Part, parts: Sequence[_Part]) -> bool:
+    if one.split == other.split or one.kind != other.kind:
+        return False
+    alone = [part.split for part in parts if part.kind == one.kind]
+    return one.name == other.name or sorted(alone) == ["dev", "test"]
+
+
+def _task(parts: Sequence[_Part]) -> Task:
+    """The task of a part, or of two."""
+    last = parts[-1]
+    splits = tuple(part.split for part in parts)
+    kind, there = last.kind, splits if len(splits) == 1 else ()
+    if kind == "classes":
+        # Classifiers are trained on the development part, whose folds choose; without one on folds of the tests.
+        kind, there = ("nested_cv", ()) if splits == ("test",) else ("kfold", ("train",) if there else ())
+    name = last.name or parts[0].name or last.kind
+    if name in TASKS or name in groups():
+        name = f"own_{name}"
+    files = tuple(file for part in parts for file in part.files)
+    return Task(name, kind, "beir" if last.path.is_dir() else "table", files, labels=parts[0].labels, parts=there)
+
+
+def _part(given: str, split: str) -> _Part:
+    name, equals, place = given.partition("=")
+    if not equals or not re.fullmatch(r"[\w-]+", name) or Path(given).exists():
+        name, place = "", given
+    path = _built_in(place, split) if place.startswith(_SCENES) else Path(place).expanduser().absolute()
+    if not path.exists():
+        raise UserError(f"--{split} {given}: {path} does not exist")
+    name = _MARKER.sub("", name or path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))
+    return _Part(re.sub(r"[^\w-]+", "_", name).strip("_"), path, split, *_kind(path, split))
+
+
+def _built_in(place: str, split: str) -> Path:
+    """The file or folder of a built-in task."""
+    from trainables.corpora.scenes_tasks import ensure
+
+    folder, name = ensure(), place.removeprefix(_SCENES)
+    found = [path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}")]
+    if not found:
+        names = sorted({path.stem.removesuffix("-dev").removesuffix("-test") for path in folder.iterdir()})
+        raise UserError(f"--{split} {place}: the built-in tasks are {choices(_SCENES + name for name in names)}")
+    return found[0]
+
+
+def _kind(path: Path, split: str) -> tuple[str, tuple[str, ...]]:
+    """The kind of task that a path holds, and the names of its two labels where it is about these."""
+    if path.is_dir():
+        beir.files(path, split)
+        return "search", ()
+    table = open_table(path)
+    if table.has("anchor") and (sides := _sides(table))[1]:
+        return ("search" if not sides[0] else "triplets" if sides == (1, 1) else "reranking"), ()
+    if table.has("sentence1") and table.has("sentence2"):
+        return _of_pairs(table)
+    if table.has("sentence") and table.has("label"):
+        return ("clustering" if "cluster" in table.columns else "classes"), ()
+    raise broken(
+        path,
+        1,
+        f"the columns are {listed(sorted(table.columns))}; a task needs sentence1, sentence2 and score or label, "
+        "sentence and label or cluster, or anchor and positive, with negative or without",
+    )
+
+
+def _sides(table: Table) -> tuple[int, int]:
+    """The most negatives and positives that a line has."""
+
+    def most(names: re.Pattern[str]) -> int:
+        sides = ([value for name, value in values.items() if names.fullmatch(name)] for _, values in table.lines)
+        return max(sum(len(one) if isinstance(one, list) else bool(one) for one in side) for side in sides)
+
+    return most(SIDES[0]), most(SIDES[1])
+
+
+def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
+    if not table.has("score"):
+        return "search", ()
+    if table.called("score") != table.called("label"):
+        return "scored_pairs", ()
+    labels = table.labels()
+    if {*labels} in _BINARY:
+        return "labelled_pairs", labels
+    if all(_is_number(label) for label in labels) and not all(float(label).is_integer() for label in labels):
+        return "scored_pairs", ()
+    if len(labels) == 1:
+        raise UserError(f"all labels in {table.path} are {shown(labels[0])}; there is nothing to tell apart")
+    return "classes", ()
+
+
+def _is_number(label: str) -> bool:
+    try:
+        return float(label) == float(label)
+    except ValueError:
+        return False

@@ -1,0 +1,88 @@
+"""How well documents are ranked for a query: trec_eval's measures, and a search for the nearest documents.
+
+Loads torch only for the search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NDCG, MRR, MAP, RECALL = "ndcg@10", "mrr@10", "map", "recall@100"
+DEPTH = 1000
+"""So many documents are ranked for a query, as runs of TREC are; those after count as not found."""
+QUERIES_AT_ONCE, DOCUMENTS_AT_ONCE = 512, 16_384
+"""Whose cosines are held together: 64 MiB."""
+
+
+def measures(found: Sequence[int], judged: Mapping[int, int]) -> dict[str, float]:
+    """All four of one query, from 0 to 1: from its documents, the best first, and how relevant those are that were
+    judged; 0 where none is relevant. The gain of a document is its grade."""
+    grades = [max(0, judged.get(document, 0)) for document in found]
+    relevant = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
+    ranks = [rank for rank, grade in enumerate(grades, start=1) if grade]
+    ideal, count = _gain(relevant[:10]), len(relevant)
+    return {
+        NDCG: _gain(grades[:10]) / ideal if count else 0.0,
+        MRR: 1 / ranks[0] if ranks and ranks[0] <= 10 else 0.0,
+        MAP: math.fsum(hits / rank for hits, rank in enumerate(ranks, start=1)) / count if count else 0.0,
+        RECALL: sum(rank <= 100 for rank in ranks) / count if count else 0.0,
+    }
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, start=1))
+
+
+def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor, most: int = DEPTH) -> Tensor:
+    """(queries, found) The numbers of the documents with the highest cosines, the best first; of equal ones the first.
+
+    `queries` and `documents` are rows of `embeddings`; `own` has the number of the document that each query does not
+    find, or -1. Exact; no more than the best so far and one block of cosines is held. -1 where a query finds no more.
+    """
+    import torch
+
+    parts = [_unit(embeddings[part]) for part in queries.split(QUERIES_AT_ONCE)]
+    best = [torch.full((len(part), min(most, len(documents))), _NOTHING) for part in parts]
+    owns = own.split(QUERIES_AT_ONCE)
+    for start in range(0, len(documents), DOCUMENTS_AT_ONCE):
+        block = _unit(embeddings[documents[start : start + DOCUMENTS_AT_ONCE]])
+        for place, (part, mine) in enumerate(zip(parts, owns, strict=True)):
+            steps = (part @ block.T).mul_(STEPS).round_()
+            here = ((mine >= start) & (mine < start + len(block))).nonzero()[:, 0]
+            steps[here, mine[here] - start] = -math.inf
+            best[place] = _better(best[place], steps, start)
+    found = torch.cat(best)
+    return torch.where(found == _NOTHING, -1, _LAST - (found & _LAST))
+
+
+STEPS = 2**24
+"""So many steps has a cosine from 0 to 1, as in float32: equal texts are equally near, whatever block they stand in."""
+_LAST = 2**32 - 1
+_NOTHING = -(2**63)
+
+
+def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
+    """(queries, found) The best keys, of those so far and of a block of documents from that number on. A key has the
+    steps of the cosine, and below them what is left to the largest number: no two are equal."""
+    import torch
+
+    lowest = (best[:, -1] >> 32).double()
+    rows, columns = ((steps >= lowest[:, None]) & (steps > -math.inf)).nonzero(as_tuple=True)
+    keys = (steps[rows, columns].long() << 32) + (_LAST - start - columns)
+    counts = torch.bincount(rows, minlength=len(best))
+    places = torch.arange(len(rows)) - (counts.cumsum(0) - counts)[rows]
+    new = best.new_full((len(best), int(counts.max())), _NOTHING)
+    new[rows, places] = keys
+    return torch.cat([best, new], dim=1).topk(best.shape[1], dim=1).values
+
+
+def _unit(rows: Tensor) -> Tensor:
+    """Of length one, float64; zeros stay zeros."""
+    import torch
+
+    return torch.nn.functional.normalize(rows.double(), dim=1)
