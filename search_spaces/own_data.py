@@ -64,6 +64,7 @@ class OwnSpace:
     encoders: tuple[OwnEncoder, ...]
     """The first one is the base's."""
     tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ def space_text(own: OwnSpace) -> str:
         rows="\n".join(f"        {row}," for row in _rows(own)),
         domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
         goal_named=_value((goal,)),
+        notes="".join(f"        {_value(note)},\n" for note in own.notes),
     )
 
 
@@ -157,6 +159,8 @@ SPACE = Space(
     ),
     goals={goal_named},
     shown=(),
+    notes=(
+{notes}    ),
 )
 '''
 

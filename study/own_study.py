@@ -22,6 +22,7 @@ from search_spaces.goals import GOALS
 from search_spaces.own_data import OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
+from study.own_leaks import held_against
 from study.rows import absolute
 from study.search.finals import as_it_came
 from trainables.corpora.held_out import DEV, LEFT_OUT, TEST, TRAIN, Prepared, prepare
@@ -34,7 +35,7 @@ from trainables.fingerprints import identity
 from trainables.plugins import forget
 from trainables.recipe import EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import own_tasks
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.tasks import TASKS, Task
 
 SPACE, GIVEN = "space.py", "given.json"
 """In the folder of prepared data: the space, and the digits of what was given."""
@@ -61,9 +62,10 @@ def own_study(request: Request) -> Request:
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
     folder = _folder(request, results)
-    prepared = _placed(_prepare(source, request, _unfinished(folder)), folder, request)
-    _tell(source, prepared)
-    text = _space(name, source, encoders, prepared, request, folder)
+    made, leaked = _prepare(source, request, _unfinished(folder))
+    prepared = _placed(made, folder, request)
+    _tell(source, prepared, leaked)
+    text = _space(name, source, encoders, prepared, request, folder, leaked)
     if request.write_space is not None:
         write_whole(request.write_space, text)
         print(f"wrote {request.write_space}, and its data in {folder}; run it by", flush=True)
@@ -134,8 +136,9 @@ def _placed(made: Prepared, folder: Path, request: Request) -> Prepared:
     return dataclasses.replace(made, train=folder / made.train.name, held_out=held_out)
 
 
-def _prepare(source: Source, request: Request, folder: Path) -> Prepared:
-    """A part that no file is given for is put aside, where the data say what is right."""
+def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, list[str]]:
+    """A part that no file is given for is put aside, where the data say what is right. Sentences say what of dev and
+    test stands in the training data."""
     parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
     if source.kind == "sentences":
         if not request.dev:
@@ -145,13 +148,19 @@ def _prepare(source: Source, request: Request, folder: Path) -> Prepared:
             )
         parts = []
     prepared = prepare(source, folder, parts)
+    prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
     given = {"dev": request.dev, "test": request.test}
     digits: dict[str, list[str]] = {
         "train": [identity(str(path)) for path in (prepared.train, *prepared.held_out.values())],
         **{part: [identity(absolute(_path(one))) for one in those] for part, those in given.items()},
     }
     write_whole(folder / GIVEN, json.dumps(digits, indent=1))
-    return prepared
+    return prepared, leaked
+
+
+def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
+    held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
+    return own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
 
 
 def _path(given: str) -> str:
@@ -177,7 +186,7 @@ def _check_given(made: Path, folder: Path) -> None:
         )
 
 
-def _tell(source: Source, prepared: Prepared) -> None:
+def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
     """What was read, and what became of it."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if rows]
@@ -188,6 +197,8 @@ def _tell(source: Source, prepared: Prepared) -> None:
         )
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
         print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}", flush=True)
+    for sentence in leaked:
+        print(f"leaks: {sentence}", flush=True)
 
 
 def _space(
@@ -197,9 +208,9 @@ def _space(
     prepared: Prepared,
     request: Request,
     folder: Path,
+    leaked: Sequence[str],
 ) -> str:
-    held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
-    tasks = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+    tasks = _tasks(prepared, request)
     if not any(task.development for task in tasks):
         raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
     census = prepared.census
@@ -216,6 +227,7 @@ def _space(
             most_negatives=census.most_negatives,
             encoders=tuple(encoders),
             tasks=tasks,
+            notes=tuple(f"leaks: {sentence}" for sentence in leaked),
         )
     )
     _made[text] = [task.name for task in tasks]

@@ -65,6 +65,7 @@ class Request:
     test: tuple[str, ...]
     """What judges its answer; empty: a part of the training data."""
     write_space: Path | None
+    drop_leaks: bool
     """Where the space is written instead of being run."""
     recipe: str | None
     """Results with an answer; with a space a row's name, or a file of keys."""
@@ -156,6 +157,12 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         type=expanded,
         metavar="FILE",
         help="with --train: write the space as a Python file to keep and edit, and its data beside it; run nothing",
+    )
+    what.add_argument(
+        "--drop-leaks",
+        action="store_true",
+        help="with --train: leave out the training rows that hold an item of --dev or --test whole; their number is "
+        "said in any case",
     )
     what.add_argument("--list", action="store_true", help="print the spaces and stop")
     what.add_argument("--keys", action="store_true", help="print every key that --set can change, and stop")
@@ -338,7 +345,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
 def _check_own(values: Mapping[str, Any]) -> None:
     """`UserError` for options that do not go with own data, or not without."""
     if not values["train"]:
-        given = next((name for name in ("encoder", "dev", "test", "write_space") if values[name]), None)
+        given = next((name for name in ("encoder", "dev", "test", "write_space", "drop_leaks") if values[name]), None)
         if given is not None:
             raise UserError(f"--{given.replace('_', '-')} goes with --train; give your training data by --train FILE")
         return

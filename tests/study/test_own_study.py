@@ -122,6 +122,7 @@ def test_the_same_data_go_on_and_others_are_refused(
     assert capsys.readouterr().out == (
         "mine.csv: 100 rows, pairs (an anchor and its positive)\n"
         "put aside 10 to choose by and 10 to judge by, whose texts are in none of the 80 to train on\n"
+        "leaks: no text of dev and test stands in the training data, and none of test in dev, not even nearly\n"
     )
     again = plan_of(*arguments)
     check_results(again)

@@ -14,16 +14,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from trainables.corpora.leaks import plain
 from trainables.corpora.own_data import Census, Kind, Normal, Source, take_census, texts
 from trainables.errors import UserError
 
@@ -67,21 +66,33 @@ def prepare(source: Source, folder: Path, parts: Sequence[int] = ()) -> Prepared
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     if not parts:
         train = whole.rename(folder / "train.jsonl")
-        census = take_census(_rows(train), source.kind, source.name)
+        census = take_census(rows_of(train), source.kind, source.name)
         rows, counts = census.rows, {TRAIN: census.rows}
     else:
-        take_census(_rows(whole), source.kind, source.name)
+        take_census(rows_of(whole), source.kind, source.name)
         code = hashes.split(parts, source.name)
         rows, counts = len(code), {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
         train = folder / "train.jsonl"
         _part_rows(whole, code, {TRAIN: train, **{part: folder / f"{HELD_OUT[part]}.jsonl" for part in parts}})
         whole.unlink()
-        census = take_census(_rows(train), source.kind, f"{source.name}, what is left of it to train on,")
+        census = take_census(rows_of(train), source.kind, f"{source.name}, what is left of it to train on,")
     held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
     return Prepared(source.kind, train, held, rows, counts, left_out, census)
 
 
-def _rows(file: Path) -> Iterator[Normal]:
+def leave_out(prepared: Prepared, rows: Sequence[int], where: str) -> Prepared:
+    """Without these of the rows to train on, by their numbers. `UserError` where the rest teaches nothing."""
+    code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
+    code[list(rows)] = LEFT_OUT
+    whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
+    _part_rows(whole, code, {TRAIN: prepared.train})
+    whole.unlink()
+    census = take_census(rows_of(prepared.train), prepared.kind, f"{where}, what is left of it to train on,")
+    return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows})
+
+
+def rows_of(file: Path) -> Iterator[Normal]:
+    """The rows of a file in normal form."""
     with open(file, encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
@@ -101,7 +112,7 @@ def _as_task(file: Path, kind: Kind, part: int) -> Path:
         return file
     folder = file.with_suffix("")
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
-    rows = [*_rows(file)]
+    rows = [*rows_of(file)]
     numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
     right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
     asked = dict.fromkeys(anchor for anchor, _ in right)
@@ -126,14 +137,8 @@ def _write(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def normalised(text: str) -> str:
-    """The words of a text, in small letters; one without words is itself."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(words) or text.strip()
-
-
 class Texts:
-    """The texts of rows, as numbers: equal texts, as `normalised` has them, have equal ones."""
+    """The texts of rows, as numbers: equal texts, as `plain` has them, have equal ones."""
 
     def __init__(self) -> None:
         self._texts = array("Q")
@@ -142,7 +147,7 @@ class Texts:
     def add(self, texts: Sequence[str]) -> None:
         """The texts of the next row, its anchor first."""
         for text in texts:
-            digest = hashlib.blake2b(normalised(text).encode(), digest_size=8).digest()
+            digest = hashlib.blake2b(plain(text).encode(), digest_size=8).digest()
             self._texts.append(int.from_bytes(digest, "little"))
         self._ends.append(len(self._texts))
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, TEST, TRAIN, Texts, normalised, prepare
+from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, TEST, TRAIN, Texts, prepare
+from trainables.corpora.leaks import plain
 from trainables.corpora.own_data import find_kind, take_census, texts
 from trainables.errors import UserError
 
@@ -122,7 +123,7 @@ def on_several_sides(rows: list[list[str]], part: np.ndarray) -> set[str]:
     sides: dict[str, set[int]] = {}
     for row, code in zip(rows, part.tolist(), strict=True):
         for text in row if code != LEFT_OUT else ():
-            sides.setdefault(normalised(text), set()).add(code)
+            sides.setdefault(plain(text), set()).add(code)
     return {text for text, codes in sides.items() if len(codes) > 1}
 
 
