@@ -32,7 +32,8 @@ def results_place(info: StudyInfo) -> str:
     for word, following in zip(words, [*words[1:], ""], strict=True):
         if word.startswith("--results"):
             return word.partition("=")[2] or following
-    return f"results/{info.space}-{info.scale}"
+    own_data = any(word.partition("=")[0] == "--train" for word in words)
+    return f"results/{info.space}" if own_data else f"results/{info.space}-{info.scale}"
 
 
 def report_command(results: Path, *options: str) -> str:

@@ -33,6 +33,8 @@ class Limit:
     """Whether it bounds the sum over all trials of a study; else each trial."""
     unit: str = ""
     needs_gpu: bool = False
+    clock: bool = False
+    """Whether it is time that passes, however many trials run at once; a trial's part is how long it takes."""
 
 
 def _measured(cost: Cost, name: str) -> float | None:
@@ -50,8 +52,14 @@ def _worker_hours(cost: Cost) -> float | None:
     return None if seconds is None else seconds * (_measured(cost, "workers") or 1) / 3600
 
 
+def _minutes(cost: Cost) -> float | None:
+    seconds = _measured(cost, "seconds")
+    return None if seconds is None else seconds / 60
+
+
 LIMITS = Registry(
     "limit",
+    Limit("minutes", "minutes of the whole study, earlier runs too", _minutes, whole=True, unit="min", clock=True),
     Limit("gpu_hours", "hours of GPUs, all trials of the study", _gpu_hours, whole=True, unit="h", needs_gpu=True),
     Limit("worker_hours", "hours of workers, all trials of the study", _worker_hours, whole=True, unit="h"),
     Limit("seconds", "seconds of each trial", lambda cost: _measured(cost, "seconds"), unit="s"),

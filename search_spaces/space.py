@@ -96,8 +96,9 @@ class Space:
     `domains` are what a search may change after them. `baseline` is the label of the row that differences are taken
     against. `tolerance` is how far, in points, a reproduced figure may lie from the published one. `oddities` are
     sentences on what is odd in the published figures. `training_pairs` is how many labelled pairs the paper's recipe
-    trains on. `goals`, as `search_spaces.goals.searched` reads them, are looked for at once, with a Pareto front in the
-    report; without any there is one score.
+    trains on. `notes` are sentences that a reader must know before any number. `goals`, as
+    `search_spaces.goals.searched` reads them, are looked for at once, with a Pareto front in the report; without any
+    there is one score.
     `premise_counts` are set beside our own counts of the training data. `figures` are drawn as pictures. `shown` are
     labels and names of the averages that the console shows of a finished trial. `trial_seconds` is what one trial of
     the paper takes on one GPU, and `trial_seconds_source` who says so: an estimate for as long as no trial is measured.
@@ -119,6 +120,7 @@ class Space:
     tolerance: float = 1.0
     oddities: tuple[str, ...] = ()
     training_pairs: int | None = None
+    notes: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
     premise_counts: tuple[PremiseCount, ...] = ()
     figures: tuple[Figure, ...] = ()

@@ -49,7 +49,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         lines.append(f"not run, because {reason}: {printable(', '.join(labels))}")
     if plan.explored and plan.space.goals:
         lines.append(f"searched for {', '.join(map(_goal, searched(plan.space.goals)))}")
-    lines += _limits(plan, ledger)
+    lines += _limits(plan, ledger, allotment)
     if brief:
         return "\n".join(lines)
     seconds, source = _estimate(plan, cluster, ledger)
@@ -161,15 +161,15 @@ def _goal(goal: Goal) -> str:
     return f"{goal.short} ({'lower' if goal.lower_is_better else 'higher'} is better)"
 
 
-def _limits(plan: Plan, ledger: Ledger) -> list[str]:
+def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:
     """What each limit bounds; of those on the whole study what is spent of them."""
-    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else ())
+    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), allotment.concurrent)
     said = []
     for name, number in plan.limits.items():
         limit = LIMITS[name]
         line = f"limit {name}={number:g} ({limit.meaning})"
         if limit.whole:
-            line += f": {budget.spent(name):.3g} {limit.unit} spent"
+            line += f": {round(budget.spent(name), 2):.3g} {limit.unit} spent"
             one = budget.guess(name)
             line += f", room for about {count(int(budget.room_of(name)), 'trial')}" if one else ""
         said.append(line)
@@ -178,11 +178,11 @@ def _limits(plan: Plan, ledger: Ledger) -> list[str]:
 
 def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> float:
     """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
-    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else ())
+    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), allotment.concurrent)
     workers = allotment.workers
     cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * allotment.gpus_per_worker}
     ones = {name: budget.guess(name) or LIMITS[name].of(cost) for name in budget.limits}
-    rooms = [max(0.0, budget.limits[name] - budget.spent(name)) / one for name, one in ones.items() if one]
+    rooms = [max(0.0, budget.left(name)) / one for name, one in ones.items() if one]
     return min(rooms, default=math.inf) + 1e-9  # rounding must not cost a trial
 
 

@@ -358,6 +358,8 @@ def _scale(request: Request, gpus: float) -> tuple[Scale, str]:
     if request.scale != "auto":
         of_results = request.recipe and not request.space
         return request.scale, f"as {request.recipe}" if of_results else f"asked for with --scale {request.scale}"
+    if request.train:
+        return "paper", "your encoder and your data as they are, whatever the machine"
     if gpus:
         return "paper", f"auto: the cluster has {gpus:g} GPU{'s' if gpus > 1 else ''}"
     return "laptop", "auto: the cluster has no GPU"

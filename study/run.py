@@ -1,5 +1,6 @@
 """Run, continue or extend a hyperparameter study, and write its report.
 
+python study/run.py --train pairs.csv --encoder DIR
 python study/run.py --space scl_ablation
 ray job submit --working-dir . -- python study/run.py --space scl_ablation
 """
@@ -36,6 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from study.cli.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
+    if request.train:
+        from study.own_study import own_study
+
+        request = own_study(request)
+        if request.write_space is not None:
+            return 0
     from study.plan import decide, read_request
 
     draft = read_request(request)
@@ -44,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     cluster = find_cluster()
     plan = decide(draft, cluster.gpus)
-    print(f"scale {plan.scale} ({plan.reason})", flush=True)
+    if not request.train:
+        print(f"scale {plan.scale} ({plan.reason})", flush=True)
     if request.results and inside_copy() and plan.results == (Path.home() / request.results).absolute():
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)

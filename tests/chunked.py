@@ -78,6 +78,7 @@ def batch_of(count: int = 40, words: int = 40) -> TokenizedBatch:
         hypothesis=hypothesis,
         label=torch.tensor([0, 2, 1] * count)[: len(hypothesis)],
         group=premise[: len(hypothesis)],
+        score=(3 * hypothesis % 7) / 6,
     )
 
 

@@ -51,12 +51,17 @@ OBJECTIVE_CASES = [
             {"objective.name": "mnrl"},
             {"objective.name": "simcse"},
             {"objective.name": "supcon"},
+            {"objective.name": "supcon", "objective.contrast": "all"},
             {"objective.name": "supmpn", "objective.fidelity": "released"},
             {"objective.name": "supmpn", "objective.bank": 4},
             {"objective.name": "triplet"},
             {"objective.name": "batch_all"},
             {"objective.name": "batch_hard"},
         )
+    ),
+    *(
+        {"corpus.layout": "scored_pairs", "objective.name": name, "objective.temperature": 0.05}
+        for name in ("cosent", "angle", "cosine")
     ),
 ]
 
@@ -109,6 +114,7 @@ def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
         hypothesis=hypothesis,
         label=label,
         group=premise,
+        score=(3 * hypothesis % 5) / 4,
     )
 
 

@@ -108,9 +108,22 @@ def supmpn(batch: EmbeddedBatch, config: Any) -> Tensor:
 
 
 def supcon(batch: EmbeddedBatch, config: Any) -> Tensor:
-    """SupMPN, eq. 5."""
+    """SupMPN, eq. 5; with `contrast="all"` Khosla's eq. 2."""
     terms = Terms(batch, config)
     losses = []
+    if config.contrast == "all":
+        members = [(group, item) for group in terms.groups for item in (group.anchor, *group.positives)]
+        for place, (group, item) in enumerate(members):
+            x, own, denominator = batch.projected[item], [], terms.zero
+            for other, (whose, member) in enumerate(members):
+                if other != place and (whose is group or terms.counts(group, member)):
+                    term = terms.term(x, batch.projected[member])
+                    denominator = denominator + term
+                    own += [term] if whose is group else []
+            if own:
+                denominator = sum(terms.bank(group, x), denominator)
+                losses.append(terms.mean([-torch.log(term / denominator) for term in own]))
+        return terms.mean(losses)
     for group in terms.groups:
         x = batch.projected[group.anchor]
         denominator = terms.zero

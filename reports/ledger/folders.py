@@ -29,6 +29,8 @@ PROGRESS = "progress.json"
 """How far the study is, while it runs."""
 CURVES = "progress"
 """The losses of trials, `KEY.jsonl` each."""
+OWN_DATA = "data"
+"""A person's own data as they were prepared for the study, and the space that was made of them."""
 LOOKS = "looks"
 """When a report that may hold verdicts was first made of which trials, `DIGEST.json` each (`reports.looks`)."""
 

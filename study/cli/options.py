@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,10 +25,14 @@ KeepModels = int | Literal["rows", "all", "none"]
 PACKAGE = "sentence-embedding-studies"
 MOST = 100_000
 """Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
+TRIALS, TIMED_TRIALS = 20, 200
+"""Recipes that Optuna explores by default, and where the time ends it."""
 FINALS, MOST_FINALS = "3x5", 100
 """Finalists, and seeds of each: by default, and at most."""
 
 EXAMPLES = """examples:
+  python study/run.py --train pairs.csv --encoder sentence-transformers/all-MiniLM-L6-v2 --limit minutes=60
+  python study/run.py --train triplets.jsonl --encoder DIR --dev queries_dev/ --test queries_test/
   python study/run.py --list                                        the spaces
   python study/run.py --keys                                        what --set can change
   python study/run.py --space scl_ablation                          the paper's rows, at the scale that fits here
@@ -52,6 +56,17 @@ class Request:
 
     space: str
     """A name or a file; empty where `list` or `keys` is asked for, or the recipe of other results."""
+    train: tuple[str, ...]
+    """A person's own training data, of which a space is made."""
+    encoder: tuple[str, ...]
+    """With these to begin with."""
+    dev: tuple[str, ...]
+    """What the search goes by; empty: a part of the training data."""
+    test: tuple[str, ...]
+    """What judges its answer; empty: a part of the training data."""
+    write_space: Path | None
+    drop_leaks: bool
+    """Where the space is written instead of being run."""
     recipe: str | None
     """Results with an answer; with a space a row's name, or a file of keys."""
     scale: Scale | Literal["auto"]
@@ -111,6 +126,44 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         help="train one recipe alone: what the answer of a results folder says to use (then without --space); or a "
         "row of the space; or its base with the keys of a .toml or .json file",
     )
+    what.add_argument(
+        "--train",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="your own training data (CSV, TSV, JSONL, Parquet, a hub id): pairs, triplets, NLI, scored pairs, "
+        "labelled texts or sentences, told from the columns. They decide what is searched, instead of a space",
+    )
+    what.add_argument(
+        "--encoder",
+        nargs="+",
+        default=[],
+        metavar="MODEL",
+        help="with --train: folder or hub id of the encoder; several are one more choice of the search",
+    )
+    what.add_argument(
+        "--dev",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="with --train: what to choose by, a file or a folder in BEIR's "
+        "layout; may be several, PATH or NAME=PATH (default: a part of the training data is put aside)",
+    )
+    what.add_argument(
+        "--test", nargs="+", default=[], metavar="FILE", help="with --train: what to judge the answer by, likewise"
+    )
+    what.add_argument(
+        "--write-space",
+        type=expanded,
+        metavar="FILE",
+        help="with --train: write the space as a Python file to keep and edit, and its data beside it; run nothing",
+    )
+    what.add_argument(
+        "--drop-leaks",
+        action="store_true",
+        help="with --train: leave out the training rows that hold an item of --dev or --test whole; their number is "
+        "said in any case",
+    )
     what.add_argument("--list", action="store_true", help="print the spaces and stop")
     what.add_argument("--keys", action="store_true", help="print every key that --set can change, and stop")
     what.add_argument("--version", action="version", version=f"{PACKAGE} {own_version()}")
@@ -124,12 +177,15 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--search",
         choices=get_args(Search),
-        default="paper",
-        help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper; a study that "
-        "was searched goes on with its search, unless --only names rows)",
+        help="the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper, with --train "
+        "optuna; a study that was searched goes on with its search, unless --only names rows)",
     )
     what.add_argument(
-        "--trials", type=int, metavar="N", help="new recipes for Optuna (default 20); each is run with the least seeds"
+        "--trials",
+        type=int,
+        metavar="N",
+        help=f"new recipes for Optuna (default {TRIALS}; with --limit minutes as many as it leaves time for, "
+        f"{TIMED_TRIALS} at most); each is run with the least seeds",
     )
     what.add_argument(
         "--seeds",
@@ -157,8 +213,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="gpu_hours or worker_hours of the study, after which no trial begins; seconds or peak_memory_mb of each "
-        "trial, above which it cannot be the best; may be repeated",
+        help="minutes, gpu_hours or worker_hours of the study, its finals included, beyond which no trial begins; "
+        "seconds or peak_memory_mb of each trial, above which it cannot be the best; may be repeated",
     )
     what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
@@ -241,11 +297,14 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         parser.print_help()
         parser.exit()
     values: dict[str, Any] = vars(parser.parse_args(arguments))
+    _check_own(values)
+    values["search"] = values["search"] or ("optuna" if values["train"] else "paper")
     if values["recipe"] and values["search"] != "paper":
         raise UserError("--recipe trains one recipe and --search looks for one; leave one of them out")
-    if not (values["space"] or values["recipe"] or values["list"] or values["keys"]):
+    if not (values["space"] or values["train"] or values["recipe"] or values["list"] or values["keys"]):
         raise UserError(
-            "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py"
+            "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py; or "
+            "give your own data by --train, and an encoder by --encoder"
         )
     values["workers"], values["most_workers"] = parse_range("workers", values["workers"])
     values["seeds"], values["most_seeds"] = parse_range("seeds", values["seeds"])
@@ -276,10 +335,25 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
     values["finals"] = parse_finals(values["finals"] or FINALS) if values["search"] != "paper" else None
-    values["trials"] = values["trials"] or 20
-    for name in ("set", "only", "evaluate", "plugins", "learn_from", "limit"):
+    timed = any(text.startswith("minutes=") for text in values["limit"])
+    values["trials"] = values["trials"] or (TIMED_TRIALS if timed else TRIALS)
+    for name in ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit"):
         values[name] = tuple(values[name])
     return Request(**values)
+
+
+def _check_own(values: Mapping[str, Any]) -> None:
+    """`UserError` for options that do not go with own data, or not without."""
+    if not values["train"]:
+        given = next((name for name in ("encoder", "dev", "test", "write_space", "drop_leaks") if values[name]), None)
+        if given is not None:
+            raise UserError(f"--{given.replace('_', '-')} goes with --train; give your training data by --train FILE")
+        return
+    if not values["encoder"]:
+        raise UserError("--train needs an encoder to begin with; add --encoder with its folder or hub id")
+    other = next((name for name in ("space", "recipe", "nli") if values[name]), None)
+    if other is not None:
+        raise UserError(f"--train makes a space of your own data, and --{other} names another; leave one of them out")
 
 
 def parse_finals(text: str) -> tuple[int, int] | None:

@@ -65,7 +65,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
         its end."""
         with_search(info, explored, finals).save(plan.results)
 
-    searcher = TuneSearcher(plan, ledger, asked)
+    searcher = TuneSearcher(plan, ledger, asked, allotment.concurrent)
     try:
         if not searcher.remaining or searcher.limited:
             return 0
@@ -120,7 +120,7 @@ def _run_trials(
         )
         return config_of(task, name, perform) if writer.begin(task, trials) else None
 
-    searcher.begin, searcher.places, searcher.drain = begin, allotment.concurrent, writer.drain
+    searcher.begin, searcher.drain = begin, writer.drain
     end_live = show_live(plan.results)
     try:
         run_tune(searcher, writer, allotment.concurrent)

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from reports.ledger import LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
-from reports.ledger.folders import LOCK
+from reports.ledger.folders import LOCK, OWN_DATA
 from reports.ledger.location import is_unfinished
 from reports.ledger.names import to_write
 from search_spaces.limits import of_trials
@@ -57,7 +57,9 @@ def check_results(plan: Plan) -> None:
             )
         if before.search == "optuna":
             _check_search(plan, before)
-    elif results.is_dir() and any(not is_unfinished(path.name) and path.name != LOCK for path in results.iterdir()):
+    elif results.is_dir() and any(
+        not is_unfinished(path.name) and path.name not in (LOCK, OWN_DATA) for path in results.iterdir()
+    ):
         raise UserError(f"{results} is not empty and holds no study; give an empty or a new folder with --results")
 
 

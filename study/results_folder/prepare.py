@@ -114,7 +114,8 @@ def with_search(info: StudyInfo, explored: list[str], finals: Finals | None) -> 
 
 def _notes(plan: Plan) -> list[str]:
     """What a reader must know about the encoder, and which studies the search learnt from."""
-    notes = [
+    notes = [*plan.space.notes]
+    notes += [
         f"the search tried the best of {len(source.chosen)} recipes of another study, {source.name}, as long as that "
         "one agreed with what was found here"
         for source in plan.sources

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from statistics import fmean
 from typing import Any
 
@@ -20,12 +22,22 @@ class Budget:
     first trials of a study always begin.
     """
 
-    def __init__(self, limits: Mapping[str, float], records: Iterable[Record] = ()) -> None:
-        """`limits` may hold limits of single trials, too; they are passed over."""
+    def __init__(
+        self,
+        limits: Mapping[str, float],
+        records: Iterable[Record] = (),
+        places: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`limits` may hold limits of single trials, too; they are passed over. `records` are of earlier runs, `places`
+        how many trials run at once. From now on time passes by `clock`, in seconds."""
         self.limits = {name: number for name, number in limits.items() if LIMITS[name].whole}
+        self._places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
         self._whole: dict[str, list[float]] = {name: [] for name in self.limits}  # trained to their end, and tested
-        for record in records if self.limits else ():
+        records = [*records] if self.limits else []
+        self._earlier = busy_seconds(records)
+        for record in records:
             self.add(record)
 
     def add(self, record: Record) -> None:
@@ -38,8 +50,14 @@ class Budget:
                     self._whole[name].append(value)
 
     def spent(self, name: str) -> float:
-        """Of that limit, by all trials that ended."""
+        """Of that limit, by all trials that ended; of time, since it began, and while trials of earlier runs ran."""
+        if LIMITS[name].clock:
+            return (self._earlier + self._clock() - self._begun) / 60
         return math.fsum(value for values in self._costs[name].values() for value in values)
+
+    def left(self, name: str) -> float:
+        """For trials, of that limit: of time, in all places together."""
+        return (self.limits[name] - self.spent(name)) * (self._places if LIMITS[name].clock else 1)
 
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
         """What a trial of that recipe, or of one that is not chosen yet, will take; None where none has ended."""
@@ -48,9 +66,10 @@ class Budget:
         return fmean(values) if values else None
 
     def guess_whole(self, name: str) -> float:
-        """What a trial of the finals will take, which trains to its end and is tested: as those that did, or else half
-        more than others."""
-        return fmean(self._whole[name]) if self._whole[name] else 1.5 * (self.guess(name) or 0.0)
+        """What a trial of the finals will take, which trains to its end and is tested: as those that did, if these took
+        no less than others do, or else half more than others."""
+        usual = self.guess(name) or 0.0
+        return max(fmean(self._whole[name]), usual) if self._whole[name] else 1.5 * usual
 
     def room(self, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
         """How many trials like the one of the recipe that follows may still begin, beside running ones, given by their
@@ -60,7 +79,7 @@ class Budget:
 
     def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
         """As `room`, by that limit alone."""
-        left = self.limits[name] - self.spent(name) - kept * self.guess_whole(name)
+        left = self.left(name) - kept * self.guess_whole(name)
         left -= math.fsum(self.guess(name, recipe) or 0.0 for recipe in running)
         one = self.guess(name, following)
         if left <= 0:
@@ -77,6 +96,21 @@ class Budget:
             "a_trial": self.guess(name),
             "left_out": left_out,
         }
+
+
+def busy_seconds(records: Iterable[Record]) -> float:
+    """How long any of these trials ran; time in which several did counts once."""
+    spans = []
+    for record in records:
+        seconds = record.cost.get("seconds")
+        if record.finished_at and isinstance(seconds, int | float):
+            end = datetime.datetime.fromisoformat(record.finished_at).timestamp()
+            spans.append((end - seconds, end))
+    found, until = [0.0], -math.inf
+    for begin, end in sorted(spans):
+        found.append(max(0.0, end - max(begin, until)))
+        until = max(until, end)
+    return math.fsum(found)
 
 
 def check_limits(limits: Mapping[str, float], gpus: float) -> None:

@@ -53,9 +53,14 @@ class TuneSearcher(Searcher):
     """Hands out the trials that the ledger does not hold yet."""
 
     def __init__(
-        self, plan: Plan, ledger: Ledger, asked: Callable[[list[str], Finals | None], object] = lambda *_: None
+        self,
+        plan: Plan,
+        ledger: Ledger,
+        asked: Callable[[list[str], Finals | None], object] = lambda *_: None,
+        places: int = 1,
     ) -> None:
-        """`asked` is told all explored recipes and what is known of the finals, whenever there is more."""
+        """`asked` is told all explored recipes and what is known of the finals, whenever there is more; `places` are
+        the tasks that run at once."""
         super().__init__(metric=None, mode=None)
         self.plan, self.ledger, self.asked = plan, ledger, asked
         self.begin: Callable[[list[Trial], bool], dict[str, Any] | None] | None = None
@@ -64,10 +69,9 @@ class TuneSearcher(Searcher):
         self.drain: Callable[[], bool] = lambda: True
         """Has trials settled that have ended; False where the study must end. While a record is awaited and nothing
         trains, Tune asks for a next trial over and over, and calls nothing else. Set once the cluster is there."""
-        self.places = 1
-        """Tasks that run at once. Set once the cluster is there."""
+        self.places = places
         self.goals = searched(plan.space.goals)
-        self.budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else ())
+        self.budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), places)
         fixed = plan.fixed_trials()
         self.queue = deque(trial for trial in fixed if not self._done(trial))
         self.running: dict[str, Trial] = {}

@@ -6,14 +6,14 @@
 Known are the names of the hub's NLI data (premise, hypothesis, label), of the original SNLI files (sentence1,
 sentence2, gold_label), and of what sentence-transformers and its miners write (sentence1, sentence2, label; anchor,
 positive, negative or negative_1, negative_2, ...; query, pos, neg with lists). Others are named by `corpus.columns` and
-`corpus.labels`.
+`corpus.labels`. What a layout of other columns reads is found by their roles (`role_columns`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -190,6 +190,26 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
     return TripletColumns(anchor, (positive,), tuple(name for name in columns if _NEGATIVE.fullmatch(name)))
 
 
+def role_columns(
+    columns: Sequence[str], where: str, said: str | None, roles: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The column of each role: the one that `said` (`corpus.columns`) names, or the first of its usual names."""
+    asked = dict(_assignments(said, "corpus.columns", list(roles))) if said is not None else {}
+    found = {role: asked.get(role) or next((n for n in names if n in columns), None) for role, names in roles.items()}
+    lacking = next((role for role, column in found.items() if column is None or column not in columns), None)
+    if lacking is not None:
+        named = ",".join(f"{role}=YOURS" for role in roles)
+        missing = asked.get(lacking) or choices(roles[lacking])
+        raise UserError(f"{where}: no column {missing} (found: {listed(columns)}); name others by --columns {named}")
+    return {role: str(column) for role, column in found.items()}
+
+
+def one_text(record: Record, column: str, where: str) -> str:
+    """The text of a row, without blanks at its ends; `UserError` where there is none."""
+    _need((column,), record, where)
+    return _text(record[column], column, where)
+
+
 def _assignments(said: str, key: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """`a=x,b=y` as pairs of a known name and its value."""
     found = []
@@ -205,6 +225,16 @@ def _need(columns: Iterable[str], record: Iterable[str], where: str) -> None:
     for column in columns:
         if column not in record:
             raise UserError(f"{where}: column {column!r} is missing")
+
+
+def is_negative(column: str) -> bool:
+    """Whether a column's name says that it holds negatives."""
+    return _NEGATIVE.fullmatch(column.lower()) is not None
+
+
+def texts_in(record: Record, column: str, where: str) -> list[str]:
+    """The texts of a record's column, which holds one, a list or none."""
+    return _texts(record.get(column), column, where)
 
 
 def _texts(value: Any, column: str, where: str) -> list[str]:

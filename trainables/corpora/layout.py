@@ -32,6 +32,8 @@ class Layout(Options):
     """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
     stacks: ClassVar[bool] = False
     """Whether many trials on it can train as a population: its batches are entailed pairs, each a group of its own."""
+    classes: ClassVar[bool] = False
+    """Whether a group is a class, which has more texts than those of the batch."""
     objectives: ClassVar[tuple[str, ...]] = ()
     """Objectives that can learn from it, beside those that name it themselves."""
     released: ClassVar[Mapping[str, Value]] = {}

@@ -18,6 +18,8 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
 from trainables.corpora.nli_layouts import Groups, Pairs, Rows, Sentences
 from trainables.corpora.request import SamplerRequest, SpanEncoder
+from trainables.corpora.same_label import SameLabel
+from trainables.corpora.scored_pairs import ScoredPairs
 from trainables.corpora.spans import SpansOfDocuments
 from trainables.corpora.stsb_pairs import SimilarPairsOfSTSB
 from trainables.errors import UserError
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 LAYOUTS: Registry[type[Layout]] = Registry(
-    "layout", Rows, Groups, Pairs, SimilarPairsOfSTSB, Sentences, SpansOfDocuments
+    "layout", Rows, Groups, Pairs, SimilarPairsOfSTSB, Sentences, SpansOfDocuments, ScoredPairs, SameLabel
 )
 """The values of `corpus.layout`."""
 

@@ -16,41 +16,28 @@ from typing import Any, ClassVar
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
 from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_premises, load_nli, stamps
+from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError, shown
 from trainables.keys import Options, key
 from trainables.labels import ENTAILMENT
 from trainables.process_cache import PROCESS_CACHE
-from trainables.sections import LIMIT, NEGATIVES, POSITIVES
+from trainables.sections import NEGATIVES, POSITIVES
 
 Made = tuple[Sampler, dict[str, Any]]
 """A sampler, and what its corpus is, ready for JSON."""
 
 
 @dataclass(frozen=True)
-class Source(Options):
+class Source(Tables):
     """Where labelled pairs come from: keys of all their layouts."""
 
-    section = "corpus"
-
-    nli: str = key(
-        "stanfordnlp/snli",
-        "Hub id, folder, file, several of these joined by commas, or scenes.",
-        place=True,
-        label="training pairs",
-    )
-    columns: str | None = key(
-        None,
-        "The columns of corpus.nli, where they have names of their own: premise=text_a,hypothesis=text_b,label=y, or "
-        "anchor=question,positive=answer,negative=wrong for triplets.",
-    )
     labels: str | None = key(
         None,
         "What corpus.nli calls the three labels, where they have names of their own: "
         "entailment=yes,neutral=maybe,contradiction=no.",
     )
-    limit: int | None = LIMIT()
 
 
 @dataclass(frozen=True)
@@ -90,7 +77,7 @@ class LabelledPairs(Source, Layout):
     @property
     def _source(self) -> Source:
         """What decides which pairs are read."""
-        return Source(self.nli, self.columns, self.labels, self.limit)
+        return Source(nli=self.nli, columns=self.columns, limit=self.limit, labels=self.labels)
 
     def _load(self, request: SamplerRequest) -> NLIPairs:
         pairs, count = _kept(self._source)
@@ -111,7 +98,7 @@ class LabelledPairs(Source, Layout):
             )
         if self.entailments and not count.entailed:
             raise UserError(f"{where} holds no pair labelled entailment, and {layout} takes these for positives")
-        if request.negatives and not count.contradicted:
+        if self.hard_negatives and request.negatives and not count.contradicted:
             raise UserError(
                 f"{where} holds no pair labelled contradiction, so there are no hard negatives; give a corpus that has "
                 "some, or an objective without hard negatives"

@@ -74,10 +74,13 @@ class _Shuffled:
 
 
 class PairSampler(_Shuffled):
-    """Pairs, each a group of its own with one positive; equal sides are two views of one text."""
+    """Pairs, each a group of its own; equal sides are two views of one text. Each is a positive, or has a score."""
 
-    def __init__(self, first: Sequence[str], second: Sequence[str], size: int, seed: int) -> None:
+    def __init__(
+        self, first: Sequence[str], second: Sequence[str], size: int, seed: int, scores: np.ndarray | None = None
+    ) -> None:
         super().__init__(len(first), size, seed)
+        self._scores = scores
         self._texts, (self._first, self._second) = _index(first, second)
 
     def batch(self, step: int) -> Batch:
@@ -86,7 +89,52 @@ class PairSampler(_Shuffled):
         first, second = self._first[chosen], self._second[chosen].copy()
         for row in np.flatnonzero(first == second).tolist():
             second[row] = items.another(self._texts[second[row]])
-        return items.batch(first, second, np.full(len(chosen), ENTAILMENT, dtype=np.int8), chosen)
+        label = np.full(len(chosen), ENTAILMENT if self._scores is None else NEUTRAL, dtype=np.int8)
+        score = None if self._scores is None else self._scores[chosen]
+        return items.batch(first, second, label, chosen, score)
+
+
+class SameLabelSampler(_Shuffled):
+    """Labelled texts, so many of one label together; those of one label in a batch are one group.
+
+    Each epoch cuts the texts of a label anew. What is left over is a smaller unit; one text alone waits for another
+    epoch.
+    """
+
+    def __init__(self, texts: Sequence[str], labels: Sequence[str], size: int, seed: int, each: int) -> None:
+        self._label = number(labels)  # (texts,)
+        super().__init__(self.units_of(np.bincount(self._label).tolist(), each), size, seed)
+        self.each = each
+        self._texts, (self._item,) = _index(texts)
+        self._cuts: tuple[int, _Lists] | None = None
+
+    @staticmethod
+    def units_of(counts: Sequence[int], each: int) -> int:
+        """How many units labels with so many texts give."""
+        return sum(count // each + (count % each > 1) for count in counts)
+
+    def batch(self, step: int) -> Batch:
+        epoch, chosen = self._draw(step)
+        if self._cuts is None or self._cuts[0] != epoch:
+            self._cuts = epoch, self._cut(np.random.default_rng([self.seed, epoch, 1]))
+        rows = self._cuts[1].of(chosen).item
+        rows = rows[np.argsort(self._label[rows], kind="stable")]
+        label, first = self._label[rows], np.ones(len(rows), dtype=bool)
+        first[1:] = label[1:] != label[:-1]
+        item = self._item[rows]
+        anchor = item[np.maximum.accumulate(np.where(first, np.arange(len(rows)), 0))]
+        entailed = np.full(int((~first).sum()), ENTAILMENT, dtype=np.int8)
+        return _Items(self._texts).batch(anchor[~first], item[~first], entailed, label[~first])
+
+    def _cut(self, draws: np.random.Generator) -> _Lists:
+        """The texts of each unit."""
+        order = np.lexsort((draws.random(len(self._label)), self._label))
+        label = self._label[order]
+        counts = np.bincount(label)
+        place = np.arange(len(order)) - (np.cumsum(counts) - counts)[label]  # among the texts of its label
+        alone = (place % self.each == 0) & (place == counts[label] - 1)
+        order, starts = order[~alone], (place % self.each == 0)[~alone]
+        return _Lists(order, np.append(np.flatnonzero(starts), len(order)))
 
 
 class GroupSampler(_Shuffled):
@@ -322,7 +370,14 @@ class _Items:
         self.further.append(text)
         return len(self.texts) + len(self.further) - 1
 
-    def batch(self, premise: np.ndarray, hypothesis: np.ndarray, label: np.ndarray, group: np.ndarray) -> Batch:
+    def batch(
+        self,
+        premise: np.ndarray,
+        hypothesis: np.ndarray,
+        label: np.ndarray,
+        group: np.ndarray,
+        score: np.ndarray | None = None,
+    ) -> Batch:
         known = len(self.texts)
         used, index = np.unique(np.concatenate([premise, hypothesis]), return_inverse=True)
         sentences = [self.texts[i] if i < known else self.further[i - known] for i in used.tolist()]
@@ -332,4 +387,5 @@ class _Items:
             hypothesis=index[len(premise) :],
             label=label,
             group=group.astype(np.int64),
+            score=score,
         )

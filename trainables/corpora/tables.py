@@ -155,9 +155,33 @@ def _json(file: Path) -> Iterator[tuple[str, Record]]:
         yield where, check_object(record, where)
 
 
+_STS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
+"""What the files of the STS Benchmark hold: fields between tabs, without a header, under the name of CSV."""
+
+
 def _csv(file: Path) -> Iterator[tuple[str, Record]]:
+    _, first = next(numbered_lines(file), (0, ""))
+    if first.count("\t") >= len(_STS) - 1 and _is_number(first.split("\t")[4]):
+        yield from _sts(file)
+        return
     for number, row in csv_rows(numbered_lines(file), partial(refusal, file)):
         yield f"{file}, line {number}", row
+
+
+def _sts(file: Path) -> Iterator[tuple[str, Record]]:
+    for number, line in numbered_lines(file):
+        fields = line.rstrip("\r\n").split("\t")
+        if len(fields) < len(_STS):
+            raise refusal(file, number, f"{len(fields)} fields where STSBenchmark has {len(_STS)} or more")
+        yield f"{file}, line {number}", dict(zip(_STS, fields, strict=False))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _tsv(file: Path) -> Iterator[tuple[str, Record]]:
@@ -270,6 +294,7 @@ _TEXT = {
     ".json": _of_rows(_json),
     ".csv": _of_rows(_csv, alike=True),
     ".tsv": _of_rows(_tsv, alike=True),
+    ".txt": _of_rows(_tsv, alike=True),
 }
 READERS: dict[str, Callable[[Path], Table]] = {
     **_TEXT,

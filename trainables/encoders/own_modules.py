@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from trainables.encoders import availability
+from trainables.encoders.families import FAMILIES, named_family
 from trainables.encoders.kinds import ENCODERS
+from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, shown
 from trainables.recipe import SCENES_ENCODER, Recipe
 from trainables.typed_json import parse_json
@@ -46,6 +48,34 @@ def left_out(recipe: Recipe) -> list[str]:
 def own_modules(name: str) -> list[str]:
     """The kinds of its modules in order, as `Transformer` and `Pooling`; none of a plain transformer."""
     return [str(module.get("type")).rpartition(".")[2] for module in _modules(name)]
+
+
+def own_pooling(name: str) -> str | None:
+    """The pooling that it came with, by our name; None of a plain transformer, and where it is none of ours."""
+    modules = _modules(name)
+    before = next((_BEFORE[kind] for kind in own_modules(name) if kind in _BEFORE), None)
+    places = [str(module.get("path")) for module in modules if str(module.get("type")).endswith(".Pooling")]
+    mode = before or (pooling_mode(name, places[0]) if len(places) == 1 else None)
+    return mode if mode in POOLINGS else None
+
+
+def fitting_poolings(name: str) -> tuple[str, ...]:
+    """Poolings that suit the transformer: the mean and one token's state, the last one's where a token sees only those
+    before it."""
+    config = Path(name) if Path(name).exists() else _place(name, "config.json")
+    family = named_family(str(config.parent if config is not None and config.is_file() else name))
+    known = FAMILIES[family] if family is not None and family in FAMILIES else None
+    if known is not None and known.causal:
+        return "last", "mean"
+    return ("mean", "cls", "first_last_mean") if known is None or known.cls else ("mean", "first_last_mean")
+
+
+def own_prompts(name: str) -> tuple[str | None, str | None]:
+    """What it came with to be put before a query and before a document; None where there is nothing."""
+    prompts = setting(name, "config_sentence_transformers.json", {}).get("prompts")
+    known = {key: text for key, text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}
+    query, document = known.get("query"), known.get("document") or known.get("passage")
+    return query or None, document or None
 
 
 def pooling_mode(name: str, folder: str) -> str | None:

@@ -15,6 +15,7 @@ from trainables.objectives.mnrl import MNRL, SimCSE
 from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import Objective
 from trainables.objectives.scl import SCL
+from trainables.objectives.scored import AnglE, CoSENT, Cosine
 from trainables.objectives.supcon import SupCon
 from trainables.objectives.supmpn import SupMPN
 from trainables.objectives.triplets import BatchAll, BatchHard, Triplet
@@ -38,6 +39,10 @@ OBJECTIVES: Registry[type[Objective]] = Registry(
     BatchAll,
     BatchHard,
     MaskedLanguage,
+    # scored pairs
+    CoSENT,
+    AnglE,
+    Cosine,
 )
 """The values of `objective.name`."""
 
@@ -67,6 +72,11 @@ def check_bank(recipe: Recipe) -> None:
     """Refuse a memory bank that holds less than one batch."""
     anchors = recipe.optimisation.batch_size * recipe.part(Layout).anchors_each
     bank, _ = recipe.part(Objective).memory()
+    if bank and recipe.part(Layout).classes:
+        raise UserError(
+            f"objective.bank={bank} would hold texts of a class as negatives of the class, as it knows no labels; take "
+            f"objective.bank=0 with corpus.layout={recipe.corpus.layout}"
+        )
     if 0 < bank < anchors:
         raise UserError(
             f"objective.bank={bank} is smaller than one batch, which has {anchors} anchors; take a larger bank, or 0 "

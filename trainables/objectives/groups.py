@@ -46,3 +46,33 @@ class Groups:
         agreed[torch.arange(len(self.anchor), device=text.device), items[self.anchor]] = True
         agreed[self.of[self.entailed], items[self._hypothesis[self.entailed]]] = True
         return agreed[:, asked]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The members of all groups, with their positives and negatives. Candidates: all members, then hard negatives."""
+
+    members: Tensor  # (members,) index into items: the anchors, then the positives
+    candidates: Tensor  # (candidates,) index into items
+    positives: Tensor  # (members, candidates), boolean
+    negatives: Tensor  # (members, candidates), boolean
+    groups: Groups
+    owner: Tensor  # (members,) the group of each
+
+    @classmethod
+    def of(cls, batch: EmbeddedBatch, mask: bool) -> Classes:
+        groups = Groups.of_batch(batch)
+        row, count = groups.entailed.nonzero().squeeze(1), len(groups.anchor)
+        hard = groups.contradicted.nonzero().squeeze(1)
+        members = torch.cat([groups.anchor, batch.hypothesis[row]])
+        candidates = torch.cat([members, batch.hypothesis[hard]])
+        owner = torch.cat([torch.arange(count, device=row.device), groups.of[row]])  # (members,)
+        same = owner.unsqueeze(1) == owner  # (members, members)
+        positives = same & ~torch.eye(len(members), dtype=torch.bool, device=row.device)
+        is_anchor = torch.arange(len(members), device=row.device) < count
+        of_anchor = is_anchor.unsqueeze(1) & (owner.unsqueeze(1) == groups.of[hard])  # (members, hard negatives)
+        negatives = torch.cat([~same, of_anchor], dim=1)
+        if mask:
+            negatives = negatives & ~groups.agree(batch.text[candidates])[owner]
+        none = torch.zeros_like(of_anchor)  # a hard negative is no positive
+        return cls(members, candidates, torch.cat([positives, none], dim=1), negatives, groups, owner)

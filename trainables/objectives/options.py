@@ -25,8 +25,10 @@ class Texts(Options):
 
 
 @dataclass(frozen=True)
-class Softmax(Texts):
-    """Of objectives that contrast in a softmax."""
+class Temperature(Options):
+    """Of objectives that divide similarities."""
+
+    section = "objective"
 
     temperature: float = key(
         1.0,
@@ -37,6 +39,12 @@ class Softmax(Texts):
         label="tau (temperature)",
         search=Range(0.01, 1.0, log=True),
     )
+
+
+@dataclass(frozen=True)
+class Softmax(Temperature, Texts):
+    """Of objectives that contrast in a softmax."""
+
     bank: int = key(
         0,
         "Embeddings of earlier batches that serve as further negatives, without gradient.",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from trainables.keys import key
 from trainables.lazy_torch import torch
 from trainables.objectives.contrastive import Comparison, Contrastive
-from trainables.objectives.groups import Groups
+from trainables.objectives.groups import Classes, Groups
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS
 
@@ -20,16 +22,24 @@ class SupCon(Contrastive):
     s the cosine over tau (`temperature`), j over the positives of all groups, so that the anchor's own compete with one
     another. There are no hard negatives.
 
-    Khosla's original (their L_out, eq. 2) has no anchors apart: each sample of the batch is an anchor once, and is
-    contrasted with all other samples, so that here positives would be anchors too, and anchors candidates.
+    Khosla's original (their L_out, eq. 2) has no anchors apart: with `contrast="all"` each text of the batch, anchor or
+    positive, is an anchor once, and j runs over all other texts.
     """
 
     name = "supcon"
-    layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans")
+    layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans", "same_label")
     most_negatives = 0
     released = KEEPS
 
+    contrast: Literal["anchors", "all"] = key(
+        "anchors",
+        "anchors: the anchor of each group with the positives of all groups, as SupMPN states it; all: each text of a "
+        "group with all other texts, as Khosla 2020 does.",
+    )
+
     def compare(self, batch: EmbeddedBatch) -> Comparison:
+        if self.contrast == "all":
+            return self._all(batch)
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
@@ -45,3 +55,11 @@ class SupCon(Contrastive):
             groups,
             torch.arange(len(own), device=own.device),
         )
+
+    def _all(self, batch: EmbeddedBatch) -> Comparison:
+        classes = Classes.of(batch, self.false_negatives == "mask")
+        members, count = classes.members, len(classes.members)
+        positives = classes.positives[:, :count]
+        shared = positives | classes.negatives[:, :count]
+        vectors = batch.projected[members]
+        return Comparison(vectors, vectors, batch.text[members], positives, shared, classes.groups, classes.owner)

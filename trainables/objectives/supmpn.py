@@ -31,7 +31,7 @@ class SupMPN(MNRL):
     """
 
     name = "supmpn"
-    layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans")
+    layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans", "same_label")
     most_positives = None
     released = RELEASED
 

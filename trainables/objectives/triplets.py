@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainables.lazy_torch import torch
-from trainables.objectives.groups import Groups
+from trainables.objectives.groups import Classes, Groups
 from trainables.objectives.kernel import in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.options import KEEPS, Margin
@@ -62,7 +62,7 @@ class BatchAll(Margin, Objective):
     """
 
     name = "batch_all"
-    layouts = ("groups", "pairs", "similar_pairs")
+    layouts = ("groups", "pairs", "similar_pairs", "same_label")
     released = KEEPS
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
@@ -81,7 +81,7 @@ class BatchAll(Margin, Objective):
         def summed(part: slice) -> Tensor:  # (1, 2)
             some = slice(members.start + part.start, members.start + part.stop)
             masks = classes.positives[some], classes.negatives[some]
-            hinges = _hinges(classes.distances(batch, some), *masks, self.margin)
+            hinges = _hinges(_distances(batch, classes, some), *masks, self.margin)
             return torch.stack([hinges.sum().double(), (hinges > 0).sum().double()]).unsqueeze(0)
 
         width = _each(classes.positives) * len(classes.candidates)
@@ -98,7 +98,7 @@ class BatchHard(Margin, Objective):
     """
 
     name = "batch_hard"
-    layouts = ("groups", "pairs", "similar_pairs")
+    layouts = ("groups", "pairs", "similar_pairs", "same_label")
     released = KEEPS
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
@@ -108,7 +108,7 @@ class BatchHard(Margin, Objective):
 
         def hardest(part: slice) -> Tensor:  # (members of the part that have both,)
             some = slice(mine.start + part.start, mine.start + part.stop)
-            distances = classes.distances(batch, some)[complete[some]]
+            distances = _distances(batch, classes, some)[complete[some]]
             positives, negatives = (mask[some][complete[some]] for mask in (classes.positives, classes.negatives))
             farthest = distances.masked_fill(~positives, -torch.inf).max(dim=1).values
             nearest = distances.masked_fill(~negatives, torch.inf).min(dim=1).values
@@ -118,38 +118,11 @@ class BatchHard(Margin, Objective):
         return Loss(losses.sum() / complete.sum().clamp(min=1), counts_of(classes.positives, classes.negatives))
 
 
-@dataclass(frozen=True)
-class Classes:
-    """The members of all groups, with their positives and negatives. Candidates: all members, then hard negatives."""
+def _distances(batch: EmbeddedBatch, classes: Classes, part: slice) -> Tensor:  # (members of the part, candidates)
+    """From some members to all candidates."""
+    from trainables.objectives.distance import distance
 
-    members: Tensor  # (members,) index into items: the anchors, then the positives
-    candidates: Tensor  # (candidates,) index into items
-    positives: Tensor  # (members, candidates), boolean
-    negatives: Tensor  # (members, candidates), boolean
-
-    @classmethod
-    def of(cls, batch: EmbeddedBatch, mask: bool) -> Classes:
-        groups = Groups.of_batch(batch)
-        row, count = groups.entailed.nonzero().squeeze(1), len(groups.anchor)
-        hard = groups.contradicted.nonzero().squeeze(1)
-        members = torch.cat([groups.anchor, batch.hypothesis[row]])
-        candidates = torch.cat([members, batch.hypothesis[hard]])
-        owner = torch.cat([torch.arange(count, device=row.device), groups.of[row]])  # (members,)
-        same = owner.unsqueeze(1) == owner  # (members, members)
-        positives = same & ~torch.eye(len(members), dtype=torch.bool, device=row.device)
-        is_anchor = torch.arange(len(members), device=row.device) < count
-        of_anchor = is_anchor.unsqueeze(1) & (owner.unsqueeze(1) == groups.of[hard])  # (members, hard negatives)
-        negatives = torch.cat([~same, of_anchor], dim=1)
-        if mask:
-            negatives = negatives & ~groups.agree(batch.text[candidates])[owner]
-        none = torch.zeros_like(of_anchor)  # a hard negative is no positive
-        return cls(members, candidates, torch.cat([positives, none], dim=1), negatives)
-
-    def distances(self, batch: EmbeddedBatch, part: slice) -> Tensor:  # (members of the part, candidates)
-        """From some members to all candidates."""
-        from trainables.objectives.distance import distance
-
-        return distance(batch.projected[self.members[part]], batch.projected[self.candidates])
+    return distance(batch.projected[classes.members[part]], batch.projected[classes.candidates])
 
 
 def _each(positives: Tensor) -> int:

@@ -88,6 +88,7 @@ def check_batch(batch: Batch, entry: type[Layout]) -> None:
     assert all(len(array) == rows for array in (batch.premise, batch.hypothesis, batch.group))
     assert {array.dtype for array in (batch.premise, batch.hypothesis, batch.group)} == {np.dtype(np.int64)}
     assert set(batch.label.tolist()) <= set(range(len(LABELS)))
+    assert batch.score is None or (len(batch.score) == rows and bool(np.isfinite(batch.score).all()))
     items = batch.sentences if batch.tokens is None else batch.tokens
     assert batch.tokens is None or not batch.sentences
     assert set(batch.premise.tolist()) | set(batch.hypothesis.tolist()) == set(range(len(items)))
@@ -105,6 +106,6 @@ def check_batch(batch: Batch, entry: type[Layout]) -> None:
 
 def equal(one: Batch, other: Batch) -> bool:
     """Whether two batches hold the same."""
-    arrays = ("premise", "hypothesis", "label", "group")
-    same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+    arrays = ("premise", "hypothesis", "label", "group", "score")
+    same = all(np.array_equal(*(np.array(getattr(batch, name)) for batch in (one, other))) for name in arrays)
     return same and one.sentences == other.sentences and one.tokens == other.tokens

@@ -105,6 +105,7 @@ def batch_for(entry: type[Objective], rank: int = 0, workers: int = 1) -> Embedd
         hypothesis=torch.arange(GROUPS, GROUPS + rows),
         label=torch.tensor(labels).repeat(GROUPS),
         group=group,
+        score=torch.rand(rows, generator=torch.Generator().manual_seed(6)),
         generator=torch.Generator().manual_seed(5),
         rank=rank,
         workers=workers,

@@ -43,6 +43,7 @@ class TokenizedBatch(Pairs[Tensor]):
             hypothesis=torch.from_numpy(batch.hypothesis),
             label=torch.from_numpy(batch.label).long(),
             group=torch.from_numpy(batch.group),
+            score=None if batch.score is None else torch.from_numpy(batch.score),
         )
 
     def shares(self, workers: Workers) -> list[list[int]]:
@@ -134,6 +135,7 @@ class StudyModel(nn.Module):
                 hypothesis=to_device(batch.hypothesis, device),
                 label=to_device(batch.label, device),
                 group=to_device(batch.group, device),
+                score=None if batch.score is None else to_device(batch.score, device),
                 generator=generator,
                 bank=bank,
                 bank_text=bank_text,

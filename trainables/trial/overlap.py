@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
+from trainables.corpora.leaks import plain
 from trainables.recipe import Recipe
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
@@ -21,8 +22,8 @@ def overlap(
     """By task with a test part `items`, how many test items it has, and `seen`, how many of them hold a sentence that
     stands in the corpus of the recipe. None for a recipe without training, and for a layout without sentences.
 
-    Sentences are compared in lower case and with single spaces. `senteval` is the tasks' folder. `fingerprints` are
-    those of the corpus and of the tasks' files: in one process the same files are counted once. Errors are those of
+    Sentences are compared without case, white space and punctuation. `senteval` is the tasks' folder. `fingerprints`
+    are those of the corpus and of the tasks' files: in one process the same files are counted once. Errors are those of
     reading the corpus or the tasks.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
@@ -45,7 +46,7 @@ def _counted(
     """
     items = {name: found for name in tasks if (found := _test_items(name, senteval))}
     tested = {sentence for found in items.values() for item in found for sentence in item}
-    seen = tested.intersection(map(_plain, all_sentences(layout, request)))
+    seen = tested.intersection(map(plain, all_sentences(layout, request)))
     return {
         name: {"items": len(found), "seen": sum(not seen.isdisjoint(item) for item in found)}
         for name, found in items.items()
@@ -55,8 +56,4 @@ def _counted(
 def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
     """The texts of each test item."""
     splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
-    return [tuple(map(_plain, item)) for split in splits for item in split.items()]
-
-
-def _plain(sentence: str) -> str:
-    return " ".join(sentence.lower().split())
+    return [tuple(map(plain, item)) for split in splits for item in split.items()]

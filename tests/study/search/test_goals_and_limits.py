@@ -88,6 +88,20 @@ class TestRegistries:
         assert LIMITS["gpu_hours"].of(COST) == 2
         assert LIMITS["worker_hours"].of(COST) == pytest.approx(2 * 90 / 3600)
 
+    def test_minutes_pass_while_trials_run_and_while_none_does(self) -> None:
+        """Earlier runs count by the time in which any of their trials ran; each place has the time that is left."""
+        now, at = [0.0], "2026-01-01T00:{:02}:00+00:00".format
+        earlier = [Record({}, "a", n, cost={"seconds": 120.0}, finished_at=at(end)) for n, end in enumerate((3, 4, 20))]
+        budget = Budget({"minutes": 15.0}, earlier, places=2, clock=lambda: now[0])
+        assert budget.spent("minutes") == 5.0  # two of them overlapped by a minute
+        assert (budget.room(), budget.room(["a"]), budget.room(kept=4)) == (10, 9, 4)  # half more in the finals
+        now[0] = 480.0
+        assert budget.spent("minutes") == 13.0
+        assert budget.room() == 2
+        now[0] = 600.0
+        assert budget.room() == 0
+        assert Budget({"minutes": 1.0}).room() == math.inf  # nothing has ended, so the first trials begin
+
     def test_a_recipe_is_above_a_limit_in_the_mean_over_its_seeds(self) -> None:
         costs = [{"seconds": 90.0}, {"seconds": 120.0}]
         assert exceeded({"seconds": 100.0}, costs) == {"seconds": 105.0}

@@ -89,6 +89,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: type[Layout])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     rows = [
         {"premise": f"premise {i}", "hypothesis": f"hypothesis {i} {label}", "label": label}
+        | {"sentence1": f"one {i}", "sentence2": f"two {i} {label}", "score": i, "sentence": f"{label} {i}"}
         for i in range(6)
         for label in ("entailment", "neutral", "contradiction")
     ]

@@ -278,7 +278,9 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
 
 def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Recipe:
     records = [
-        {"premise": premise, "hypothesis": hypothesis, "label": LABELS[label]} for premise, hypothesis, label in rows
+        {"premise": premise, "hypothesis": hypothesis, "label": LABELS[label]}
+        | {"sentence1": premise, "sentence2": hypothesis, "score": label, "sentence": hypothesis}
+        for premise, hypothesis, label in rows
     ]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (folder / "docs.txt").write_text(("word " * 40 + "\n") * 3 + "too short\n")
@@ -318,7 +320,16 @@ def request_of(recipe: Recipe, positives: int | None = None, negatives: int | No
 ENCODER = WordEncoder(max_length=128)
 
 
-UNITS = {"rows": 7, "groups": 2, "pairs": 3, "similar_pairs": 4, "sentences": 11, "spans": 3}
+UNITS = {
+    "rows": 7,
+    "groups": 2,
+    "pairs": 3,
+    "similar_pairs": 4,
+    "sentences": 11,
+    "spans": 3,
+    "scored_pairs": 7,
+    "same_label": 3,
+}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -145,7 +145,7 @@ BAD_FILES = {
         r"only rows without a gold label \(1\)",
     ),
     "header-only.csv": ("premise,hypothesis,label\n", "it holds no rows"),
-    "mine.xlsx": ("x", "is no .jsonl, .json, .csv, .tsv, .parquet, .jsonl.gz, .json.gz, .csv.gz or .tsv.gz file"),
+    "mine.xlsx": ("x", "is no .jsonl, .json, .csv, .tsv, .txt, .parquet, .jsonl.gz, .json.gz, .csv.gz, .tsv.gz or "),
 }
 
 

@@ -281,6 +281,25 @@ def cosines(a: Tensor, b: Tensor) -> Tensor:
     return F.cosine_similarity(a.unsqueeze(1), b.unsqueeze(0), dim=2)
 
 
+class TestEveryTextAnAnchor:
+    """SupCon with `contrast="all"`."""
+
+    @pytest.mark.parametrize("known", ["mask", "keep"])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_against_loops(self, seed: int, known: str):
+        config = config_of("supcon", contrast="all", false_negatives=known)
+        compare(batch_for("supcon", seed), config)
+        compare(with_bank(batch_for("supcon", seed)), config)
+
+    def test_with_one_positive_each_it_is_ntxent(self):
+        batch = embedded(list(range(8)), [(n, n, n + 4, 0) for n in range(4)])
+        one, other = (
+            build(config_of(name, **more)) for name, more in (("supcon", {"contrast": "all"}), ("ntxent", {}))
+        )
+        torch.testing.assert_close(one(batch).value, other(batch).value, **EXACT)
+        assert one(batch).counts == other(batch).counts
+
+
 class TestAsOtherPeopleWriteThem:
     """On batches without repeats the losses are the usual one-liners over matrices."""
 

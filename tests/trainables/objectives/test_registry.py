@@ -9,6 +9,7 @@ import pytest
 
 from tests.naive import LIAO_ORACLES
 from tests.naive_groups import GROUP_ORACLES
+from tests.naive_scored import SCORED_ORACLES
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
 from trainables.keys import keys_of
@@ -27,7 +28,7 @@ def recipe_of(name: str, layout: str, **changes: Any) -> Recipe:
 
 
 def test_every_objective_has_one_oracle():
-    assert sorted([*LIAO_ORACLES, *GROUP_ORACLES]) == sorted(OBJECTIVES)
+    assert sorted([*LIAO_ORACLES, *GROUP_ORACLES, *SCORED_ORACLES]) == sorted(OBJECTIVES)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -102,6 +103,12 @@ def test_in_groups_nothing_is_left_to_draw():
     caps = {"positives": 2, "negatives": 3}
     assert chosen_objective(recipe_of("scl", "rows", **caps)) == OBJECTIVES["scl"](**caps)
     assert chosen_objective(recipe_of("scl", "groups", **caps)) == OBJECTIVES["scl"]()
+
+
+def test_a_bank_knows_no_classes():
+    recipe = recipe_of("supcon", "same_label", bank=256)
+    with pytest.raises(UserError, match=r"objective\.bank=256 would hold texts of a class as negatives of the class"):
+        check_bank(recipe)
 
 
 class TestAStrangersEntry:

@@ -1,0 +1,322 @@
+"""The space of a person's own data, as the text of a space file: what a person would write by hand, and may edit.
+
+    text = space_text(OwnSpace(name="pairs-MiniLM", title="...", kind="pairs", ...))
+
+What the data hold decides the layout, the objectives that fit, and the domains.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from search_spaces.paper import Overrides
+from trainables.corpora.layouts import LAYOUTS
+from trainables.errors import UserError
+from trainables.objectives import OBJECTIVES
+from trainables.recipe import SCENES_ENCODER, Value
+from trainables.senteval.tasks import Task
+
+BATCH_SIZES = (16, 32, 64, 128, 256)
+USUAL_BATCH, FEWEST_STEPS = 64, 4
+"""What a practitioner begins with, and how many steps a pass over the data has at least."""
+SMALL = 5_000
+"""Below so many units of a batch, several passes over the data are worth a try."""
+OWN_GOAL = "own"
+"""What the mean over several tasks is called."""
+MOST_DRAWN = 5
+"""Positives or negatives of an anchor that are asked for at most."""
+
+
+@dataclass(frozen=True)
+class OwnEncoder:
+    """An encoder to begin with."""
+
+    label: str
+    name: str
+    pooling: str
+    """That it came with, or else the usual one."""
+    poolings: tuple[str, ...]
+    """Those worth a try, the first one among them."""
+    came: Overrides
+    """What makes the base recipe the encoder as it came."""
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+
+
+@dataclass(frozen=True)
+class OwnSpace:
+    """What a space of one's own data is made of."""
+
+    name: str
+    title: str
+    folder: str
+    """Where the prepared data are; absolute."""
+    train: str
+    kind: str
+    units: int
+    """What a batch counts of the training data, at least; of labelled texts, groups of four."""
+    most_positives: int
+    most_negatives: int
+    """Of an anchor."""
+    encoders: tuple[OwnEncoder, ...]
+    """The first one is the base's."""
+    tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What suits a kind of data."""
+
+    layout: str
+    objectives: tuple[str, ...]
+    """The first one is the base's; none of them: all that fit the layout."""
+
+
+_PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
+_FITS: Mapping[str, _Fit] = {
+    "pairs": _PAIRS,
+    "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "ntxent")),
+    "nli": _Fit("groups", ("mnrl", "simcse", "supmpn")),
+    "sentences": _Fit("sentences", ("simcse",)),
+    "scored": _Fit("scored_pairs", ()),
+    "labelled": _Fit("same_label", ()),
+}
+_PREFERRED = ("cosent", "supcon")
+"""Of all that fit, what the base has."""
+
+
+def space_text(own: OwnSpace) -> str:
+    """The file, as Python source. `UserError` where nothing here learns from such data."""
+    fit = _fit(own)
+    encoder = own.encoders[0]
+    base = {
+        "encoder.name": encoder.name,
+        "encoder.query_prompt": encoder.query_prompt,
+        "encoder.document_prompt": encoder.document_prompt,
+        "pooling.mode": encoder.pooling,
+        "corpus.nli": own.train,
+        "corpus.layout": fit.layout,
+        "objective.name": fit.objectives[0],
+        "objective.temperature": 0.05,
+        "optimisation.learning_rate": _rates(own)[0],
+        "optimisation.batch_size": _batch_sizes(own)[0],
+        "optimisation.epochs": 1,
+        "optimisation.warmup": 0.1,
+    }
+    goal, goal_lines = _goal(own)
+    kept = {key: value for key, value in base.items() if value is not None}
+    return _TEXT.format(
+        folder=_value(own.folder),
+        tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in own.tasks),
+        imports="from search_spaces.goals import GOALS, Goal\n" if goal_lines else "",
+        goal=goal_lines,
+        name=_value(own.name),
+        title=_value(own.title),
+        base=_entries(kept, own.folder),
+        tasks_named=_value(tuple(task.name for task in own.tasks)),
+        rows="\n".join(f"        {row}," for row in _rows(own)),
+        domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
+        goal_named=_value((goal,)),
+        notes="".join(f"        {_value(note)},\n" for note in own.notes),
+    )
+
+
+_TEXT = '''"""A space of one's own data, made by --train. Keep it, edit it, and run it again:
+
+    python study/run.py --space ./my_space.py --search optuna
+
+`base` is what the gain is over, `domains` are what Optuna may choose.
+"""
+
+{imports}from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import Recipe
+from trainables.senteval.tasks import TASKS, Task
+
+DATA = {folder}
+
+{tasks}
+{goal}
+SPACE = Space(
+    name={name},
+    title={title},
+    paper="your own data",
+    base=Recipe().preferring(
+        {{
+{base}
+        }}
+    ),
+    evaluation=EvaluationConfig(tasks={tasks_named}),
+    rows=(
+{rows}
+    ),
+    domains=(
+{domains}
+    ),
+    goals={goal_named},
+    shown=(),
+    notes=(
+{notes}    ),
+)
+'''
+
+
+def _fit(own: OwnSpace) -> _Fit:
+    fit = _PAIRS if own.kind == "nli" and not own.most_negatives else _FITS[own.kind]
+    if fit.layout not in LAYOUTS:
+        raise UserError(
+            f"the training data hold {'pairs with scores' if own.kind == 'scored' else 'labelled texts'}, from which "
+            "nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
+        )
+    layout = LAYOUTS[fit.layout]
+    able = [name for name, one in OBJECTIVES.items() if fit.layout in one.layouts or name in layout.objectives]
+    chosen = [name for name in fit.objectives or (*_PREFERRED, *able) if name in able]
+    return _Fit(fit.layout, tuple(dict.fromkeys(chosen)))
+
+
+def _rates(own: OwnSpace) -> tuple[float, float, float]:
+    """The base's learning rate, and the lowest and the highest."""
+    random = any(encoder.name == SCENES_ENCODER for encoder in own.encoders)  # its weights are not pretrained
+    return (5e-4, 1e-4, 5e-3) if random else (2e-5, 5e-6, 3e-4)
+
+
+def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
+    """The base's first."""
+    most = max(2, own.units // FEWEST_STEPS)
+    fitting = [size for size in BATCH_SIZES if size <= most] or [most]
+    usual = USUAL_BATCH if USUAL_BATCH in fitting else fitting[-1]
+    return (usual, *(size for size in fitting if size != usual))
+
+
+def _rows(own: OwnSpace) -> list[str]:
+    """Each encoder as it came, and under the base settings."""
+    found = []
+    for place, encoder in enumerate(own.encoders):
+        prompts = {"encoder.query_prompt": encoder.query_prompt, "encoder.document_prompt": encoder.document_prompt}
+        differs = {"encoder.name": encoder.name, "pooling.mode": encoder.pooling, **prompts} if place else {}
+        mark = f"{encoder.label}, " if len(own.encoders) > 1 else ""
+        found += [
+            _row(f"{mark}as it came" if mark else "encoder as it came", {**differs, **encoder.came}),
+            _row(f"{mark}base settings", differs),
+        ]
+    return found
+
+
+def _row(label: str, changes: Overrides) -> str:
+    said = ", ".join(f"{_value(key)}: {_value(value)}" for key, value in changes.items())
+    return f"Row({_value(label)}, {{{said}}})"
+
+
+def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
+    _, low, high = _rates(own)
+    sizes = tuple(sorted(_batch_sizes(own)))
+    found = []
+    if len(own.encoders) > 1:
+        found.append(_choice("encoder.name", [encoder.name for encoder in own.encoders]))
+    found.append(f'Domain("optimisation.learning_rate", low={low:g}, high={high:g}, log=True)')
+    if len(sizes) > 1:
+        found.append(_choice("optimisation.batch_size", sizes))
+    found.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
+    if len(fit.objectives) > 1:
+        found.append(_choice("objective.name", fit.objectives))
+    if own.kind == "labelled":
+        found.append(_choice("corpus.each", (2, 4)))
+    found += _counts(own, fit)
+    keys = {key for name in fit.objectives for key in _keys(name)}
+    if "temperature" in keys:
+        found.append('Domain("objective.temperature", low=0.01, high=0.5, log=True)')
+    if "margin" in keys:
+        found.append('Domain("objective.margin")')
+    poolings = [mode for mode in own.encoders[0].poolings if all(mode in other.poolings for other in own.encoders)]
+    if len(poolings) > 1:
+        found.append(_choice("pooling.mode", poolings))
+    found += ['Domain("head.kind", choices=("none", "linear", "mlp"))', 'Domain("head.dim")']
+    if len(own.encoders) == 1:
+        (encoder,) = own.encoders
+        prompts = {"encoder.query_prompt": encoder.query_prompt, "encoder.document_prompt": encoder.document_prompt}
+        found += [_choice(key, (text, None)) for key, text in prompts.items() if text]
+    return found
+
+
+def _counts(own: OwnSpace, fit: _Fit) -> list[str]:
+    """How many positives and hard negatives each anchor has, of the objectives that take several."""
+    if fit.layout != "groups":
+        return []
+    found = []
+    for key, there in (("positives", own.most_positives), ("negatives", own.most_negatives)):
+        able = tuple(name for name in fit.objectives if getattr(OBJECTIVES[name], f"most_{key}") is None)
+        if there > 1 and able:
+            most = min(there, MOST_DRAWN)
+            found.append(f'Domain("objective.{key}", low=1, high={most}, when=("objective.name", {_value(able)}))')
+    return found
+
+
+def _keys(objective: str) -> Iterable[str]:
+    return (field.name for field in dataclasses.fields(OBJECTIVES[objective]))
+
+
+def _choice(key: str, values: Sequence[Value]) -> str:
+    return f"Domain({_value(key)}, choices={_value(tuple(values))})"
+
+
+def _goal(own: OwnSpace) -> tuple[str, str]:
+    """The name of what is searched for, the development numbers, and the lines that define it: none where it is one
+    task, whose own tests judge it."""
+    searched = [task for task in own.tasks if task.development]
+    tested = tuple((task.name, task.metric) for task in own.tasks if _has_tests(task))
+    own_tests = not tested or [task for task, _ in tested] == [task.name for task in searched]
+    if len(searched) == 1 and own_tests:
+        return searched[0].name, ""
+    judged = "" if own_tests else f"    judged_by={_value(tested)},\n"
+    if len(searched) == 1:
+        (task,) = searched
+        name, what = task.name, f"    ({_value(task.name)},),\n"
+        label = f"{name} ({task.development})"
+    else:
+        name, parts = OWN_GOAL, [_value(task.name) for task in searched]
+        label = f"{OWN_GOAL} (mean of {', '.join(task.name for task in searched)})"
+        what = f"    parts=({', '.join(f'Goal({part}, {part}, ({part},))' for part in parts)}),\n"
+    return name, f"GOALS.add(Goal(\n    {_value(name)},\n    {_value(label)},\n{what}{judged}))\n"
+
+
+def _has_tests(task: Task) -> bool:
+    return any(number.startswith("test_") for number in task.numbers)
+
+
+def _task(task: Task, folder: str) -> str:
+    """What it was made of, without what is as it is anyway."""
+    positional = ", ".join(_value(one) for one in (task.name, task.kind, task.layout))
+    files = "".join(f"\n            {_place(file, folder)}," for file in task.files)
+    more = [
+        f"\n        {field.name}={_value(getattr(task, field.name))},"
+        for field in dataclasses.fields(task)[4:]
+        if field.name != "metric" and getattr(task, field.name) != field.default
+    ]
+    return f"\n    Task(\n        {positional},\n        files=({files}\n        ),{''.join(more)}\n    )\n"
+
+
+def _entries(values: Overrides, folder: str) -> str:
+    return "\n".join(
+        f"            {_value(key)}: {_place(value, folder) if isinstance(value, str) else _value(value)},"
+        for key, value in values.items()
+    )
+
+
+def _place(path: str, folder: str) -> str:
+    """A path, from the folder on where it lies in there."""
+    inside = path.removeprefix(f"{folder}/")
+    plain = not {*inside} & {*'{}"\\'}
+    return f'f"{{DATA}}/{inside}"' if inside != path and plain else _value(path)
+
+
+def _value(value: Value | tuple[Value | tuple[str, ...], ...]) -> str:
+    """As Python source, texts in double quotes."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_value, value))}{',' * (len(value) == 1)})"
+    return repr(value)

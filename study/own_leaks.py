@@ -1,0 +1,72 @@
+"""`--train` is held against `--dev` and `--test` before anything runs: what of them the training rows hold is said, and
+with `--drop-leaks` these rows are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from reports.markdown import count
+from trainables.corpora.held_out import Prepared, leave_out, rows_of
+from trainables.corpora.leaks import KINDS, Counts, Found, leaks
+from trainables.corpora.own_data import texts
+from trainables.senteval.examples import Split
+from trainables.senteval.read_task import kept_task
+from trainables.senteval.tasks import Task
+
+PARTS = ("dev", "test")
+Items = Mapping[str, Sequence[tuple[str, ...]]]
+"""The items of a part by task."""
+
+
+def held_against(prepared: Prepared, tasks: Sequence[Task], drop: bool, where: str) -> tuple[Prepared, list[str]]:
+    """What is trained on, and sentences on what it, or a dev part, holds of other parts. `drop`: leave out the training
+    rows that hold an item whole. `UserError` where too little is left."""
+    dev, test = ({task.name: _items(task, part) for task in tasks} for part in PARTS)
+    named = {
+        f"{name} ({part})": items
+        for part, those in zip(PARTS, (dev, test), strict=True)
+        for name, items in those.items()
+    }
+    found = leaks(([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train)), named)
+    between = leaks((item for items in dev.values() for item in items), test)
+    said = [
+        *_said(found.parts, "the training data", "{}"),
+        *_said(between.parts, "the dev part", "{} (test)"),
+    ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
+    if drop and found.drop:
+        said.append(f"{count(len(found.drop), 'training row')} that held an item whole: left out")
+        return leave_out(prepared, found.drop, where), said
+    if found.drop:
+        said.append(f"{count(len(found.drop), 'training row')} hold an item whole; --drop-leaks leaves them out")
+    return prepared, said
+
+
+def _items(task: Task, part: str) -> list[tuple[str, ...]]:
+    split = kept_task(task, Path()).splits.get(part)
+    return [] if split is None else [*_texts(split)]
+
+
+def _texts(split: Split) -> Iterator[tuple[str, ...]]:
+    """The texts of each example; of a query itself and what is relevant to it."""
+    if split.documents is None:
+        yield from split.items()
+        return
+    documents = split.documents
+    for query, judged in zip(split.left, documents.judged, strict=True):
+        yield query, *(documents.texts[number] for number, grade in judged.items() if grade > 0)
+
+
+def _said(parts: Mapping[str, Found], where: str, name: str) -> Iterator[str]:
+    """A sentence for each part of which something is there."""
+    for part, found in parts.items():
+        if found.texts.all:
+            items = f"{found.items.all:,} of {found.of_items:,} items whole{_kinds(found.items)}"
+            single = f"{found.texts.all:,} of {found.of_texts:,} single texts{_kinds(found.texts)}"
+            yield f"{name.format(part)}: {where} holds {items}, and {single}"
+
+
+def _kinds(counts: Counts) -> str:
+    there = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(counts, kind))]
+    return f" ({', '.join(there)})" if there else ""

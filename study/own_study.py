@@ -1,0 +1,268 @@
+"""`--train`: a study of a person's own data. They are read and prepared, and a space file is written beside them, which
+then runs as any person's space does: all that follows knows a space and its tasks alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import dataclasses
+import json
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.ledger import STUDY
+from reports.ledger.folders import OWN_DATA
+from reports.ledger.location import is_url
+from reports.markdown import count
+from search_spaces.goals import GOALS
+from search_spaces.own_data import OWN_GOAL, OwnEncoder, OwnSpace, space_text
+from study.cli.options import Request
+from study.engine.cluster import inside_copy
+from study.own_leaks import held_against
+from study.rows import absolute
+from study.search.finals import as_it_came
+from trainables.corpora.held_out import DEV, LEFT_OUT, TEST, TRAIN, Prepared, prepare
+from trainables.corpora.own_data import IN_WORDS, Source, find_kind
+from trainables.encoders.check import check_encoder
+from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
+from trainables.errors import UserError
+from trainables.files import expanded, write_whole
+from trainables.fingerprints import identity
+from trainables.plugins import forget
+from trainables.recipe import EncoderConfig, Recipe, changed
+from trainables.senteval.own_tasks import own_tasks
+from trainables.senteval.tasks import TASKS, Task
+
+SPACE, GIVEN = "space.py", "given.json"
+"""In the folder of prepared data: the space, and the digits of what was given."""
+_PLAIN = ("model", "checkpoint", "best", "final", "encoder")
+"""Folders of models that are called so do not say which model it is; the folder above may."""
+_NAME = 60
+"""Letters of a study's name at most."""
+
+_made: dict[str, list[str]] = {}
+"""Spaces that this process made, by their text, and the tasks of each: of two studies in a notebook each has its own
+names."""
+
+
+def own_study(request: Request) -> Request:
+    """The request for the space that is made of `--train`. What the files hold is said on the console. With
+    `--write-space` the space is written, and nothing is to be run.
+
+    `UserError` for data that cannot be used, and where the results hold a study of other data.
+    """
+    _forget_made()
+    encoders = _encoders(request.encoder)
+    source = find_kind(request.train, request.columns, request.labels)
+    file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
+    name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
+    results = request.results or f"results/{name}"
+    folder = _folder(request, results)
+    made, leaked = _prepare(source, request, _unfinished(folder))
+    prepared = _placed(made, folder, request)
+    _tell(source, prepared, leaked)
+    text = _space(name, source, encoders, prepared, request, folder, leaked)
+    if request.write_space is not None:
+        write_whole(request.write_space, text)
+        print(f"wrote {request.write_space}, and its data in {folder}; run it by", flush=True)
+        print(f"  python study/run.py --space ./{request.write_space} --search {request.search}", flush=True)
+        return request
+    write_whole(folder / SPACE, text)
+    if request.dry_run:
+        print(f"the space that it runs:\n\n{text}", flush=True)
+    # What is said of columns and labels was of the person's files, and not of the prepared ones.
+    return dataclasses.replace(request, space=str(folder / SPACE), results=results, columns=None, labels=None)
+
+
+def _forget_made() -> None:
+    for text, names in _made.items():
+        for registry in (TASKS, GOALS):
+            for name in {*names, OWN_GOAL} & {*registry}:
+                registry.remove(name)
+        forget(text)
+    _made.clear()
+
+
+def _folder(request: Request, results: str) -> Path:
+    """Where the prepared data are kept: in the results, or beside the space file that is asked for."""
+    if request.write_space is not None:
+        path = expanded(request.write_space).absolute()
+        folder = path.with_name(f"{path.stem}_data")
+        there = next((one for one in (path, folder) if one.exists()), None)
+        if there is not None:
+            raise UserError(f"--write-space {request.write_space}: {there} exists; remove it, or give another name")
+        return folder
+    if is_url(results):
+        raise UserError(
+            f"--train keeps the prepared data in the results, and {results} is no folder; write the space by "
+            "--write-space my_space.py, and run that with --results"
+        )
+    return ((Path.home() if inside_copy() else Path()) / expanded(results)).absolute() / OWN_DATA
+
+
+def _unfinished(folder: Path) -> Path:
+    """An empty folder beside the one that it becomes; at the end of the process it is gone, with folders made for it
+    that are empty then."""
+    for parent in reversed([one for one in folder.parents if not one.is_dir()]):
+        parent.mkdir()
+        atexit.register(_remove_empty, parent)
+    made = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
+    made.mkdir()
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _placed(made: Prepared, folder: Path, request: Request) -> Prepared:
+    """Moved to where it is kept. A study there goes on with what it has: `UserError` where that is not the same. What a
+    dry run prepared goes at its end."""
+    if (folder.parent / STUDY).is_file() and request.write_space is None:
+        _check_given(made.train.parent, folder)
+    else:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        made.train.parent.rename(folder)
+        if request.dry_run:
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    held_out = {part: folder / path.name for part, path in made.held_out.items()}
+    return dataclasses.replace(made, train=folder / made.train.name, held_out=held_out)
+
+
+def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, list[str]]:
+    """A part that no file is given for is put aside, where the data say what is right. Sentences say what of dev and
+    test stands in the training data."""
+    parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
+    if source.kind == "sentences":
+        if not request.dev:
+            raise UserError(
+                f"{source.name} holds plain sentences, which do not say what a good model is; give --dev a file of "
+                "pairs with scores, labelled texts, triplets or a folder in BEIR's layout"
+            )
+        parts = []
+    prepared = prepare(source, folder, parts)
+    prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
+    given = {"dev": request.dev, "test": request.test}
+    digits: dict[str, list[str]] = {
+        "train": [identity(str(path)) for path in (prepared.train, *prepared.held_out.values())],
+        **{part: [identity(absolute(_path(one))) for one in those] for part, those in given.items()},
+    }
+    write_whole(folder / GIVEN, json.dumps(digits, indent=1))
+    return prepared, leaked
+
+
+def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
+    held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
+    return own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+
+
+def _path(given: str) -> str:
+    """Of `PATH` or `NAME=PATH`."""
+    name, equals, path = given.partition("=")
+    return path if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else given
+
+
+def _check_given(made: Path, folder: Path) -> None:
+    """`UserError` where the study in the results was given other data."""
+    now = json.loads((made / GIVEN).read_text(encoding="utf-8"))
+    try:
+        before = json.loads((folder / GIVEN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise UserError(
+            f"{folder.parent} holds another study, not one of --train; give this one its own folder with --results"
+        ) from None
+    differing = [part for part in now if before.get(part) != now[part]]
+    if differing:
+        raise UserError(
+            f"{folder.parent} holds a study of other data for --{differing[0]}; run that study's own command to go on "
+            "with it, or give this one its own folder with --results"
+        )
+
+
+def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
+    """What was read, and what became of it."""
+    parts = prepared.parts
+    left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if rows]
+    print(f"{source.name}: {count(prepared.rows, 'row')}, {IN_WORDS[source.kind]}{''.join(left_out)}", flush=True)
+    if prepared.held_out:
+        aside = " and ".join(
+            f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
+        )
+        lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
+        print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}", flush=True)
+    for sentence in leaked:
+        print(f"leaks: {sentence}", flush=True)
+
+
+def _space(
+    name: str,
+    source: Source,
+    encoders: Sequence[OwnEncoder],
+    prepared: Prepared,
+    request: Request,
+    folder: Path,
+    leaked: Sequence[str],
+) -> str:
+    tasks = _tasks(prepared, request)
+    if not any(task.development for task in tasks):
+        raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
+    census = prepared.census
+    title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
+    text = space_text(
+        OwnSpace(
+            name=name,
+            title=title,
+            folder=str(folder),
+            train=str(prepared.train),
+            kind=source.kind,
+            units=census.units,
+            most_positives=census.most_positives,
+            most_negatives=census.most_negatives,
+            encoders=tuple(encoders),
+            tasks=tasks,
+            notes=tuple(f"leaks: {sentence}" for sentence in leaked),
+        )
+    )
+    _made[text] = [task.name for task in tasks]
+    return text
+
+
+def _encoders(names: Sequence[str]) -> list[OwnEncoder]:
+    """Each as it came, with a name of its own. `UserError` for one that is not there, or twice."""
+    found: list[OwnEncoder] = []
+    for given in names:
+        name = absolute(given)
+        check_encoder(EncoderConfig(name=name))
+        if any(name == other.name for other in found):
+            raise UserError(f"--encoder {given} is given twice")
+        label = _label(name)
+        same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in found)
+        pooling, fitting = own_pooling(name), fitting_poolings(name)
+        pooling = pooling or fitting[0]
+        query, document = own_prompts(name)
+        own = {"encoder.query_prompt": query, "encoder.document_prompt": document, "pooling.mode": pooling}
+        base = Recipe().preferring({"encoder.name": name, **own})
+        came = changed(base.flat(), as_it_came(base).flat())
+        poolings = tuple(dict.fromkeys((pooling, *fitting)))
+        found.append(
+            OwnEncoder(f"{label}~{same + 1}" if same else label, name, pooling, poolings, came, query, document)
+        )
+    return found
+
+
+def _label(name: str) -> str:
+    """`all-MiniLM-L6-v2` of a hub id or a folder."""
+    parts = [part for part in name.split("/") if part]
+    told = next((part for part in reversed(parts) if part.lower() not in _PLAIN), parts[-1])
+    return _word(told)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "mine"

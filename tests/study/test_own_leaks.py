@@ -1,0 +1,77 @@
+"""What `--train` holds of `--dev` and `--test` is said before anything runs, and left out where that is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from study.cli.options import parse
+from study.own_study import own_study
+from study.plan import decide, read_request
+from study.results_folder.prepare import prepare_results
+from trainables.corpora.held_out import rows_of
+from trainables.corpora.own_data import texts
+
+NOUNS = ["dog", "cat", "horse", "train", "river", "child", "baker", "tower", "ship", "cloud", "piano", "garden"]
+PAIRS = [(f"a {noun} stands near the {other}", f"the {other} is beside a {noun}") for noun in NOUNS for other in NOUNS]
+
+
+def write(path: Path, pairs: list[tuple[str, str]]) -> str:
+    rows = [{"sentence1": left, "sentence2": right, "score": place % 5} for place, (left, right) in enumerate(pairs)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def made(folder: Path, train: list[tuple[str, str]], *more: str) -> tuple[str, set[str]]:
+    """The space file, and the texts to train on."""
+    files = {
+        part: write(folder / f"{part}.jsonl", pairs) for part, pairs in (("dev", PAIRS[:20]), ("test", PAIRS[20:40]))
+    }
+    given = [*("--dev", files["dev"]), *("--test", files["test"]), "--results", str(folder / "results"), *more]
+    request = own_study(
+        parse(["--train", write(folder / "mine.jsonl", train), "--encoder", "scenes-small", *given, "--dry-run"])
+    )
+    return Path(request.space).read_text(), {
+        text for row in rows_of(Path(request.space).with_name("train.jsonl")) for text in texts(row)
+    }
+
+
+def test_leaks_are_said_on_the_console_and_stand_in_the_space(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (left, right), (upper, other) = PAIRS[25], PAIRS[3]
+    space, kept = made(tmp_path, [*PAIRS[60:], (left, right), (upper.upper() + "!", other), (PAIRS[30][0], "alone")])
+    said = capsys.readouterr().out
+    for sentence in (
+        "(dev): the training data holds 1 of 20 items whole (1 normalised), and 2 of 40 single texts (1 exact, 1 n",
+        "(test): the training data holds 1 of 20 items whole (1 exact), and 3 of 40 single texts (3 exact)",
+        "2 training rows hold an item whole; --drop-leaks leaves them out",
+    ):
+        assert sentence in said
+        assert sentence in space
+    assert {left, right} <= kept
+
+
+def test_drop_leaks_leaves_rows_out_that_hold_an_item_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, kept = made(tmp_path, [*PAIRS[60:], PAIRS[25], (PAIRS[30][0], "alone")], "--drop-leaks")
+    assert "1 training row that held an item whole: left out" in capsys.readouterr().out
+    assert not {*PAIRS[25]} & kept
+    assert {PAIRS[30][0], "alone"} <= kept
+
+
+def test_a_clean_set_is_not_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space, _ = made(tmp_path, PAIRS[60:])
+    assert "leaks: no text of dev and test stands in the training data" in capsys.readouterr().out
+    assert "single texts" not in space
+
+
+def test_the_notes_of_a_space_are_the_studys(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import dataclasses\nfrom search_spaces import load_space\n"
+        "SPACE = dataclasses.replace(load_space('scl_tau'), name='noted', notes=('leaks: of note',))\n"
+    )
+    request = parse(["--space", str(file), "--scale", "laptop", "--results", str(tmp_path / "results")])
+    assert "leaks: of note" in prepare_results(decide(read_request(request), 0), "").notes

@@ -1,0 +1,95 @@
+"""What of a test stands in the training data already."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from trainables.corpora import leaks as module
+from trainables.corpora.leaks import Counts, leaks, plain
+from trainables.corpora.text_lines import numbered_lines
+
+LONG = "a man in a red coat walks his two small dogs along the empty beach in the rain at night"
+STSB = Path("../shared/data/senteval/downstream/STS/STSBenchmark")
+TEST = [("Where is the cat?", "It sleeps on the mat."), (LONG, "somebody is outside"), ("no row", "holds this")]
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        (("Where is the cat?", "It sleeps on the mat."), "exact"),
+        (("It sleeps on the mat.", "Where is the cat?"), "exact"),
+        (("Where is the cat?", "It sleeps on the mat.", "It flies."), "exact"),
+        (("where is  the CAT", "It sleeps on the mat."), "normalised"),
+        ((LONG.replace("empty", "lonely"), "Somebody is outside!"), "near"),
+    ],
+)
+def test_a_planted_pair_of_each_kind_is_found_and_its_row_named(row, kind):
+    found = leaks([("clean", "row"), row, ("another", "one")], {"test": TEST, "dev": [("else", "where")]})
+    assert found.drop == (1,)
+    assert found.rows == 3
+    assert found.parts["test"].items == Counts(**{kind: 1})
+    assert found.parts["test"].texts.all == 2
+    assert (found.parts["test"].of_items, found.parts["test"].of_texts) == (3, 6)
+    assert found.parts["dev"].items == found.parts["dev"].texts == Counts()
+
+
+def test_single_texts_are_counted_apart_and_leave_no_row_out():
+    rows = [("Where is the cat?", "On the roof."), ("where is the cat", "Under the bed.")]
+    found = leaks(rows, {"test": TEST})
+    assert found.drop == ()
+    assert found.parts["test"].items == Counts()
+    assert found.parts["test"].texts == Counts(exact=1)  # once, as what it is most alike to
+
+
+def test_one_text_that_is_like_both_of_a_pair_is_not_the_pair():
+    alike = [(LONG, LONG + " !")]
+    assert leaks([(LONG, "something else")], {"test": alike}).parts["test"].items == Counts()
+    assert leaks([(LONG, LONG)], {"test": alike}).parts["test"].items == Counts(normalised=1)
+
+
+def test_labelled_texts_are_items_of_one_text():
+    found = leaks([("Great film!",), ("dull",), ("great film",)], {"test": [("Great film!",), ("new",)]})
+    assert found.drop == (0, 2)
+    assert found.parts["test"].items == found.parts["test"].texts == Counts(exact=1)
+
+
+def test_words_in_another_order_or_one_other_word_in_a_short_text_are_another_text():
+    clean = [("the dog bites the man",), ("a man plays a flute in the park",)]
+    found = leaks([("the man bites the dog",), ("a man plays a guitar in the park",)], {"test": clean})
+    assert found.parts["test"].texts == Counts()
+
+
+def test_languages_without_spaces_have_near_duplicates_too():
+    text = "昨日友人と一緒に新しい映画を見に行きました"
+    found = leaks([(text.replace("新", "古"),)], {"test": [(text,)]})
+    assert found.parts["test"].items == Counts(near=1)
+
+
+def test_near_duplicates_are_those_that_every_pair_compared_would_give():
+    chosen = random.Random(0)
+    texts = [" ".join(chosen.choices("abcdefghij", k=chosen.randint(1, 14))) for _ in range(60)]
+    for text in texts[:30]:
+        words = text.split()
+        words[chosen.randrange(len(words))] = "k"
+        texts += [" ".join(words), text + " k", " ".join(words[1:]) or "k"]
+    rows, test = texts[::2], texts[1::2]
+    shingles = {text: module._shingles(plain(text)) for text in texts}
+    near = {
+        other
+        for other in test
+        for text in rows
+        if 100 * len(shingles[text] & shingles[other]) >= module.NEAR * len(shingles[text] | shingles[other])
+    }
+    found = leaks([(text,) for text in rows], {"test": [(text,) for text in test]}).parts["test"].texts
+    assert found.all == len(near) > found.exact
+    assert found.near > 5
+
+
+@pytest.mark.skipif(not STSB.is_dir(), reason="needs ../shared/data/senteval")
+def test_twelve_test_pairs_of_the_sts_benchmark_stand_in_its_train_part():
+    train, test = (
+        [tuple(line.rstrip("\n").split("\t")[5:7]) for _, line in numbered_lines(STSB / f"sts-{split}.csv")]
+        for split in ("train", "test")
+    )
+    assert leaks(train, {"test": test}).parts["test"].items == Counts(exact=12, near=2)

@@ -1,0 +1,204 @@
+"""A person's own training files: what kind of data they hold, their normal form, and what is put aside of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, TEST, TRAIN, Texts, prepare
+from trainables.corpora.leaks import plain
+from trainables.corpora.own_data import find_kind, take_census, texts
+from trainables.errors import UserError
+
+KINDS = {
+    "pairs": "anchor,positive\na dog,an animal\n",
+    "triplets": "query,pos,neg\na dog,an animal,a car\n",
+    "nli": "premise,hypothesis,label\na dog,an animal,entailment\na dog,a cat,2\n",
+    "scored": "sentence1,sentence2,score\na dog,an animal,3.5\na dog,a car,0\n",
+    "labelled": "text,label\na dog,animals\na cat,animals\na car,things\n",
+    "sentences": "sentence\na dog\na cat\n",
+}
+
+
+def write(folder: Path, text: str, name: str = "mine.csv") -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_tell_the_kind(kind: str, tmp_path: Path) -> None:
+    found = find_kind([write(tmp_path, KINDS[kind])])
+    rows = [*found.rows(Counter())]
+    assert found.kind == kind
+    assert len(rows) == KINDS[kind].count("\n") - 1
+    assert texts(rows[0])[0] == "a dog"
+    assert take_census(rows, found.kind, found.name).rows == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "first"),
+    [
+        (
+            "sentence1,sentence2\na dog,an animal\n",
+            "pairs",
+            {"anchor": "a dog", "positive": ["an animal"]},
+        ),
+        (
+            "left side,right side\na dog,an animal\n",
+            "pairs",
+            {"anchor": "a dog", "positive": ["an animal"]},
+        ),
+        ("sentence1,sentence2,label\na,b,4.5\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.5}),
+        ("Sentence1,Sentence2,Score\na,b,4\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.0}),
+        ("words of it\na dog runs\na cat\n", "sentences", {"anchor": "a dog runs", "positive": ["a dog runs"]}),
+    ],
+)
+def test_other_names(text: str, kind: str, first: dict[str, object], tmp_path: Path) -> None:
+    found = find_kind([write(tmp_path, text)])
+    assert (found.kind, next(found.rows(Counter()))) == (kind, first)
+
+
+def test_lines_of_text_and_several_files(tmp_path: Path) -> None:
+    lines = write(tmp_path, "a dog\n\na cat\n", "mine.txt")
+    assert [row["anchor"] for row in find_kind([lines]).rows(Counter())] == ["a dog", "a cat"]
+    pairs, triplets = write(tmp_path, KINDS["pairs"], "a.csv"), write(tmp_path, KINDS["triplets"], "b.csv")
+    assert find_kind([pairs, triplets]).kind == "triplets"
+    assert len([*find_kind([pairs, triplets]).rows(Counter())]) == 2
+    with pytest.raises(UserError, match=r"--train takes one kind of data, and .*mine.txt holds plain .* while .*a.csv"):
+        find_kind([lines, pairs])
+
+
+def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
+    mine = write(tmp_path, "a;b;verdict\na dog;an animal;yes\na dog;a car;no\na dog;a pet;\n")
+    found = find_kind([mine], "premise=a,hypothesis=b,label=verdict", "entailment=yes,contradiction=no,neutral=maybe")
+    left_out: Counter[str] = Counter()
+    assert [row["label"] for row in found.rows(left_out)] == ["entailment", "contradiction"]
+    assert left_out == {"without a label": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b,c\n1,2,3\n", "what its columns mean is not known .found: a, b, c.; say it"),
+        ("review,stars\nvery good,5\n", "what its columns mean is not known"),
+        ("anchor,positive\na dog,\n", "line 2: positive is empty"),
+        ("anchor,positive\n,a dog\n", "line 2: anchor is empty"),
+        ("sentence1,sentence2,score\na,b,high\n", "line 2: score is 'high', and a score is a number"),
+        ("sentence1,sentence2,score\na,b,nan\n", "line 2: score is 'nan'"),
+        ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores are 1, so nothing can be learnt"),
+        ("sentence,label\na,x\nb,x\n", "all labels are 'x'"),
+        ("sentence,label\na,x\nb,y\n", "no two texts have the same label"),
+        ("premise,hypothesis,label\na,b,2\nc,d,1\nc,e,-\n", "what two numbers mean differs"),
+        ("premise,hypothesis,label\na,b,neutral\n", "holds no pair labelled entailment"),
+        ("anchor,positive\n", "holds no rows"),
+        ("", "is empty"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, said: str, tmp_path: Path) -> None:
+    mine = write(tmp_path, text)
+    with pytest.raises(UserError, match=said):
+        prepare(find_kind([mine]), tmp_path / "data")
+
+
+def test_not_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(b"anchor,positive\na dog,an animal\ncaf\xe9,drink\n")
+    with pytest.raises(UserError, match=r"mine\.csv, line 3: not UTF-8"):
+        [*find_kind([str(tmp_path / "mine.csv")]).rows(Counter())]
+
+
+def split(rows: list[list[str]], parts: tuple[int, ...] = (DEV, TEST)) -> np.ndarray:
+    found = Texts()
+    for row in rows:
+        found.add(row)
+    return found.split(parts, "mine.csv")
+
+
+def on_several_sides(rows: list[list[str]], part: np.ndarray) -> set[str]:
+    """Texts that stand in two parts, but for rows that are left out."""
+    sides: dict[str, set[int]] = {}
+    for row, code in zip(rows, part.tolist(), strict=True):
+        for text in row if code != LEFT_OUT else ():
+            sides.setdefault(plain(text), set()).add(code)
+    return {text for text, codes in sides.items() if len(codes) > 1}
+
+
+@pytest.mark.parametrize("common", [0, 3, 40])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_text_stands_on_two_sides(common: int, seed: int) -> None:
+    """With few texts that all rows share, and with many that hang nearly all rows together."""
+    draw = random.Random(seed)
+    rows = [
+        [
+            f"Anchor {draw.randrange(400)}!",
+            f"positive {draw.randrange(900) if draw.random() > common / 50 else -draw.randrange(9)}",
+        ]
+        for _ in range(600)
+    ]
+    part = split(rows)
+    counts = {code: int((part == code).sum()) for code in (TRAIN, DEV, TEST, LEFT_OUT)}
+    assert sum(counts.values()) == len(rows)
+    assert not on_several_sides(rows, part)
+    assert all(30 <= counts[part] <= 70 for part in (DEV, TEST))
+    assert counts[TRAIN] > 150
+
+
+def test_the_split_goes_by_the_rows_alone() -> None:
+    rows = [[f"anchor {number}", f"positive {number}"] for number in range(100)]
+    mixed = random.Random(0).sample(range(100), 100)
+    part = split(rows)
+    assert Counter(part.tolist()) == {TRAIN: 80, DEV: 10, TEST: 10}
+    assert part[mixed].tolist() == split([rows[number] for number in mixed]).tolist()
+    assert Counter(split(rows, (TEST,)).tolist()) == {TRAIN: 90, TEST: 10}
+
+
+def test_too_few_rows_or_all_of_one_piece() -> None:
+    with pytest.raises(UserError, match=f"holds {FEWEST - 1} rows, too few"):
+        split([[f"anchor {number}"] for number in range(FEWEST - 1)])
+    with pytest.raises(UserError, match="hang together by their texts"):
+        split([["one anchor", f"positive {number}"] for number in range(100)])
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class TestPrepare:
+    def test_pairs_put_aside_are_a_search_among_all_their_texts(self, tmp_path: Path) -> None:
+        rows = "".join(f"question {number},answer {number},wrong {number}\n" for number in range(100))
+        mine = write(tmp_path, "anchor,positive,negative\n" + rows)
+        found = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
+        assert (found.rows, found.parts) == (100, {TRAIN: 80, DEV: 10, TEST: 10, LEFT_OUT: 0})
+        assert found.census.units == len(lines(found.train)) == 80
+        folder = found.held_out[DEV]
+        assert folder == tmp_path / "data" / "heldout_dev"
+        corpus = {row["_id"]: str(row["text"]) for row in lines(folder / "corpus.jsonl")}
+        asked = {row["_id"]: str(row["text"]) for row in lines(folder / "queries.jsonl")}
+        assert len(corpus) == 30
+        assert corpus.items() >= asked.items()  # so that a query's own text is known, and passed over
+        head, *judged = (folder / "qrels" / "dev.tsv").read_text().splitlines()
+        assert head == "query-id\tcorpus-id\tscore"
+        pairs = {(asked[query], corpus[text]) for query, text, _ in map(str.split, judged)}
+        assert pairs == {(text, text.replace("question", "answer")) for text in asked.values()}
+        assert not {*corpus.values()} & {text for row in lines(found.train) for text in texts(row)}
+        assert sorted(path.name for path in (tmp_path / "data").iterdir()) == [
+            "heldout_dev",
+            "heldout_test",
+            "train.jsonl",
+        ]
+
+    def test_scored_pairs_and_labelled_texts_stay_tables(self, tmp_path: Path) -> None:
+        rows = "".join(f"one {number},other {number},{number}\n" for number in range(50))
+        found = prepare(find_kind([write(tmp_path, "sentence1,sentence2,score\n" + rows)]), tmp_path / "data", (TEST,))
+        assert len(lines(found.held_out[TEST])) == found.parts[TEST] == 5
+        assert lines(found.train)[0].keys() == {"sentence1", "sentence2", "score"}
+
+    def test_without_parts_all_rows_are_trained_on(self, tmp_path: Path) -> None:
+        rows = "a dog,an animal,0\na dog,a car,2\na cat,a dog,-1\na cat,a pet,1\n"
+        found = prepare(find_kind([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
+        assert (found.rows, found.parts, found.left_out) == (3, {TRAIN: 3}, {"without a label": 1})
+        assert lines(found.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}

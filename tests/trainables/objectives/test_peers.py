@@ -1,0 +1,68 @@
+"""Losses that sentence-transformers has too: equal in value and gradient on random batches, in fp32 to 1e-5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers.sentence_transformer import losses
+from torch import Tensor
+
+from tests.objective_batches import embedded, in_precision, options
+from trainables.objectives.objective import EmbeddedBatch
+from trainables.testing.objectives import Built
+
+CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+PAIRS, CLASSES, OF_A_CLASS = 12, 4, 3
+Peer = Callable[[EmbeddedBatch], Tensor]
+
+
+def scored_batch(seed: int) -> EmbeddedBatch:
+    batch = embedded(list(range(2 * PAIRS)), [(n, n, PAIRS + n, 1) for n in range(PAIRS)], seed)
+    scores = torch.randint(6, (PAIRS,), generator=torch.Generator().manual_seed(seed)) / 5  # with ties
+    return replace(batch, score=scores)
+
+
+def class_batch(seed: int) -> EmbeddedBatch:
+    rows = [(c, OF_A_CLASS * c, OF_A_CLASS * c + k, 0) for c in range(CLASSES) for k in range(1, OF_A_CLASS)]
+    return embedded(list(range(CLASSES * OF_A_CLASS)), rows, seed)
+
+
+def over_pairs(loss: Any) -> Peer:
+    x = lambda batch: [batch.projected[:PAIRS], batch.projected[PAIRS:]]  # noqa: E731
+    if isinstance(loss, losses.CosineSimilarityLoss):
+        return lambda batch: loss.loss_fct(torch.cosine_similarity(*x(batch)), batch.score)
+    return lambda batch: loss.compute_loss_from_embeddings(x(batch), batch.score)
+
+
+LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
+CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]] = {
+    "cosent": (scored_batch, {"temperature": 0.05}, over_pairs(losses.CoSENTLoss(None, scale=20.0))),
+    "angle": (scored_batch, {"temperature": 0.05}, over_pairs(losses.AnglELoss(None, scale=20.0))),
+    "cosine": (scored_batch, {}, over_pairs(losses.CosineSimilarityLoss(None))),
+    "batch_all": (
+        class_batch,
+        {"margin": 1.0},
+        lambda batch: losses.BatchAllTripletLoss(None, margin=1.0).batch_all_triplet_loss(LABELS, batch.projected),
+    ),
+    "batch_hard": (
+        class_batch,
+        {"margin": 1.0},
+        lambda batch: losses.BatchHardTripletLoss(None, margin=1.0).batch_hard_triplet_loss(LABELS, batch.projected),
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", CASES)
+def test_equals(name: str, seed: int):
+    make, numbers, peer = CASES[name]
+    batch = in_precision(make(seed), torch.float32)
+    ours, theirs = Built(options(name.split()[0], **numbers))(batch).value, peer(batch)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+    mine, wanted = (torch.autograd.grad(value, batch.projected)[0] for value in (ours, theirs))
+    assert bool((wanted != 0).any())
+    torch.testing.assert_close(mine, wanted, **CLOSE)

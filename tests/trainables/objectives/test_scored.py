@@ -1,0 +1,71 @@
+"""The objectives over scored pairs against loops written from the papers' equations: values and gradients to 1e-10."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.naive_scored import SCORED_ORACLES
+from tests.objective_batches import EXACT, build, embedded, gradients, in_precision, options
+from trainables.objectives.objective import EmbeddedBatch
+
+
+def scored(scores: list[float], seed: int = 0, scale: float = 1.0) -> EmbeddedBatch:
+    """Pairs of texts of their own, each with its score."""
+    count = len(scores)
+    batch = embedded(list(range(2 * count)), [(n, n, count + n, 1) for n in range(count)], seed, scale)
+    return replace(batch, score=torch.tensor(scores))
+
+
+CASES = {
+    "of all kinds": [0.2, 0.9, 0.4, 0.4, 1.0, 0.0, 0.9],
+    "two": [0.0, 1.0],
+    "all alike": [0.5, 0.5, 0.5],
+    "one": [0.3],
+}
+
+
+@pytest.mark.parametrize("name", SCORED_ORACLES)
+class TestEachLoss:
+    @pytest.mark.parametrize("case", CASES)
+    def test_against_loops(self, name: str, case: str):
+        batch, config = scored(CASES[case], seed=len(case)), options(name, temperature=0.3)
+        objective = build(config)
+        ours, theirs = objective(batch).value, SCORED_ORACLES[name](batch, config)
+        torch.testing.assert_close(ours, theirs, **EXACT)
+        for mine, wanted in zip(gradients(ours, batch, objective), gradients(theirs, batch, objective), strict=True):
+            torch.testing.assert_close(mine, wanted, **EXACT)
+
+    def test_the_gradient_is_that_of_differences(self, name: str):
+        batch, objective = scored(CASES["of all kinds"]), build(options(name, temperature=0.3))
+        assert torch.autograd.gradcheck(
+            lambda projected: objective(replace(batch, projected=projected)).value, (batch.projected,)
+        )
+
+    def test_one_sentence_of_two_pairs(self, name: str):
+        batch = embedded([0, 1, 2], [(0, 0, 1, 1), (1, 0, 2, 1), (2, 1, 2, 1)])
+        batch = replace(batch, score=torch.tensor([0.1, 0.5, 0.9]))
+        config = options(name, temperature=0.3)
+        torch.testing.assert_close(build(config)(batch).value, SCORED_ORACLES[name](batch, config), **EXACT)
+
+    def test_finite_at_a_low_temperature(self, name: str):
+        batch = in_precision(scored(CASES["of all kinds"], scale=100.0), torch.float32)
+        objective = build(options(name, temperature=0.005)).float()
+        value = objective(batch).value
+        assert bool(torch.isfinite(value))
+        assert all(bool(torch.isfinite(found).all()) for found in gradients(value, batch, objective))
+
+    def test_another_score_gives_another_loss(self, name: str):
+        batch, objective = scored(CASES["of all kinds"]), build(options(name, temperature=0.3))
+        other = replace(batch, score=torch.tensor([0.2, 0.9, 0.4, 0.4, 0.1, 0.0, 0.9]))
+        assert abs(objective(batch).value - objective(other).value) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["cosent", "angle"])
+def test_only_the_order_of_scores_counts(name: str):
+    objective = build(options(name, temperature=0.3))
+    fives = [5 * score for score in CASES["of all kinds"]]
+    one, other = (objective(scored(scores)).value for scores in (CASES["of all kinds"], fives))
+    assert one == other

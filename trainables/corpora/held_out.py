@@ -1,0 +1,246 @@
+"""A person's training files in their normal form, and a share of them put aside to judge models by.
+
+    found = prepare(find_kind(["pairs.csv"]), Path("data"), (DEV, TEST))
+    found.train, found.dev, found.test     # data/train.jsonl, data/heldout_dev, data/heldout_test
+
+No text of what is put aside stands in what is left to train on. Rows that share a text, but for case, white space and
+punctuation, belong together. Where nearly all of them hang together, as those of NLI do by common hypotheses, anchors
+are put aside that share few texts with others, and those other rows are left out. Files are read twice, and never held
+whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from trainables.corpora.leaks import plain
+from trainables.corpora.own_data import Census, Kind, Normal, Source, take_census, texts
+from trainables.errors import UserError
+
+TRAIN, DEV, TEST, LEFT_OUT = range(4)
+"""What becomes of a row."""
+HELD_OUT: Mapping[int, str] = {DEV: "heldout_dev", TEST: "heldout_test"}
+"""What the parts that are put aside are called, as files or folders."""
+SHARE, MOST = 0.1, 1000
+"""Of the rows that are put aside for each part: their share, and how many at most, for they are scored often."""
+FEWEST = 40
+"""Rows from which some can be put aside."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Files in a folder, and what they hold."""
+
+    kind: Kind
+    train: Path
+    held_out: Mapping[int, Path]
+    """Those of `DEV` and `TEST` that were asked for."""
+    rows: int
+    """That were read."""
+    parts: Mapping[int, int]
+    """How many of them each part has; those left out stand in rows that share a text with what is put aside."""
+    left_out: Mapping[str, int]
+    """Rows that cannot be trained on, by why."""
+    census: Census
+    """Of the rows to train on."""
+
+
+def prepare(source: Source, folder: Path, parts: Sequence[int] = ()) -> Prepared:
+    """Write the rows of a source into a folder, and put `parts` of them aside. `UserError` for rows that are broken,
+    data that nothing can be learnt from, and too few of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    left_out, hashes, whole = Counter[str](), Texts(), folder / "all.jsonl"
+    with open(whole, "w", encoding="utf-8") as file:
+        for row in source.rows(left_out):
+            if parts:
+                hashes.add(texts(row))
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    if not parts:
+        train = whole.rename(folder / "train.jsonl")
+        census = take_census(rows_of(train), source.kind, source.name)
+        rows, counts = census.rows, {TRAIN: census.rows}
+    else:
+        take_census(rows_of(whole), source.kind, source.name)
+        code = hashes.split(parts, source.name)
+        rows, counts = len(code), {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
+        train = folder / "train.jsonl"
+        _part_rows(whole, code, {TRAIN: train, **{part: folder / f"{HELD_OUT[part]}.jsonl" for part in parts}})
+        whole.unlink()
+        census = take_census(rows_of(train), source.kind, f"{source.name}, what is left of it to train on,")
+    held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
+    return Prepared(source.kind, train, held, rows, counts, left_out, census)
+
+
+def leave_out(prepared: Prepared, rows: Sequence[int], where: str) -> Prepared:
+    """Without these of the rows to train on, by their numbers. `UserError` where the rest teaches nothing."""
+    code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
+    code[list(rows)] = LEFT_OUT
+    whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
+    _part_rows(whole, code, {TRAIN: prepared.train})
+    whole.unlink()
+    census = take_census(rows_of(prepared.train), prepared.kind, f"{where}, what is left of it to train on,")
+    return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows})
+
+
+def rows_of(file: Path) -> Iterator[Normal]:
+    """The rows of a file in normal form."""
+    with open(file, encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _part_rows(whole: Path, code: np.ndarray, places: Mapping[int, Path]) -> None:
+    with contextlib.ExitStack() as stack:
+        files = {part: stack.enter_context(open(path, "w", encoding="utf-8")) for part, path in places.items()}
+        for line, part in zip(stack.enter_context(open(whole, encoding="utf-8")), code.tolist(), strict=True):
+            if part in files:
+                files[part].write(line)
+
+
+def _as_task(file: Path, kind: Kind, part: int) -> Path:
+    """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search among all of the part's
+    texts, in BEIR's files."""
+    if kind in ("scored", "labelled"):
+        return file
+    folder = file.with_suffix("")
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    rows = [*rows_of(file)]
+    numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
+    right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
+    asked = dict.fromkeys(anchor for anchor, _ in right)
+    _write(folder / "corpus.jsonl", ({"_id": number, "text": text} for text, number in numbers.items()))
+    _write(folder / "queries.jsonl", ({"_id": numbers[text], "text": text} for text in asked))
+    found = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in right)
+    name = "dev" if part == DEV else "test"
+    (folder / "qrels" / f"{name}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{found}", encoding="utf-8")
+    file.unlink()
+    return folder
+
+
+def _right(row: Normal) -> Iterator[tuple[str, str]]:
+    """The anchors of a row with their positives, but for one that is the anchor itself."""
+    positives = row.get("positive") or ([row["hypothesis"]] if row.get("label") == "entailment" else [])
+    anchor = row.get("anchor") or row.get("premise")
+    yield from ((anchor, text) for text in positives if text != anchor)
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+class Texts:
+    """The texts of rows, as numbers: equal texts, as `plain` has them, have equal ones."""
+
+    def __init__(self) -> None:
+        self._texts = array("Q")
+        self._ends = array("q", [0])
+
+    def add(self, texts: Sequence[str]) -> None:
+        """The texts of the next row, its anchor first."""
+        for text in texts:
+            digest = hashlib.blake2b(plain(text).encode(), digest_size=8).digest()
+            self._texts.append(int.from_bytes(digest, "little"))
+        self._ends.append(len(self._texts))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def split(self, parts: Sequence[int], where: str) -> np.ndarray:
+        """(rows,) int8: the part of each row, among `TRAIN`, `LEFT_OUT` and those asked for: `DEV`, `TEST`. The rows
+        alone decide it. `UserError` where there are too few."""
+        rows = len(self)
+        if rows < FEWEST:
+            raise UserError(
+                f"{where} holds {rows} rows, too few to put some aside to judge models by; give --dev and --test"
+            )
+        return _split(_Rows.of(self._texts, self._ends), parts, min(MOST, round(SHARE * rows)), where)
+
+
+class _Rows:
+    """Rows and their texts as a table of places."""
+
+    def __init__(self, row: np.ndarray, text: np.ndarray, anchor: np.ndarray, order: np.ndarray) -> None:
+        self.row, self.text = row, text
+        """(places,) int64 each: a row, and a text of it; a row names a text once."""
+        self.anchor = anchor
+        """(rows,) int64: the anchor's text."""
+        self.order = order
+        """(texts,) uint64: as good as random, and the same wherever the text stands."""
+
+    @classmethod
+    def of(cls, texts: array[int], ends: array[int]) -> _Rows:
+        digests, stops = np.frombuffer(texts, np.uint64), np.frombuffer(ends, np.int64)
+        known, text = np.unique(digests, return_inverse=True)
+        row = np.repeat(np.arange(len(stops) - 1), np.diff(stops))
+        places = np.unique(row * len(known) + text)
+        return cls(places // len(known), places % len(known), text[stops[:-1]], known * np.uint64(0x9E3779B97F4A7C15))
+
+    def together(self) -> np.ndarray:
+        """(rows,) int64: the number of the rows that hang together with it by their texts."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        rows, texts = len(self.anchor), len(self.order)
+        edges = coo_array((np.ones(len(self.row), np.int8), (self.row, rows + self.text)), shape=(rows + texts,) * 2)
+        _, found = connected_components(edges, directed=False)
+        return np.unique(found[:rows], return_inverse=True)[1]
+
+
+def _split(rows: _Rows, parts: Sequence[int], wanted: int, where: str) -> np.ndarray:
+    found = np.full(len(rows.anchor), TRAIN, np.int8)
+    whole = rows.together()
+    size = np.bincount(whole)
+    first = np.full(len(size), np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(first, whole, rows.order[rows.anchor])
+    small = np.argsort(first, kind="stable")
+    small = small[size[small] <= max(1, wanted // 10)]
+    before = np.cumsum(size[small]) - size[small]
+    for number, part in enumerate(parts):
+        chosen = small[(before >= number * wanted) & (before < (number + 1) * wanted)]
+        found[np.isin(whole, chosen)] = part
+    if size[small].sum() < len(parts) * wanted:
+        _cut(rows, found, parts, wanted)
+    held = [int((found == part).sum()) for part in parts]
+    if min(held) < min(wanted, FEWEST) // 2:
+        raise UserError(
+            f"{where}: its rows hang together by their texts, so too few can be put aside to judge models by without "
+            "standing in what is left; give --dev and --test"
+        )
+    return found
+
+
+def _cut(rows: _Rows, found: np.ndarray, parts: Sequence[int], wanted: int) -> None:
+    """Put anchors with all their rows aside until each part has enough, those first that share few texts with other
+    rows; these are then left out."""
+    share = np.bincount(rows.text)[rows.text] - 1
+    cost = np.bincount(rows.row, weights=share, minlength=len(found))
+    groups, group = np.unique(rows.anchor, return_inverse=True)
+    costs = np.bincount(group, weights=cost)
+    owner = np.full(len(rows.order), TRAIN, np.int8)
+    owner[rows.text] = found[rows.row]
+    by_group = np.argsort(group, kind="stable")
+    stops = np.cumsum(np.bincount(group))
+    of_row = np.searchsorted(rows.row, np.arange(len(found) + 1))
+    held = {part: int((found == part).sum()) for part in parts}
+    for one in np.lexsort((rows.order[groups], costs)):
+        if min(held.values()) >= wanted:
+            break
+        members = by_group[stops[one - 1] if one else 0 : stops[one]]
+        texts = np.concatenate([rows.text[of_row[row] : of_row[row + 1]] for row in members])
+        owners = {*owner[texts].tolist()} - {TRAIN}
+        part = owners.pop() if owners else min(parts, key=lambda each: held[each])
+        if not owners and held[part] + len(members) <= wanted:
+            owner[texts], found[members] = part, part
+            held[part] += len(members)
+    touched = np.zeros(len(found), bool)
+    touched[rows.row[owner[rows.text] != TRAIN]] = True
+    found[touched & (found == TRAIN)] = LEFT_OUT

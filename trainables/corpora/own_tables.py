@@ -1,0 +1,133 @@
+"""Tables of texts with a value a row: what the layouts of scored pairs and of labelled texts share.
+
+A layout names the columns' roles, and says what the last of them may hold; the others hold texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar
+
+from trainables.corpora import scenes
+from trainables.corpora.columns import one_text, role_columns
+from trainables.corpora.layout import Layout
+from trainables.corpora.nli import stamps
+from trainables.corpora.request import SamplerRequest
+from trainables.corpora.tables import Table, check_hub, find_tables, open_table
+from trainables.errors import UserError
+from trainables.keys import Options, key
+from trainables.process_cache import PROCESS_CACHE
+from trainables.recipe import SCENES
+from trainables.sections import LIMIT
+
+
+@dataclass(frozen=True)
+class Tables(Options):
+    """Where rows come from: keys of all layouts that read tables."""
+
+    section = "corpus"
+
+    nli: str = key(
+        "stanfordnlp/snli",
+        "Hub id, folder, file, several of these joined by commas, or scenes.",
+        place=True,
+        label="training pairs",
+    )
+    columns: str | None = key(
+        None,
+        "The columns of corpus.nli, where they have names of their own: premise=text_a,hypothesis=text_b,label=y, or "
+        "anchor=question,positive=answer,negative=wrong for triplets; sentence1=a,sentence2=b,score=s for the layout "
+        "scored_pairs; sentence=text,label=class for same_label.",
+    )
+    limit: int | None = LIMIT()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The texts of each row, in order, and its value; of labelled texts each once."""
+
+    texts: list[tuple[str, ...]]
+    values: list[Any]
+    without: int
+    """Rows that have no value; they are left out."""
+    fingerprint: str
+    """Twelve hexadecimal digits of the content."""
+
+
+@dataclass(frozen=True)
+class TableLayout(Tables, Layout):
+    """A layout of rows of texts and a value."""
+
+    reads = "corpus.nli"
+    hard_negatives = False
+
+    roles: ClassVar[Mapping[str, tuple[str, ...]]]
+    """What the columns are for, the value's last, each with its usual names."""
+
+    def value(self, found: Any, where: str) -> Any:
+        """A row's value; None where it has none, `UserError` where it is none that can be."""
+        raise NotImplementedError
+
+    def scenes(self, folder: Path) -> Table:
+        """The table of the built-in corpus, which lies in that folder in SentEval's layout."""
+        raise NotImplementedError
+
+    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+        """`UserError` where no batch can be made."""
+        raise NotImplementedError
+
+    @property
+    def local(self) -> bool:
+        """Whether all of it lies here, so that it can be read before anything starts."""
+        return stamps(self.nli) is not None
+
+    def check(self, request: SamplerRequest) -> None:
+        if self.local:
+            self.refuse(request, self.rows())
+            return
+        for place in find_tables(self.nli):
+            if isinstance(place, str):
+                check_hub(place)
+
+    def sentences(self, request: SamplerRequest) -> Iterator[str]:
+        return chain.from_iterable(self.rows().texts)
+
+    def check_sentences(self, request: SamplerRequest) -> None:
+        if self.local:
+            self.rows()
+
+    def rows(self) -> Rows:
+        """What is trained on, which nobody may change: it is kept for the next trial."""
+        told = ("rows", self.name, self.nli, self.columns, self.limit, stamps(self.nli))
+        return PROCESS_CACHE.get(told, self._read)
+
+    def described(self, rows: Rows) -> dict[str, Any]:
+        """Of the corpus, for the trial's record."""
+        last = list(self.roles)[-1]
+        return {"source": self.nli, f"without_{last}": rows.without, "fingerprint": rows.fingerprint}
+
+    def _read(self) -> Rows:
+        built_in = [self.scenes(scenes.ensure() / "senteval")] if self.nli == SCENES else None
+        found: list[tuple[Any, ...]] = []
+        without = 0
+        for table in built_in or map(open_table, find_tables(self.nli)):
+            if not table.columns:
+                continue
+            *texts, valued = role_columns(table.columns, table.first, self.columns, self.roles).values()
+            for where, record in table.read([*texts, valued]):
+                if len(found) == self.limit:
+                    break
+                value = self.value(record.get(valued), where)
+                if value is None:
+                    without += 1
+                else:
+                    found.append((*(one_text(record, column, where) for column in texts), value))
+        if not found:
+            raise UserError(f"corpus.nli={self.nli!r} holds no row with a {list(self.roles)[-1]}")
+        found = list(dict.fromkeys(found)) if self.classes else found  # a text is no positive of itself
+        digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in found).encode())
+        return Rows([row[:-1] for row in found], [row[-1] for row in found], without, digest.hexdigest()[:12])

@@ -1,0 +1,74 @@
+"""Labelled texts: those of one label are positives of each other, those of others are negatives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainables.corpora.batch import Sampler
+from trainables.corpora.own_tables import Rows, TableLayout
+from trainables.corpora.request import SamplerRequest, check_batch_size
+from trainables.corpora.samplers import SameLabelSampler
+from trainables.corpora.tables import Record, Table
+from trainables.corpora.text_lines import numbered_lines
+from trainables.errors import UserError, is_text
+from trainables.keys import at_least, key
+
+ROLES = {"sentence": ("sentence", "text"), "label": ("label", "class")}
+
+
+@dataclass(frozen=True)
+class SameLabel(TableLayout):
+    """Texts of one label together (Khosla 2020): a batch is of groups of so many.
+
+    Groups of one label in a batch are one, so that none is a negative of its like. The group's first text is its
+    anchor; objective.contrast=all makes each an anchor.
+    """
+
+    name = "same_label"
+    classes = True
+    roles = ROLES
+
+    each: int = key(
+        2, "How many texts of one label stand together.", at_least(2), label="texts of a label", search=(2, 4, 8)
+    )
+
+    def value(self, found: Any, where: str) -> str | None:
+        if isinstance(found, float) and found.is_integer():  # what an integer column with gaps turns into
+            found = int(found)
+        if found is None or found != found or str(found).strip() == "":
+            return None
+        if not is_text(str(found)):
+            raise UserError(f"{where}: the label holds half of a character (a lone surrogate)")
+        return str(found).strip()
+
+    def scenes(self, folder: Path) -> Table:
+        """TREC's questions, each after its class."""
+        file = folder / "downstream" / "TREC" / "train_5500.label"
+
+        def read(_: Sequence[str]) -> Iterator[tuple[str, Record]]:
+            for at, line in numbered_lines(file):
+                label, _, text = line.partition(" ")
+                yield f"{file}, line {at}", {"label": label, "sentence": text}
+
+        return Table(str(file), ("sentence", "label"), f"{file}, line 1", read)
+
+    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+        where = f"corpus.nli={self.nli!r}"
+        if len(set(rows.values)) == 1:
+            raise UserError(f"{where}: all labels are {rows.values[0]!r}, so there are no negatives")
+        units = SameLabelSampler.units_of(list(Counter(rows.values).values()), self.each)
+        if units == 0:
+            raise UserError(f"{where}: no label has two texts, so there are no positives")
+        check_batch_size(request.batch_size, units, where, f"{units} groups of {self.each} texts of one label")
+
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        rows = self.rows()
+        self.refuse(request, rows)
+        texts = [text for (text,) in rows.texts]
+        sampler = SameLabelSampler(texts, rows.values, request.batch_size, request.seed, self.each)
+        counts = {"texts": len(texts), "labels": len(set(rows.values)), **sampler.counts}
+        return sampler, {**self.described(rows), **counts}

@@ -1,0 +1,79 @@
+"""Pairs of texts with a score that says how alike they are: STS-B, SICK, or a table of one's own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainables.corpora.batch import Sampler
+from trainables.corpora.own_tables import Rows, TableLayout
+from trainables.corpora.request import SamplerRequest, check_batch_size
+from trainables.corpora.samplers import PairSampler
+from trainables.corpora.tables import Table, open_table
+from trainables.errors import UserError, shown
+from trainables.sections import STSB
+
+ROLES = {
+    "sentence1": ("sentence1", "sentence_A", "text1"),
+    "sentence2": ("sentence2", "sentence_B", "text2"),
+    "score": ("score", "similarity_score", "relatedness_score", "label"),
+}
+
+
+@dataclass(frozen=True)
+class ScoredPairs(TableLayout):
+    """Pairs with a score each (CoSENT).
+
+    Scores between -1 and 1 stay as they are. Others, as 0 to 5 of STS-B, are brought to 0 to 1 by the lowest and the
+    highest of the corpus.
+    """
+
+    name = "scored_pairs"
+    positives_at_most = 0
+    roles = ROLES
+
+    def value(self, found: Any, where: str) -> float | None:
+        if found is None or str(found).strip() == "":
+            return None
+        try:
+            score = float(found)
+        except (TypeError, ValueError):
+            raise UserError(f"{where}: the score {shown(found)} is no number") from None
+        if math.isinf(score):
+            raise UserError(f"{where}: the score {shown(found)} is no finite number")
+        return None if math.isnan(score) else score
+
+    def scenes(self, folder: Path) -> Table:
+        return open_table(folder / STSB / "sts-train.csv")
+
+    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+        where = f"corpus.nli={self.nli!r}"
+        if min(rows.values) == max(rows.values):
+            raise UserError(f"{where}: all scores are {rows.values[0]:g}, so there is nothing to learn from them")
+        check_batch_size(request.batch_size, len(rows.texts), where, f"{len(rows.texts)} scored pairs")
+
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        rows = self.rows()
+        self.refuse(request, rows)
+        first, second = zip(*rows.texts, strict=True)
+        scores = np.array(_between_0_and_1(rows.values), dtype=np.float32)
+        sampler = PairSampler(first, second, request.batch_size, request.seed, scores)
+        read = {"scores": [min(rows.values), max(rows.values)]}
+        return sampler, {**self.described(rows), "pairs": len(first), **read, **sampler.counts}
+
+    def remarks(self, request: SamplerRequest) -> list[str]:
+        """On which scale the scores of local files are read."""
+        if not self.local:
+            return []
+        low, high = (edge(self.rows().values) for edge in (min, max))
+        scale = "" if low >= -1 and high <= 1 else ", read as 0 to 1"
+        return [f"corpus.nli={self.nli!r}: scores lie between {low:g} and {high:g}{scale}"]
+
+
+def _between_0_and_1(scores: list[float]) -> list[float]:
+    low, high = min(scores), max(scores)
+    return scores if low >= -1 and high <= 1 else [(score - low) / (high - low) for score in scores]

@@ -1,0 +1,85 @@
+"""Losses over scored pairs: embeddings that are as alike as people say, or in the same order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trainables.lazy_torch import torch
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from trainables.objectives.options import Temperature
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class CoSENT(Temperature, Objective):
+    """CoSENT (Huang 2024): over all two pairs of the batch of which the first has the higher score,
+
+        log( 1 + sum over score(i) > score(j) of exp( (s(j) - s(i)) / tau ) ),
+
+    s the cosine of a pair's (projected) embeddings, tau the `temperature`, 0.05 as usual. Only the order of the scores
+    counts. Every worker has all pairs, and gives an equal part of this one number.
+    """
+
+    name = "cosent"
+    layouts = ("scored_pairs",)
+    contrasts = False
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        first, second = (torch.nn.functional.normalize(side, dim=1) for side in _sides(batch))
+        scores, order = _scores(batch).sort()
+        alike = self.alike(first[order], second[order]) / self.temperature  # (pairs,) from the lowest score on
+        # Of those with a higher score, which stand behind its likes: log of the sum of exp(-alike).
+        behind = torch.logcumsumexp(-alike.flip(0), dim=0).flip(0)
+        behind = torch.cat([behind, behind.new_full((1,), -torch.inf)])
+        wrong = alike + behind[torch.searchsorted(scores, scores, right=True)]
+        return Loss(torch.logsumexp(torch.cat([wrong.new_zeros(1), wrong]), dim=0) / batch.workers)
+
+    def alike(self, first: Tensor, second: Tensor) -> Tensor:  # (pairs, dim) of length 1, twice -> (pairs,)
+        """How alike the two of each pair are."""
+        return (first * second).sum(dim=1)
+
+
+@dataclass(frozen=True)
+class AnglE(CoSENT):
+    """AnglE (Li 2024), its term by angles: CoSENT with another similarity, whose gradient does not fade near 1. The
+    halves of an embedding are the real and the imaginary part of a complex vector; with x and y of length 1,
+
+        s(x, y) = | Re(x) Re(y) + Im(x) Im(y) + Im(x) Re(y) - Re(x) Im(y) |,
+
+    as in the authors' code. An embedding of odd size has a 0 more.
+    """
+
+    name = "angle"
+
+    def alike(self, first: Tensor, second: Tensor) -> Tensor:
+        odd = first.shape[1] % 2
+        (a, b), (c, d) = (torch.nn.functional.pad(side, (0, odd)).chunk(2, dim=1) for side in (first, second))
+        return (a * c + b * d + b * c - a * d).sum(dim=1).abs()
+
+
+@dataclass(frozen=True)
+class Cosine(Objective):
+    """SBERT's regression (Reimers 2019): the mean over the batch's pairs of the squared difference between the cosine
+    of the (projected) embeddings and the score, which lies between 0 and 1."""
+
+    name = "cosine"
+    layouts = ("scored_pairs",)
+    contrasts = False
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        scores = _scores(batch)
+        mine = batch.share(len(scores))
+        cosines = torch.nn.functional.cosine_similarity(*(side[mine] for side in _sides(batch)), dim=1)
+        return Loss((cosines - scores[mine]).square().sum() / len(scores))
+
+
+def _sides(batch: EmbeddedBatch) -> tuple[Tensor, Tensor]:  # (pairs, dim) twice
+    return batch.projected[batch.premise], batch.projected[batch.hypothesis]
+
+
+def _scores(batch: EmbeddedBatch) -> Tensor:  # (pairs,)
+    assert batch.score is not None, "the layout gives scores"
+    return batch.score
