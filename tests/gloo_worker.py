@@ -50,6 +50,7 @@ OBJECTIVE_CASES = [
             {"objective.name": "ntxent", "objective.bank": 8, "head.kind": "mlp", "head.dim": 7},
             {"objective.name": "mnrl"},
             {"objective.name": "simcse"},
+            {"objective.name": "mnrl", "objective.false_negatives": "self", "objective.filter_margin": -0.1},
             {"objective.name": "supcon"},
             {"objective.name": "supcon", "objective.contrast": "all"},
             {"objective.name": "supmpn", "objective.fidelity": "released"},

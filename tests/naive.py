@@ -37,7 +37,7 @@ def pools(batch: EmbeddedBatch, config: Any) -> list[Pool]:
         if not entailed or (config.anchors == "rows" and label[row] != 0):
             continue
         known = {int(batch.text[s]) for s in [anchor, *(hypothesis[r] for r in entailed)]}
-        masked = config.false_negatives == "mask"
+        masked = config.false_negatives != "keep"
         others = [r for r in rows if r not in entailed and not (masked and int(batch.text[hypothesis[r]]) in known)]
         found.append(Pool(anchor, [row] if config.anchors == "rows" else [], entailed, others))
     return found
@@ -61,15 +61,29 @@ def ce(batch: EmbeddedBatch, classifier: PairClassifier) -> Tensor:
     return total / len(batch.label)
 
 
-def scl(batch: EmbeddedBatch, drawn: Drawn, temperature: float) -> Tensor:
-    """Eq. 2, averaged over the anchors; 0 where there is none."""
-    total = batch.projected.sum() * 0
+def scl(batch: EmbeddedBatch, drawn: Drawn, config: Any) -> Tensor:
+    """Eq. 2, averaged over the anchors; 0 where there is none. A filter looks at cosines of the guide, or at the dot
+    products of the loss itself."""
+    total, temperature = batch.projected.sum() * 0, config.temperature
+    guided = config.false_negatives == "guide"
+    space = (
+        torch.nn.functional.normalize(batch.guide, dim=1)
+        if guided and batch.guide is not None
+        else batch.projected.detach()
+    )
     for anchor, positives, negatives in drawn:
 
         def term(row: int, anchor: int = anchor) -> Tensor:
             dot = torch.dot(batch.projected[anchor], batch.projected[int(batch.hypothesis[row])])
             return torch.exp(dot / temperature)
 
+        if config.false_negatives in ("guide", "self"):
+            near = {
+                row: float(torch.dot(space[anchor], space[int(batch.hypothesis[row])]))
+                for row in range(len(batch.label))
+            }
+            limit = min(near[row] for row in positives) + (0.0 if guided else 0.1)
+            negatives = [row for row in negatives if near[row] <= limit]
         denominator = sum(term(row) for row in [*positives, *negatives])
         if batch.bank is not None and batch.bank_text is not None:
             entailed = [r for r in range(len(batch.label)) if batch.premise[r] == anchor and batch.label[r] == 0]
@@ -98,7 +112,7 @@ LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, Any, Drawn, PairClassifier | No
     "ce_augment": lambda batch, config, drawn, classifier: augment(batch, drawn, _there(classifier)),
     # Eq. 3. Where lambda is 1 the classifier does not exist.
     "scl": lambda batch, config, drawn, classifier: (
-        config.weight * scl(batch, drawn, config.temperature)
+        config.weight * scl(batch, drawn, config)
         + ((1 - config.weight) * ce(batch, classifier) if classifier is not None else 0)
     ),
 }

@@ -42,6 +42,23 @@ class Terms:
         self.batch, self.config = batch, config
         self.groups = groups_of(batch)
         self.zero = batch.projected.sum() * 0
+        self.filters = config.false_negatives in ("guide", "self")
+        guided = config.false_negatives == "guide"
+        self.space = batch.guide if guided and batch.guide is not None else batch.projected.detach()
+        margin = {"guide": 0.0, "self": 0.1}.get(config.false_negatives, 0.0)
+        self.margin = margin if getattr(config, "filter_margin", None) is None else config.filter_margin
+
+    def seen(self, items: list[int]) -> Tensor:
+        """Their mean, as what judges false negatives sees it."""
+        return self.space[items].mean(dim=0)
+
+    def far(self, anchor: Tensor, positives: list[Tensor], candidate: Tensor) -> bool:
+        """Whether a candidate is a negative by its similarity: not nearer than the farthest positive and the margin."""
+        if not self.filters:
+            return True
+        least = min(float(torch.cosine_similarity(anchor, p, dim=0)) for p in positives)
+        limit = least + self.margin * (abs(least) if self.config.filter_by == "relative" else 1)
+        return float(torch.cosine_similarity(anchor, candidate, dim=0)) <= limit
 
     def term(self, a: Tensor, b: Tensor) -> Tensor:
         cosine = torch.dot(a, b) / (a.pow(2).sum().sqrt() * b.pow(2).sum().sqrt())
@@ -49,12 +66,18 @@ class Terms:
 
     def counts(self, group: Group, item: int) -> bool:
         """Whether an item may be a negative of the group."""
-        return self.config.false_negatives == "keep" or int(self.batch.text[item]) not in group.texts
+        if self.config.false_negatives == "keep":
+            return True
+        if int(self.batch.text[item]) in group.texts:
+            return False
+        positives = [self.seen([p]) for p in group.positives]
+        return not positives or self.far(self.seen([group.anchor]), positives, self.seen([item]))
 
-    def bank(self, group: Group, anchor: Tensor) -> Iterator[Tensor]:
+    def bank(self, group: Group, anchor: Tensor, positives: list[int] | None = None) -> Iterator[Tensor]:
         if self.batch.bank is not None and self.batch.bank_text is not None:
+            near = [self.space[p] for p in (group.positives if positives is None else positives)]
             for entry, text in zip(self.batch.bank, self.batch.bank_text.tolist(), strict=True):
-                if text not in group.texts:
+                if text not in group.texts and (not near or self.far(anchor.detach(), near, entry)):
                     yield self.term(anchor, entry)
 
     def mean(self, losses: list[Tensor]) -> Tensor:
@@ -115,13 +138,17 @@ def supcon(batch: EmbeddedBatch, config: Any) -> Tensor:
         members = [(group, item) for group in terms.groups for item in (group.anchor, *group.positives)]
         for place, (group, item) in enumerate(members):
             x, own, denominator = batch.projected[item], [], terms.zero
+            mates = [member for other, (whose, member) in enumerate(members) if whose is group and other != place]
             for other, (whose, member) in enumerate(members):
-                if other != place and (whose is group or terms.counts(group, member)):
+                known = config.false_negatives != "keep" and int(batch.text[member]) in group.texts
+                seen = [terms.seen([mate]) for mate in mates]
+                counts = not known and (not seen or terms.far(terms.seen([item]), seen, terms.seen([member])))
+                if other != place and (whose is group or counts):
                     term = terms.term(x, batch.projected[member])
                     denominator = denominator + term
                     own += [term] if whose is group else []
             if own:
-                denominator = sum(terms.bank(group, x), denominator)
+                denominator = sum(terms.bank(group, x, mates), denominator)
                 losses.append(terms.mean([-torch.log(term / denominator) for term in own]))
         return terms.mean(losses)
     for group in terms.groups:
@@ -143,17 +170,20 @@ def ntxent(batch: EmbeddedBatch, config: Any) -> Tensor:
     """CLSR, eq. 1, with DeCLUTR's mean positive; the mean over both directions of all pairs."""
     terms = Terms(batch, config)
     vectors: list[tuple[Group, Tensor, set[int]]] = []
+    seen: list[Tensor] = []
     for group in terms.groups:
         if group.positives:
             mean = sum(batch.projected[p] for p in group.positives) / len(group.positives)
             vectors.append((group, batch.projected[group.anchor], {int(batch.text[group.anchor])}))
             vectors.append((group, mean, {int(batch.text[p]) for p in group.positives}))
+            seen += [terms.seen([group.anchor]), terms.seen(group.positives)]
     losses = []
     for a, (group, v, _) in enumerate(vectors):
         b = a + 1 if a % 2 == 0 else a - 1
         denominator = terms.zero
         for i, (_, other, texts) in enumerate(vectors):
-            false_negative = config.false_negatives == "mask" and bool(texts & group.texts)
+            false_negative = config.false_negatives != "keep" and bool(texts & group.texts)
+            false_negative |= not terms.far(seen[a], [seen[b]], seen[i])
             if i == b or (i != a and not false_negative):
                 denominator = denominator + terms.term(v, other)
         losses.append(-torch.log(terms.term(v, vectors[b][1]) / sum(terms.bank(group, v), denominator)))

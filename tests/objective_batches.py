@@ -25,12 +25,14 @@ def embedded(
     embeddings, projected = (
         (scale * torch.randn(len(text), DIM, generator=random, dtype=torch.float64)).requires_grad_() for _ in "ep"
     )
+    guide = torch.randn(len(text), DIM + 1, generator=torch.Generator().manual_seed(seed + 1), dtype=torch.float64)
     fingerprints = torch.tensor(text)
     generator = torch.Generator().manual_seed(seed)
     return EmbeddedBatch(
         embeddings=embeddings,
         projected=projected,
         text=fingerprints,
+        guide=guide,
         premise=premise,
         hypothesis=hypothesis,
         label=label,
@@ -102,7 +104,8 @@ def again(batch: EmbeddedBatch) -> EmbeddedBatch:
 
 def in_precision(batch: EmbeddedBatch, dtype: torch.dtype) -> EmbeddedBatch:
     embeddings, projected = (t.detach().to(dtype).requires_grad_() for t in (batch.embeddings, batch.projected))
-    return replace(batch, embeddings=embeddings, projected=projected)
+    guide = None if batch.guide is None else batch.guide.to(dtype)
+    return replace(batch, embeddings=embeddings, projected=projected, guide=guide)
 
 
 def options(name: str, fidelity: str = "paper", **numbers: Any) -> Any:

@@ -109,6 +109,7 @@ GUARDS = Registry(
     _own("copies", "trials with the same scores", "trials"),
     _own("untrained", "parameters that nobody trained", "trials"),
     _own("caps", "limits that never bind", "limits", blocks=False),
+    _own("filters", "filters that leave no negatives", "limits", blocks=False),
     _own("items", "predictions behind the scores", "scores"),
     _own("degenerate", "collapsed embeddings and predictions that are all the same", "scores"),
     _own("parts", "averages and their parts", "scores"),

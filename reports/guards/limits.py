@@ -1,4 +1,4 @@
-"""Limits of a recipe that training never reaches: what they are set to makes no difference."""
+"""Settings that leave training little to do: limits that it never reaches, filters that leave it no negatives."""
 
 from __future__ import annotations
 
@@ -36,6 +36,25 @@ def caps(results: Results) -> list[Flag]:
             those = {recipe: values for recipe, values in slack.items() if values[0] == limit}
             flags.append(_hardly_reached(results, key, limit, those))
     return flags
+
+
+def filters(results: Results) -> list[Flag]:
+    """Filters of false negatives that left an anchor fewer than one negative, on average."""
+    left = {
+        recipe: mean
+        for recipe, records in results.recipes.items()
+        if mean_measured(records, "filtered_per_anchor") is not None
+        and (mean := mean_measured(records, "negatives_per_anchor")) is not None
+        and mean < 1
+    }
+    if not left:
+        return []
+    said = (
+        f"{verbatim('objective.false_negatives')} left {number(min(left.values()))} negatives an anchor in "
+        f"{rows_in_words(results, left)}: the loss had next to nothing to tell a positive from; raise "
+        f"{verbatim('objective.filter_margin')}"
+    )
+    return [Flag("filters", said, frozenset(left), blocks=False)]
 
 
 def _not_varied(results: Results, key: str, group: dict[str, tuple[Limit, float]]) -> Flag:

@@ -28,6 +28,7 @@ def write(results: Results, pictures: Path) -> str:
 
 def _table(results: Results) -> str:
     lines = []
+    filtered = any("filtered_per_anchor" in record.training for record in results.records)
     kept = any("kept" in record.training for record in results.records)
     for label in results.asked_rows:
         records, recipe = results.of_row(label), results.recipe(label)
@@ -45,6 +46,7 @@ def _table(results: Results) -> str:
                 mean("positives_per_anchor", 2),
                 _cap(recipe.get("objective.negatives")) if capped else DASH,
                 mean("negatives_per_anchor", 2),
+                *([mean("filtered_per_anchor", 2)] if filtered else []),
                 mean("anchors", 0),
                 mean("batches_without_anchor", 0),
                 mean("steps", 0),
@@ -54,7 +56,8 @@ def _table(results: Results) -> str:
                 code(results.info.row_hashes[label]) if results.info.row_hashes[label] else DASH,
             ]
         )
-    head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", "anchors", "batches without anchor"]
+    taken = ["N- filtered"] if filtered else []
+    head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", *taken, "anchors", "batches without anchor"]
     more = ["weights kept"] if kept else []
     return table([*head, "steps", "pairs seen", "last loss", *more, "recipe hash"], lines)
 

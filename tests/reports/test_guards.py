@@ -41,6 +41,15 @@ def test_a_clean_study_has_no_flags(folder: Path):
     assert find_flags(Results.load(folder)).all == ()
 
 
+def test_a_filter_that_leaves_no_negatives_is_said(folder: Path):
+    rewrite(folder, put(training={"negatives_per_anchor": 0.4, "filtered_per_anchor": 60.6}), SCL)
+    rewrite(folder, put(training={"negatives_per_anchor": 30.0, "filtered_per_anchor": 31.0}), LAMBDA)
+    (flag,) = found(folder, "filters")
+    assert labels(folder, flag) == {SCL}
+    assert "left 0.40 negatives an anchor" in flag.sentence
+    assert not flag.blocks
+
+
 CONDITIONS: list[tuple[str, dict[str, Any], str]] = [
     ("code", {"versions": {"trainables": "bbbb2222"}}, "bbbb2222"),
     ("code", {"versions": {"plugins": "cccc3333"}}, "cccc3333"),

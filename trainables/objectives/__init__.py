@@ -14,12 +14,13 @@ from trainables.objectives.mlm import MaskedLanguage
 from trainables.objectives.mnrl import MNRL, SimCSE
 from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import Objective
+from trainables.objectives.options import FILTERS
 from trainables.objectives.scl import SCL
 from trainables.objectives.scored import AnglE, CoSENT, Cosine
 from trainables.objectives.supcon import SupCon
 from trainables.objectives.supmpn import SupMPN
 from trainables.objectives.triplets import BatchAll, BatchHard, Triplet
-from trainables.recipe import Recipe
+from trainables.recipe import EncoderConfig, Recipe
 from trainables.registry import Registry
 
 OBJECTIVES: Registry[type[Objective]] = Registry(
@@ -62,6 +63,7 @@ def check_objective(recipe: Recipe) -> None:
         )
     _check_number("objective.positives", "positive", recipe, objective.most_positives)
     _check_number("objective.negatives", "hard negative", recipe, objective.most_negatives)
+    _check_filter(recipe)
     if objective.mlm_only and recipe.objective.mlm == 0:
         raise UserError(
             f"the objective {objective.name!r} has nothing to train while objective.mlm is 0; set objective.mlm=1"
@@ -101,6 +103,12 @@ def chosen_objective(recipe: Recipe) -> Objective:
     return objective.drawing_none() if recipe.part(Layout).exact else objective
 
 
+def guide_config(recipe: Recipe) -> EncoderConfig | None:
+    """The encoder that `objective.guide` names, read as evaluation reads it; None where none is asked for."""
+    name = recipe.flat().get("objective.guide")
+    return EncoderConfig(name=name) if isinstance(name, str) else None
+
+
 def _asked(recipe: Recipe, key: str) -> int | None:
     value = recipe.flat().get(key)
     return value if isinstance(value, int) else None
@@ -113,6 +121,33 @@ def _check_number(key: str, word: str, recipe: Recipe, most: int | None) -> None
     if most == 0:
         raise UserError(f"the objective {name!r} takes no {word}s; set {key}=none")
     raise UserError(f"the objective {name!r} takes {_counted(most, word)} per anchor; set {key}={most}")
+
+
+def _check_filter(recipe: Recipe) -> None:
+    flat, objective = recipe.flat(), recipe.part(Objective)
+    asked = flat.get("objective.false_negatives")
+    if asked not in FILTERS:
+        return
+    said = f"objective.false_negatives={asked}"
+    if not objective.filters:
+        raise UserError(
+            f"{said} needs the scores of a softmax, which the objective {objective.name!r} has not; set "
+            "objective.false_negatives=mask"
+        )
+    if asked == "self":
+        return
+    if flat["objective.guide"] is None:
+        raise UserError(f"{said} needs a guide; name an encoder by objective.guide, a hub id or a folder")
+    if recipe.part(Layout).tokens:
+        raise UserError(
+            f"{said} lets another encoder read the texts, and corpus.layout={recipe.corpus.layout} cuts tokens of the "
+            "trained one; set objective.false_negatives=self, or take another layout"
+        )
+    if objective.memory()[0]:
+        raise UserError(
+            f"{said} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
+            "objective.false_negatives=self"
+        )
 
 
 def _counted(most: int, word: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trainables.lazy_torch import torch
 from trainables.objectives.groups import Groups
-from trainables.objectives.kernel import contrastive, in_parts
+from trainables.objectives.kernel import contrastive, in_parts, nearer
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
-from trainables.objectives.options import Softmax
+from trainables.objectives.options import FILTERS, Softmax
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,6 +42,9 @@ class Contrastive(Softmax, Objective):
     False negatives: with `false_negatives="mask"` a candidate whose text is the anchor's own or that of one of its
     positives is left out of the denominators, but for the positive in question itself. With "keep" it stays, as in the
     authors' code, which knows no texts. A second view of the anchor that serves as its positive is a positive.
+    "guide" and "self" also leave out what is nearer to the anchor than the farthest of its positives by more than
+    `filter_margin`: by the cosines of a frozen guide's embeddings, or by the similarity of the loss itself. Positives
+    stay where they are. Counted negatives are those left; `filtered_negatives` are those that scores took.
     """
 
     cosine: ClassVar[bool] = True
@@ -53,6 +56,10 @@ class Contrastive(Softmax, Objective):
     def memory(self) -> tuple[int, int]:
         return self.bank, self.bank_warmup
 
+    @property
+    def filters(self) -> bool:
+        return self.false_negatives in FILTERS
+
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         comparison = self.compare(batch)
         candidates, positives, shared = comparison.candidates, comparison.positives, comparison.shared
@@ -62,6 +69,11 @@ class Contrastive(Softmax, Objective):
             candidates = torch.cat([candidates, batch.bank.to(candidates.dtype)])
             positives = torch.cat([positives, torch.zeros_like(known)], dim=1)
             shared = torch.cat([shared, ~known], dim=1)
+        taken = {}
+        if self.filters:
+            near = self._near(batch, comparison, candidates, positives)
+            taken = {"filtered_negatives": (shared & near & positives.any(dim=1, keepdim=True)).sum()}
+            shared = shared & ~near
         mine = batch.share(len(comparison.anchors))
         losses = self._losses(
             comparison.anchors[mine],
@@ -75,7 +87,19 @@ class Contrastive(Softmax, Objective):
         if self.bank:
             used = (comparison.positives | comparison.shared).any(dim=0)  # by some anchor; neutral rows are not
             contrasted = (comparison.candidates[used].detach(), comparison.text[used])
-        return Loss(losses.sum() / counts["anchors"].clamp(min=1), counts, contrasted)
+        return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **taken}, contrasted)
+
+    def _near(self, batch: EmbeddedBatch, comparison: Comparison, candidates: Tensor, positives: Tensor) -> Tensor:
+        """(anchors, candidates), boolean: which are nearer to the anchor than its positives."""
+        anchors, cosine, margin = comparison.anchors, self.cosine, 0.1
+        if self.false_negatives == "guide":
+            assert batch.guide is not None, "the model gives the guide's embeddings"
+            guided = self.compare(replace(batch, projected=batch.guide))
+            anchors, candidates, cosine, margin = guided.anchors, guided.candidates, True, 0.0
+        if cosine:
+            anchors, candidates = (torch.nn.functional.normalize(those, dim=1) for those in (anchors, candidates))
+        asked = margin if self.filter_margin is None else self.filter_margin
+        return nearer(anchors, candidates, positives, asked, self.filter_by == "relative")
 
     def _losses(
         self, anchors: Tensor, candidates: Tensor, positives: Tensor, shared: Tensor, ones: Tensor | None

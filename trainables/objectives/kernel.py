@@ -36,6 +36,21 @@ def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor 
     return losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)
 
 
+def nearer(anchors: Tensor, candidates: Tensor, positives: Tensor, margin: float, relative: bool) -> Tensor:
+    """(anchors, candidates), boolean: the candidates whose score is above that of the anchor's farthest positive by
+    more than the margin, itself or that share of the positive's score. Never a positive of the anchor; none where it
+    has no positive."""
+
+    def found(part: slice) -> Tensor:
+        scores = anchors[part] @ candidates.T
+        least = scores.masked_fill(~positives[part], torch.inf).min(dim=1, keepdim=True).values
+        limit = least + (least.abs() if relative else 1.0) * margin
+        return (scores > limit) & ~positives[part]
+
+    with torch.no_grad():
+        return in_parts(found, len(anchors), len(candidates))
+
+
 def in_parts(of: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
     """What `of` gives for each row, some rows at a time where all together have more than `NUMBERS_AT_ONCE` numbers.
 

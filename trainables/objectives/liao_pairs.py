@@ -61,7 +61,7 @@ def choose_contrast(batch: EmbeddedBatch, config: LiaoPairs) -> Contrast:
     anchors = premise[rows] if by_row else premise[rows].unique()
     positives = (premise == anchors.unsqueeze(1)) & entailed  # (anchors, pairs)
     negatives = ~positives
-    if config.false_negatives == "mask":
+    if config.false_negatives != "keep":
         text = batch.text.cpu()
         of_pair = text[hypothesis]
         same = of_pair.unsqueeze(0) == of_pair.unsqueeze(1)  # (pairs, pairs)

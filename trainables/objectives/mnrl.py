@@ -32,7 +32,7 @@ class MNRL(Contrastive):
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
         shared = (groups.entailed & ~own) | groups.contradicted
-        if self.false_negatives == "mask":
+        if self.false_negatives != "keep":
             shared = shared & ~groups.agree(batch.text[batch.hypothesis])
         return Comparison(
             batch.projected[groups.anchor],

@@ -48,7 +48,7 @@ class NTXent(Contrastive):
         paired = (sizes > 0)[owner]
         positives = (owner == owner.unsqueeze(1)) & ~itself & paired
         shared = (paired & ~itself).clone()
-        if self.false_negatives == "mask":
+        if self.false_negatives != "keep":
             agreed = groups.agree(text)  # (groups, groups)
             found = groups.agree(batch.text[item]).int()
             means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, found) > 0

@@ -29,6 +29,7 @@ class EmbeddedBatch(Pairs[Tensor]):
     embeddings: Tensor  # (items, dim): the sentence embeddings
     projected: Tensor  # (items, head dim): the same after the projection head, for contrastive terms
     text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
+    guide: Tensor | None = None  # (items, guide dim): what a frozen guide gives, of objectives that ask for one
     generator: torch.Generator
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
@@ -105,6 +106,11 @@ class Objective(Options):
     def memory(self) -> tuple[int, int]:
         """The size of a memory bank, 0 for none, and its warm-up in steps. With one a `Loss` has `contrasted`."""
         return 0, 0
+
+    @property
+    def filters(self) -> bool:
+        """Whether scores decide which candidates are negatives."""
+        return False
 
     def drawing_none(self) -> Objective:
         """The same for a layout that has made exactly P positives and Q negatives: none are left to be drawn."""

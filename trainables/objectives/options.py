@@ -18,9 +18,11 @@ class Texts(Options):
 
     section = "objective"
 
-    false_negatives: Literal["mask", "keep"] = key(
+    false_negatives: Literal["mask", "keep", "guide", "self"] = key(
         "mask",
-        "mask: a candidate whose text is the anchor's own or one of its positives' is no negative; keep: it is one.",
+        "mask: a candidate whose text is the anchor's own or one of its positives' is no negative; keep: it is one. In "
+        "a softmax also guide: nor is a candidate that a frozen encoder, the guide, finds nearer to the anchor than a "
+        "positive of it (GISTEmbed); self: nor is one that the trained model itself finds nearer (Qwen3-Embedding).",
     )
 
 
@@ -41,10 +43,34 @@ class Temperature(Options):
     )
 
 
+FILTERS = ("guide", "self")
+"""Values of `false_negatives` by which scores decide, too."""
+
+
 @dataclass(frozen=True)
 class Softmax(Temperature, Texts):
     """Of objectives that contrast in a softmax."""
 
+    guide: str | None = key(
+        None,
+        "Hub id or folder of the frozen encoder that finds false negatives, with its own pooling.",
+        place=True,
+        when=("false_negatives", "guide".__eq__),
+    )
+    filter_margin: float | None = key(
+        None,
+        "A candidate is no negative where its cosine with the anchor is above that of the anchor's positive by more "
+        "than this; below 0 those a little farther are masked too. none takes 0 with a guide (GISTEmbed, whose margin "
+        "has the other sign), and 0.1 with self (Qwen3-Embedding).",
+        label="margin of the filter",
+        search=Range(-0.2, 0.2),
+        when=("false_negatives", FILTERS.__contains__),
+    )
+    filter_by: Literal["absolute", "relative"] = key(
+        "absolute",
+        "Whether objective.filter_margin is a cosine, or a share of the positive's.",
+        when=("false_negatives", FILTERS.__contains__),
+    )
     bank: int = key(
         0,
         "Embeddings of earlier batches that serve as further negatives, without gradient.",

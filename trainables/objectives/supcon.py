@@ -44,7 +44,7 @@ class SupCon(Contrastive):
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
         shared = groups.entailed.expand_as(own)
-        if self.false_negatives == "mask":
+        if self.false_negatives != "keep":
             shared = positives | (shared & ~groups.agree(batch.text[batch.hypothesis]))
         return Comparison(
             batch.projected[groups.anchor],
@@ -57,7 +57,7 @@ class SupCon(Contrastive):
         )
 
     def _all(self, batch: EmbeddedBatch) -> Comparison:
-        classes = Classes.of(batch, self.false_negatives == "mask")
+        classes = Classes.of(batch, self.false_negatives != "keep")
         members, count = classes.members, len(classes.members)
         positives = classes.positives[:, :count]
         shared = positives | classes.negatives[:, :count]

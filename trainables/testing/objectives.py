@@ -79,6 +79,20 @@ class ObjectiveContract:
         with_bank = dataclasses.replace(batch_for(entry), bank=bank, bank_text=torch.arange(BANK) + 1000)
         assert objective(with_bank).value > objective(batch_for(entry)).value, "further negatives raise the loss"
 
+    @pytest.mark.parametrize("by", ["guide", "self"])
+    def test_a_filter_takes_negatives_and_never_a_positive(self, entry: type[Objective], by: str) -> None:
+        if "filter_margin" not in keys_of(entry):
+            return
+        plain = Built(entry())(batch_for(entry)).counts
+        for margin, left in ((-1e6, 0), (1e6, plain["negatives"])):
+            objective = entry(**{"false_negatives": by, "filter_margin": margin})
+            assert objective.filters
+            loss = Built(objective)(batch_for(entry))
+            assert loss.counts["positives"] == plain["positives"]
+            assert loss.counts["negatives"] == left
+            assert loss.counts["filtered_negatives"] + left == plain["negatives"]
+            assert bool(torch.isfinite(loss.value))
+
 
 class Built(nn.Module):
     """An objective with what it trains of its own, for embeddings of size `dim`; what is drawn comes from one seed."""
@@ -101,6 +115,7 @@ def batch_for(entry: type[Objective], rank: int = 0, workers: int = 1) -> Embedd
         embeddings=_vectors(GROUPS + rows, seed=3),
         projected=_vectors(GROUPS + rows, seed=4),
         text=torch.arange(GROUPS + rows),
+        guide=_vectors(GROUPS + rows, seed=7).detach(),
         premise=group,
         hypothesis=torch.arange(GROUPS, GROUPS + rows),
         label=torch.tensor(labels).repeat(GROUPS),

@@ -272,7 +272,7 @@ def _tokenized(model: StudyModel, sampler: Sampler, steps: range) -> Iterator[To
     """The batches of those steps; the next one is tokenized while the model works on this one."""
 
     def prepare(step: int) -> TokenizedBatch:
-        return TokenizedBatch.of(sampler.batch(step), model.encoder)
+        return model.tokenized(sampler.batch(step))
 
     with ThreadPoolExecutor(max_workers=1) as ahead:
         upcoming = ahead.submit(prepare, steps[0]) if steps else None

@@ -131,7 +131,7 @@ class _Batches(contextlib.AbstractContextManager["_Batches"]):
 
 
 def _tokenized(member: Member, step: int) -> TokenizedBatch:
-    return TokenizedBatch.of(member.sampler.batch(step), member.model.encoder)
+    return member.model.tokenized(member.sampler.batch(step))
 
 
 def _save(folder: Path, step: int, turns: Sequence[_Turn]) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Pairs
-from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
+from trainables.encoders.contract import Encoder, MaskedLanguageModel, TrainableEncoder, on_tokens
 from trainables.encoders.projection_heads import build_projection, projected_size
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.recipe import HeadConfig
@@ -27,10 +27,12 @@ class TokenizedBatch(Pairs[Tensor]):
 
     tokens: list[list[int]]  # one list for each item
     text: Tensor  # (items,) int64, equal exactly where the texts are
+    guide: Tensor | None = None  # (items, guide dim)
     _shares: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)  # by the number of workers
 
     @classmethod
-    def of(cls, batch: Batch, encoder: TrainableEncoder) -> TokenizedBatch:
+    def of(cls, batch: Batch, encoder: TrainableEncoder, guide: Encoder | None = None) -> TokenizedBatch:
+        """`guide`: a frozen encoder that embeds the items, too, the whole batch on every worker."""
         if batch.tokens is None:
             batch, tokens = tokenize(batch, encoder)
             texts = [sentence.encode() for sentence in batch.sentences]
@@ -44,6 +46,7 @@ class TokenizedBatch(Pairs[Tensor]):
             label=torch.from_numpy(batch.label).long(),
             group=torch.from_numpy(batch.group),
             score=None if batch.score is None else torch.from_numpy(batch.score),
+            guide=None if guide is None else torch.from_numpy(guide.encode(batch.sentences)),
         )
 
     def shares(self, workers: Workers) -> list[list[int]]:
@@ -81,9 +84,10 @@ class StudyModel(nn.Module):
         mlm: float = 0.0,
         mean_over_workers: bool = False,
         count_padding: bool = False,
+        guide: Encoder | None = None,
     ) -> None:
-        """`mlm` is the weight of masked language modelling; `mean_over_workers` and `count_padding` are what
-        `objective.workers` and `pooling.padding` ask for."""
+        """`guide` is the frozen encoder that `objective.guide` names, `mlm` the weight of masked language modelling;
+        `mean_over_workers` and `count_padding` are what `objective.workers` and `pooling.padding` ask for."""
         super().__init__()
         self.encoder = encoder
         self.head = build_projection(head, encoder.dim)
@@ -95,7 +99,12 @@ class StudyModel(nn.Module):
         self.mlm_weight = mlm
         self.count_padding = count_padding
         self.mean_over_workers = mean_over_workers
+        self.guide = (guide,)  # in a tuple: no part of the model, so that no checkpoint has it
         self.to(encoder.device)
+
+    def tokenized(self, batch: Batch) -> TokenizedBatch:
+        """A batch of the sampler, ready for `loss`."""
+        return TokenizedBatch.of(batch, self.encoder, *self.guide)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""
@@ -136,6 +145,7 @@ class StudyModel(nn.Module):
                 label=to_device(batch.label, device),
                 group=to_device(batch.group, device),
                 score=None if batch.score is None else to_device(batch.score, device),
+                guide=None if batch.guide is None else to_device(batch.guide, device),
                 generator=generator,
                 bank=bank,
                 bank_text=bank_text,

@@ -17,7 +17,7 @@ from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.objectives import chosen_objective
+from trainables.objectives import chosen_objective, guide_config
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
 from trainables.trial.data_requests import sampler_request
@@ -84,7 +84,14 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
         mlm=recipe.objective.mlm,
         mean_over_workers=recipe.objective.workers == "mean",
         count_padding=recipe.pooling.padding == "count",
+        guide=_guide(recipe),
     )
+
+
+def _guide(recipe: Recipe) -> Encoder | None:
+    """The frozen encoder that says which candidates are false negatives, where the recipe asks for one."""
+    config = guide_config(recipe)
+    return None if config is None else load_encoder(config, evaluation_precision=recipe.encoder.precision)
 
 
 def base_fingerprint(encoder: BaseEncoder) -> str:

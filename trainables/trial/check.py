@@ -11,7 +11,7 @@ from trainables.encoders.check import check_encoder, check_trainable
 from trainables.encoders.own_modules import left_out as modules_left_out
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.objectives import check_bank, check_objective
+from trainables.objectives import check_bank, check_objective, guide_config
 from trainables.recipe import SCENES, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
@@ -26,7 +26,8 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
 
     Quick, and nothing is downloaded; local training files are read to their end, once for all recipes that share them.
     """
-    for encoder in sorted({recipe.encoder for recipe in recipes}, key=lambda config: config.name):
+    guides = {guide for recipe in recipes if (guide := guide_config(recipe)) is not None}
+    for encoder in sorted({recipe.encoder for recipe in recipes} | guides, key=lambda config: config.name):
         check_encoder(encoder)
     for recipe in recipes:
         if recipe.trains:

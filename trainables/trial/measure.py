@@ -13,6 +13,8 @@ from trainables.trial.peak import Peak
 
 COUNTED = ("loss", "pairs", "sentences", "tokens", "anchors", "positives", "negatives", "batches_without_anchor")
 """What the loop, and `counts_of` for most objectives, add up over the batches."""
+FILTERED = "filtered_negatives"
+"""What scores took from the negatives, added up likewise where an objective filters them."""
 
 
 class Clock:
@@ -74,7 +76,8 @@ def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[st
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     return {
-        **{name: value for name, value in sums.items() if name not in COUNTED},
+        **{name: value for name, value in sums.items() if name not in (*COUNTED, FILTERED)},
+        **({"filtered_per_anchor": sums[FILTERED] / anchors} if FILTERED in sums and anchors else {}),
         **({} if progress.streams is None else {"streams": progress.streams}),
         "chunk": progress.chunk,
         "steps": progress.step,

@@ -281,15 +281,54 @@ def cosines(a: Tensor, b: Tensor) -> Tensor:
     return F.cosine_similarity(a.unsqueeze(1), b.unsqueeze(0), dim=2)
 
 
+FILTERED = [
+    {"false_negatives": "guide"},
+    {"false_negatives": "guide", "filter_margin": -0.3},
+    {"false_negatives": "guide", "filter_margin": 0.4, "filter_by": "relative"},
+    {"false_negatives": "self"},
+    {"false_negatives": "self", "filter_margin": -0.2, "filter_by": "relative"},
+]
+
+
+@pytest.mark.parametrize("changes", FILTERED)
+@pytest.mark.parametrize("name", WITH_BANK)
+class TestFilters:
+    """What scores take from the negatives, by a guide and by the model itself."""
+
+    def test_against_loops(self, name: str, changes: dict[str, Any]):
+        config, taken = config_of(name, **changes), 0
+        for seed in (5, 8, 11):
+            batch = batch_for(name, seed)
+            compare(batch, config)
+            plain, counts = (build(one)(batch).counts for one in (config_of(name), config))
+            assert counts["negatives"] + counts["filtered_negatives"] == plain["negatives"]
+            taken += int(counts["filtered_negatives"])
+        assert taken > 0
+
+    def test_parts_of_a_team_add_up(self, name: str, changes: dict[str, Any]):
+        batch, objective = batch_for(name, 6), build(config_of(name, **changes))
+        whole = objective(batch)
+        parts = [objective(replace(batch, rank=rank, workers=2)) for rank in range(2)]
+        torch.testing.assert_close(sum(part.value for part in parts), whole.value, **EXACT)
+        assert all(part.counts == whole.counts for part in parts)
+
+
+@pytest.mark.parametrize("changes", FILTERED[3:])
+@pytest.mark.parametrize("name", [name for name in WITH_BANK if name != "ntxent"])
+def test_a_bank_is_filtered_too(name: str, changes: dict[str, Any]):
+    compare(with_bank(batch_for(name, 5)), config_of(name, **changes))
+
+
 class TestEveryTextAnAnchor:
     """SupCon with `contrast="all"`."""
 
-    @pytest.mark.parametrize("known", ["mask", "keep"])
+    @pytest.mark.parametrize("known", ["mask", "keep", "guide", "self"])
     @pytest.mark.parametrize("seed", range(4))
     def test_against_loops(self, seed: int, known: str):
         config = config_of("supcon", contrast="all", false_negatives=known)
         compare(batch_for("supcon", seed), config)
-        compare(with_bank(batch_for("supcon", seed)), config)
+        if known != "guide":
+            compare(with_bank(batch_for("supcon", seed)), config)
 
     def test_with_one_positive_each_it_is_ntxent(self):
         batch = embedded(list(range(8)), [(n, n, n + 4, 0) for n in range(4)])

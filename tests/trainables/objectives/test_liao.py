@@ -58,6 +58,16 @@ def compare(batch: EmbeddedBatch, config: Any) -> Drawn:
     return drawn
 
 
+@pytest.mark.parametrize("by", ["guide", "self"])
+def test_scl_filters_by_scores(by: str):
+    config, taken = settled("scl", false_negatives=by), 0
+    for seed in range(4, 8):
+        batch = labelled(random_rows(seed), seed)
+        compare(batch, config)
+        taken += int(build(config)(again(batch)).counts["filtered_negatives"])
+    assert taken > 0
+
+
 @pytest.mark.parametrize("fidelity", ["paper", "released"])
 @pytest.mark.parametrize("name", LIAO_ORACLES)
 class TestAgainstLoops:

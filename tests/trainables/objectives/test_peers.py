@@ -38,11 +38,50 @@ def over_pairs(loss: Any) -> Peer:
     return lambda batch: loss.compute_loss_from_embeddings(x(batch), batch.score)
 
 
+def guided(margin: float, strategy: str) -> Peer:
+    """GISTEmbedLoss of anchors and positives alone, over embeddings that are there."""
+
+    def peer(batch: EmbeddedBatch) -> Tensor:
+        loss = losses.GISTEmbedLoss.__new__(losses.GISTEmbedLoss)
+        torch.nn.Module.__init__(loss)
+        loss.model, loss.guide = _There(batch.projected), _There(batch.guide)
+        loss.temperature, loss.margin, loss.margin_strategy = 0.05, margin, strategy
+        loss.similarity_fct, loss.cross_entropy_loss = torch.nn.CosineSimilarity(dim=-1), torch.nn.CrossEntropyLoss()
+        loss.must_retokenize = loss.gather_across_devices = loss.contrast_anchors = loss.contrast_positives = False
+        sides: list[Any] = [{"items": slice(0, PAIRS)}, {"items": slice(PAIRS, 2 * PAIRS)}]
+        found: Tensor = loss(sides, None)
+        return found
+
+    return peer
+
+
+class _There(torch.nn.Module):
+    def __init__(self, embeddings: Any) -> None:
+        super().__init__()
+        self.embeddings = embeddings
+
+    def forward(self, features: dict[str, Any]) -> dict[str, Tensor]:
+        return {"sentence_embedding": self.embeddings[features["items"]]}
+
+
+def pair_batch(seed: int) -> EmbeddedBatch:
+    """Each pair a group; a guide that finds some candidates nearer than the positive."""
+    return embedded(list(range(2 * PAIRS)), [(n, n, PAIRS + n, 0) for n in range(PAIRS)], seed)
+
+
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
+GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
 CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]] = {
     "cosent": (scored_batch, {"temperature": 0.05}, over_pairs(losses.CoSENTLoss(None, scale=20.0))),
     "angle": (scored_batch, {"temperature": 0.05}, over_pairs(losses.AnglELoss(None, scale=20.0))),
     "cosine": (scored_batch, {}, over_pairs(losses.CosineSimilarityLoss(None))),
+    "mnrl, guide": (pair_batch, {**GUIDED, "filter_margin": None}, guided(0.0, "absolute")),
+    "mnrl, guide and margin": (pair_batch, {**GUIDED, "filter_margin": -0.1}, guided(0.1, "absolute")),
+    "mnrl, guide and share": (
+        pair_batch,
+        {**GUIDED, "filter_margin": -0.2, "filter_by": "relative"},
+        guided(0.2, "relative"),
+    ),
     "batch_all": (
         class_batch,
         {"margin": 1.0},
@@ -61,7 +100,7 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
 def test_equals(name: str, seed: int):
     make, numbers, peer = CASES[name]
     batch = in_precision(make(seed), torch.float32)
-    ours, theirs = Built(options(name.split()[0], **numbers))(batch).value, peer(batch)
+    ours, theirs = Built(options(name.split(",")[0], **numbers))(batch).value, peer(batch)
     torch.testing.assert_close(ours, theirs, **CLOSE)
     mine, wanted = (torch.autograd.grad(value, batch.projected)[0] for value in (ours, theirs))
     assert bool((wanted != 0).any())

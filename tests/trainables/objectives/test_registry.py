@@ -72,6 +72,22 @@ class TestEveryObjective:
         ("mlm", {"mlm": 0.0}, "spans", "'mlm' has nothing to train while objective.mlm is 0; set objective.mlm=1"),
         ("sgd", {}, "rows", "objective.name must be 'scl', "),
         ("mlm", {}, "rows", "'mlm' cannot use corpus.layout='rows'; it can use 'sentences' or 'spans'"),
+        (
+            "triplet",
+            {"false_negatives": "self"},
+            "groups",
+            "needs the scores of a softmax, which the objective 't",
+        ),
+        (
+            "ce_augment",
+            {"false_negatives": "guide"},
+            "rows",
+            "needs the scores of a softmax, which the objective 'c",
+        ),
+        ("mnrl", {"false_negatives": "guide"}, "pairs", "needs a guide; name an encoder by objective.guide"),
+        ("ntxent", {"false_negatives": "guide", "guide": "x"}, "spans", "set objective.false_negatives=self, or take"),
+        ("mnrl", {"false_negatives": "guide", "guide": "x", "bank": 99}, "pairs", "set objective.bank=0, or"),
+        ("mnrl", {"filter_margin": 0.1}, "pairs", "changes nothing where objective.false_negatives is mask"),
         ("scl", {"anchors": "rows", "negatives": 2}, "rows", "changes nothing where objective.anchors is rows"),
     ],
 )
