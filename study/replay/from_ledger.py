@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo, is_fresh
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, is_explored
 from search_spaces.goals import GOALS, SELECTION, values_at_rung
 from search_spaces.paper import Scores
 from study.replay.recorded import Recorded
@@ -33,7 +33,7 @@ def read_ledger(results: Path) -> Recorded:
     goals = space.goals or (ONE,)
     chosen: dict[str, Mapping[str, Value]] = {}
     kept: list[Record] = []
-    records = [record for record in Ledger(results / LEDGER, info.asked).read() if not is_fresh(record.seed)]
+    records = [record for record in Ledger(results / LEDGER, info.asked).read() if is_explored(record.seed)]
     for record in records:
         place = point(record.recipe, base, space.domains)
         measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()
