@@ -4,8 +4,8 @@
     python -m benchmarks calibrate_finals --searches 1000 --only "equal, one model"
     python -m benchmarks calibrate_finals --record benchmarks/recorded/frozen_grid-minilm.parquet
 
-A search tries RECIPES by one seed's development score, runs the best ones again beside the base under fresh seeds,
-picks one of them, and says what `reports.statistics.finals` says at a first look. In a replay, recipes have the spreads
+A search tries RECIPES by one seed's development score and the best fifth by a second one's, runs the best by both again
+beside the base under fresh seeds, picks one of them, and says what `reports.statistics.finals` says at a first look. In a replay, recipes have the spreads
 of the record, and a seed moves development and test score by a pair of them that was recorded together. The control
 judges the picked one by one spread pooled over all finalists, no test items, a level of 5 % and no flag for items.
 """
@@ -28,6 +28,7 @@ from reports.looks import share
 from reports.statistics.finals import Answer, Judgement, Reference, base_seeds, judge, pick, shown
 from reports.statistics.power import pooled_spread
 from reports.statistics.sample import Array, Sample
+from study.search.finals import semifinalists
 
 RECIPES, FINALISTS, SEEDS = 40, 3, 5
 ITEMS = 300
@@ -214,7 +215,11 @@ class Found:
 def search(world: World, kind: Kind, found: Found) -> Judgement:
     """One search: explored, run again, judged, and told against the truth."""
     explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + RECIPES)])
-    chosen = [int(place) + 1 for place in np.argsort(-explored)[: kind.finalists]]
+    best = (np.argsort(-explored) + 1).tolist()
+    if again := best[: semifinalists(RECIPES, kind.finalists)]:
+        means = {recipe: (explored[recipe - 1] + world.train(recipe)[0]) / 2 for recipe in again}
+        best = sorted(again, key=lambda recipe: -means[recipe])
+    chosen = best[: kind.finalists]
     ran = [_sample(world, recipe, kind.seeds) for recipe in chosen]
     base, _ = _sample(world, BASE, base_seeds(kind.finalists, kind.seeds))
     references: dict[Reference, Sample] = {"base": base}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, split_key, trial_key
+from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
 from reports.markdown import count, duration
 from search_spaces.goals import Goal, searched
 from search_spaces.limits import LIMITS
@@ -17,9 +17,9 @@ from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
 from study.planned_power import gain_in_words
 from study.search.budget import Budget
-from study.search.finals import seeds_of
+from study.search.finals import StudyFinals
 from study.trial import Trial
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, changed
+from trainables.recipe import SCENES, SCENES_ENCODER, changed
 
 START_SECONDS = 15.0
 """Processes until the first trial's first step, once for all, on the machines that this was measured on."""
@@ -118,24 +118,16 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
 
 def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int]:
     """How many trials the finals have, at most, and how many of them are left."""
-    asked = plan.finals
-    if asked is None:
+    if plan.finals is None:
         return 0, 0
+    found = StudyFinals(plan, plan.finals, ledger)
     before = StudyInfo.load(plan.results) if (plan.results / STUDY).is_file() else None
-    more = (
-        before is None or plan.explored > (before.trials or 0) or {one.hash for one in plan.grid} - {*before.explored}
-    )
-    earlier = None if before is None or more else before.finals  # no recipes more, so the same finalists
-    finalists = earlier.finalists[: asked.recipes] if earlier else []
-    unknown = max(0, asked.recipes - (earlier.recipes if earlier and finalists else 0)) * asked.seeds
-    rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
-    known = {trial.key for entrant in asked.beside for trial in entrant.trials}
-    for recipe_hash in finalists:
-        record = ledger.get(recipe_hash, 0)
-        recipe = Recipe.from_flat(record.recipe) if record else plan.base
-        known |= {trial_key(recipe_hash, seed) for seed in seeds_of(recipe, asked.seeds, recipe_hash in rows)}
-    done = sum(ledger.has(*split_key(key)) for key in known)
-    return len(known) + unknown, len(known) + unknown - done
+    ready: Sequence[Trial] = ()
+    if before is not None and before.finals is not None and before.finals.finalists:
+        grid = {one.hash for one in plan.grid}
+        if plan.explored <= (before.trials or 0) and grid <= {*before.explored}:  # no recipes more: the same finalists
+            ready = found.next((), wait=False)
+    return found.wanted(plan.explored), len(ready) + found.left(plan.explored)
 
 
 def _finals(plan: Plan, wanted: int, left: int) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.ledger import LEDGER, Asked, Ledger, is_fresh
+from reports.ledger import LEDGER, Asked, Ledger, is_explored, is_fresh
 from reports.ledger.location import ResultsLocation, open_location
 from reports.recipe_names import recipe_name
 from search_spaces import load_space
@@ -190,8 +190,8 @@ class Plan:
         return dataclasses.replace(self.evaluation, tasks=tasks, parts="development", heat_map="none")
 
     def is_explored(self, recipe_hash: str, seed: int) -> bool:
-        """Whether a trial explores: it is none of a row, and none of the finals."""
-        return recipe_hash not in self._row_hashes and not is_fresh(seed)
+        """Whether a trial chooses alone: it is none of a row's own seeds, and none of the finals."""
+        return not is_fresh(seed) and not (recipe_hash in self._row_hashes and is_explored(seed))
 
     @functools.cached_property
     def _row_hashes(self) -> frozenset[str]:

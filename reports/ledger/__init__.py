@@ -7,7 +7,7 @@ It is a study's truth: everything else in the folder can be made again, or is on
 """
 
 from reports.ledger.failures import Failure, read_failures
-from reports.ledger.finals import Finals, fresh_seeds, is_fresh, seed_in_words
+from reports.ledger.finals import Finals, fresh_seeds, is_explored, is_fresh, seed_in_words
 from reports.ledger.folders import (
     CURVES,
     FAILURES,
@@ -52,6 +52,7 @@ __all__ = [
     "Waiting",
     "add_losses",
     "fresh_seeds",
+    "is_explored",
     "is_fresh",
     "mean_measured",
     "plain",

@@ -2,7 +2,8 @@
 compared with.
 
 A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
-row that no seed changes has one record, of seed 0.
+row that no seed changes has one record, of seed 0. Before the finals may come a semifinal, one more trial of the best
+recipes: its scores choose the finalists, and are in no figure.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from trainables.recipe import Recipe
 if TYPE_CHECKING:
     from reports.ledger.study_info import StudyInfo
 
-FIRST_FRESH = 1_000_000
-"""The first seed of the finals' own stream. `--seeds` never comes so far."""
+SEMIFINAL, FIRST_FRESH = 500_000, 1_000_000
+"""The semifinal's seed, and the first of the finals' own stream. `--seeds` never comes so far."""
 
 
 def fresh_seeds(count: int) -> range:
@@ -33,8 +34,15 @@ def is_fresh(seed: int) -> bool:
     return seed >= FIRST_FRESH
 
 
+def is_explored(seed: int) -> bool:
+    """Whether it is one of `--seeds`, of which tables are made and from which searches learn."""
+    return seed < SEMIFINAL
+
+
 def seed_in_words(seed: int) -> str:
     """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are."""
+    if seed == SEMIFINAL:
+        return "semifinal"
     return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
 
 
@@ -63,15 +71,17 @@ class Finals:
         return {*self.finalists, *filter(None, (self.base, self.as_it_came, self.baseline))}
 
 
-def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dict[str, list[Record]]]:
-    """The records that rows and explored recipes rest on, and by recipe hash those of the finals, by seed."""
+def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
+    """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those of the
+    semifinal."""
     rows = {*info.row_hashes.values()} & (info.finals.hashes if info.finals else set())
     own: list[Record] = []
+    semifinal: list[Record] = []
     finals: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
         key, fresh = record.recipe_hash, is_fresh(record.seed)
         if fresh or (key in rows and not Recipe.from_flat(record.recipe).uses_seed):
             finals.setdefault(key, []).append(record)
         if not fresh:
-            own.append(record)
-    return own, finals
+            (own if is_explored(record.seed) else semifinal).append(record)
+    return own, finals, semifinal

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo, is_fresh
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, is_explored
 from search_spaces.goals import Goal, searched, values_at_rung
 from study.replay.recorded import Recorded
 from study.search.points import point
@@ -29,7 +29,7 @@ def read_ledger(results: Path) -> Recorded:
     goals = searched(space.goals)
     chosen: dict[str, Mapping[str, Value]] = {}
     kept: list[Record] = []
-    records = [record for record in Ledger(results / LEDGER, info.asked).read() if not is_fresh(record.seed)]
+    records = [record for record in Ledger(results / LEDGER, info.asked).read() if is_explored(record.seed)]
     for record in records:
         place = point(record.recipe, base, space.domains)
         measured = "train_seconds" in record.cost and np.isfinite([*_end(record, goals), *_test(record, goals)]).all()

@@ -2,12 +2,18 @@
 
 The scores that chose a recipe flatter it. Those of seeds that had no say do not: they alone tell what it gains over the
 base recipe, over the space's baseline row, and over the encoder without any training.
+
+One seed's score chooses badly: of forty recipes the best is often passed over for three that were lucky. So where each
+has one seed, the best fifth run once more in a semifinal, under a seed that is neither the search's nor the finals',
+and the finalists are those of the best means.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +21,7 @@ import numpy as np
 from reports.best_model import ranking
 from reports.guards.words import listed
 from reports.ledger import STUDY, Finals, Ledger, StudyInfo, fresh_seeds
+from reports.ledger.finals import SEMIFINAL
 from reports.recipe_names import AS_IT_CAME, BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
 from reports.statistics.finals import base_seeds
@@ -83,11 +90,6 @@ class SearchFinals:
                 found.setdefault(entrant.recipe.hash, entrant)
         return [*found.values()]
 
-    @property
-    def trials(self) -> int:
-        """How many there are at most."""
-        return self.recipes * self.seeds + sum(len(entrant.seeds) for entrant in self.beside)
-
     def told(self, finalists: Sequence[Entrant] = ()) -> Finals:
         """As `study.json` keeps it."""
         return Finals(
@@ -135,6 +137,12 @@ def as_it_came(base: Recipe) -> Recipe:
     return base.preferring(changes)
 
 
+def semifinalists(candidates: int, recipes: int) -> int:
+    """How many of the candidates are in the semifinal of so many finalists: a fifth; none where no more than these."""
+    found = math.ceil(candidates / 5)
+    return found if found > recipes else 0
+
+
 def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
     """The places of the finalists among recipes that are given best first, by their goals' values, each the higher the
     better: of one goal the first ones; of several those of the front, and where that is larger than needed those that
@@ -159,15 +167,34 @@ class StudyFinals:
 
     def __init__(self, plan: Plan, asked: SearchFinals, ledger: Ledger) -> None:
         self.plan, self.asked, self.ledger = plan, asked, ledger
+        self.semifinal: list[Entrant] | None = None
+        """None until its recipes are chosen; empty where there is none."""
         self.finalists: list[Entrant] | None = None
         """None until they are chosen."""
         self.later = self._left(asked.beside)
         """Trials that are known, have no record, and were not handed out yet."""
 
-    @property
-    def left(self) -> int:
-        """How many trials were not handed out yet: of finalists that are not chosen yet, as many as there may be."""
-        return len(self.later) + (0 if self.finalists is not None else self.asked.recipes * self.asked.seeds)
+    def left(self, explored: int) -> int:
+        """How many trials were not handed out yet: of recipes that are not chosen yet, as many as there may be once the
+        search has asked for so many."""
+        finalists = 0 if self.finalists is not None else self.asked.recipes * self.asked.seeds
+        return len(self.later) + finalists + (self._semifinalists(explored) if self.semifinal is None else 0)
+
+    def wanted(self, explored: int) -> int:
+        """How many there are in all, in the same way."""
+        asked = self.asked
+        known = {entrant.recipe.hash: len(entrant.seeds) for entrant in [*asked.beside, *(self.finalists or ())]}
+        finalists = 0 if self.finalists is not None else asked.recipes * asked.seeds
+        semifinal = sum(len(one.seeds) for one in self.semifinal or ())
+        semifinal += self._semifinalists(explored) if self.semifinal is None else 0
+        return sum(known.values()) + finalists + semifinal
+
+    def _semifinalists(self, explored: int) -> int:
+        """How many there may be. Recipes of several seeds need no semifinal."""
+        if self.plan.most_seeds > 1:
+            return 0
+        searched = {trial.recipe_hash for trial in self.plan.fixed_trials() if trial.recipe.trains}
+        return semifinalists(len(searched - {self.asked.base.recipe.hash}) + explored, self.asked.recipes)
 
     @property
     def told(self) -> Finals:
@@ -178,8 +205,13 @@ class StudyFinals:
         """What is to run now that nothing of the exploration is left to begin. `wait`: trials of it still run, and may
         change who is in. `explored`: the hashes of the recipes that a search asked for."""
         if self.finalists is None and not wait:
-            self.finalists = self._finalists(explored)
-            self.later += self._left(self.finalists)
+            if self.semifinal is None:
+                self.semifinal = self._semifinal(explored)
+                again = self._left(self.semifinal)
+                self.later, wait = again + self.later, bool(again)
+            if not wait:
+                self.finalists = self._finalists(explored)
+                self.later += self._left(self.finalists)
         found, self.later = self.later, []
         return [trial for trial in found if not self._done(trial)]
 
@@ -188,10 +220,33 @@ class StudyFinals:
         names = [entrant.name for entrant in self.finalists or ()]
         return f"finals: {self.asked.in_words(len(names))}: {', '.join(names) or 'no recipe has its development score'}"
 
+    def _semifinal(self, explored: Sequence[str]) -> list[Entrant]:
+        """The best fifth, one seed more of each, where that may change who is in the finals."""
+        found, lost = self._candidates(explored)
+        most = semifinalists(len(found), self.asked.recipes) if self.plan.most_seeds == 1 else 0
+        return [
+            Entrant(one.recipe, one.name, [SEMIFINAL] if one.recipe.uses_seed else [])
+            for one in self._chosen(found, most, lost)
+        ]
+
     def _finalists(self, explored: Sequence[str]) -> list[Entrant]:
-        """The best by the development scores of the ledger. Neither the base nor the encoder as it came, with which
-        they are compared, and no row that is only evaluated; of recipes that are one in effect the best. What an
-        earlier search of this study explored counts, too."""
+        """The best of those in the semifinal, or where there is none of all."""
+        found, lost = self._candidates(explored, {one.recipe.hash: one for one in self.semifinal or ()})
+        return self._chosen(found, self.asked.recipes, lost)
+
+    @staticmethod
+    def _chosen(found: Sequence[tuple[Entrant, Sequence[float]]], most: int, lost: int) -> list[Entrant]:
+        return [found[place][0] for place in choose([values for _, values in found], most, lost)]
+
+    def _candidates(
+        self, explored: Sequence[str], again: Mapping[str, Entrant] = MappingProxyType({})
+    ) -> tuple[list[tuple[Entrant, list[float]]], int]:
+        """Who may be in them, the best first, with the goals' values, the higher the better; and how many of the last
+        have left a race, or have no score `again` in the semifinal, where only its recipes count.
+
+        By the development scores of the ledger. Neither the base nor the encoder as it came, with which they are
+        compared, and no row that is only evaluated; of recipes that are one in effect the best. What an earlier search
+        of this study explored counts, too."""
         plan, asked = self.plan, self.asked
         rows = {trial.recipe.hash: trial.name for trial in plan.fixed_trials() if trial.row}
         before = StudyInfo.load(plan.results).explored if (plan.results / STUDY).is_file() else []
@@ -199,7 +254,8 @@ class StudyFinals:
         records = [
             record
             for recipe_hash in dict.fromkeys([*rows, *explored])
-            for seed in range(plan.most_seeds)
+            if not again or recipe_hash in again
+            for seed in [*range(plan.most_seeds), *(again[recipe_hash].seeds if again else ())]
             if (record := self.ledger.get(recipe_hash, seed)) is not None
         ]
         info = StudyInfo(
@@ -214,7 +270,7 @@ class StudyFinals:
         base, numbers = plan.base.flat(), explored_numbers(explored)
         seen = {results.once(entrant.recipe.hash) for entrant in (asked.base, asked.as_it_came)}
         found: list[tuple[Entrant, list[float]]] = []
-        lost = 0
+        out: list[tuple[Entrant, list[float]]] = []
         for one in ranking(results):
             recipe, row = Recipe.from_flat(one.records[0].recipe), rows.get(one.recipe_hash)
             evaluated = row is not None and asked.base.recipe.trains and not recipe.trains
@@ -223,9 +279,10 @@ class StudyFinals:
             seen.add(results.once(one.recipe_hash))
             name = row or recipe_name(numbers[one.recipe_hash], recipe.flat(), base, plan.space.domains)
             values = [goal.upward(value.mean) for goal, value in zip(results.measured_goals, one.values, strict=True)]
-            found.append((Entrant(recipe, name, seeds_of(recipe, asked.seeds, row is not None)), values))
-            lost += one.lost
-        return [found[place][0] for place in choose([values for _, values in found], asked.recipes, lost)]
+            missing = bool(again and again[one.recipe_hash].seeds) and len(one.records) < 2
+            entrant = Entrant(recipe, name, seeds_of(recipe, asked.seeds, row is not None))
+            (out if one.lost or missing else found).append((entrant, values))
+        return [*found, *out], len(out)
 
     def _left(self, entrants: Sequence[Entrant]) -> list[Trial]:
         known = {entrant.recipe.hash for entrant in self.asked.beside} if self.finalists is not None else set()

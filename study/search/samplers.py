@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from trainables.errors import UserError
 from trainables.registry import Registry, load
 
@@ -40,6 +42,9 @@ class SamplerEntry:
     """Whether it learns from finished trials only: those that are stopped early teach it nothing."""
     limits: bool = True
     """Whether it learns from trials that break a limit, and asks for fewer of them."""
+    forgetful: bool = False
+    """Whether it knows nothing between two draws but its seed and the trials: then each recipe is drawn by a new one
+    with a seed of the recipe's number, and a study that was killed asks for what it would have asked for."""
     package: str = ""
     """A Python package that it needs beyond those that are always there."""
 
@@ -47,6 +52,10 @@ class SamplerEntry:
         """The Optuna sampler, new."""
         sampler: BaseSampler = load(self.builder)(seed)
         return sampler
+
+    def drawing(self, number: int) -> BaseSampler | None:
+        """The one that draws the recipe of that number; None where one sampler draws all."""
+        return self.build(int(np.random.SeedSequence(number).generate_state(1)[0])) if self.forgetful else None
 
     def check(self, space: Space) -> None:
         """`UserError` where it makes no sense in that space, or lacks its package."""
@@ -70,8 +79,9 @@ SAMPLERS = Registry(
         "tpe",
         "study.search.optuna_samplers:tpe",
         "a tree-structured Parzen estimator, which learns from finished and stopped trials (default)",
+        forgetful=True,
     ),
-    SamplerEntry("random", "study.search.optuna_samplers:random", "independent draws", limits=False),
+    SamplerEntry("random", "study.search.optuna_samplers:random", "independent draws", limits=False, forgetful=True),
     SamplerEntry(
         "qmc",
         "study.search.optuna_samplers:qmc",
@@ -92,6 +102,7 @@ SAMPLERS = Registry(
         "evolution by non-dominated sorting, in generations of 16 finished trials",
         conditional=False,
         needs_finished=True,
+        forgetful=True,
     ),
     SamplerEntry(
         "nsga3",
@@ -99,6 +110,7 @@ SAMPLERS = Registry(
         "the same for three goals or more",
         conditional=False,
         needs_finished=True,
+        forgetful=True,
     ),
     SamplerEntry(
         "cmaes",

@@ -106,7 +106,7 @@ class TuneSearcher(Searcher):
         known = [*self.waiting(), *self.running.values()]
         searched = [trial for trial in known if not is_fresh(trial.seed)]
         raced = self.race.open(searched) if self.race else 0  # perhaps fewer
-        later = len(self.left_out) + (self.finals.left if self.finals else 0)
+        later = len(self.left_out) + (self.finals.left(self.plan.explored) if self.finals else 0)
         return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds + later
 
     def _undecided(self, known: Sequence[Trial]) -> int:
@@ -187,7 +187,7 @@ class TuneSearcher(Searcher):
 
     def room(self) -> float:
         """How many trials the study's limits still leave room for; infinite without any."""
-        coming = sum(1 for _ in self.waiting()) + (self.finals.left if self.finals else 0)
+        coming = sum(1 for _ in self.waiting()) + self._of_finals
         return min(self._room(0), coming) if self.cut_short else self._room(0)
 
     def _room(self, kept: int) -> float:
@@ -202,7 +202,15 @@ class TuneSearcher(Searcher):
         own seed."""
         following = next(self.waiting(), None)
         row = following is not None and following.row and following.seed in self.plan.seeds
-        return self.finals.left if self.finals and self._explores and not row else 0
+        return self._of_finals if self._explores and not row else 0
+
+    @property
+    def _of_finals(self) -> int:
+        """How many trials of theirs are to come, after the recipes that were asked for by now and not stopped."""
+        if self.finals is None:
+            return 0
+        known = self.ask_tell.study.get_trials(deepcopy=False, states=(TrialState.PRUNED,)) if self.ask_tell else ()
+        return self.finals.left(len(self.explored) - len(known))
 
     def _short(self) -> bool:
         """Whether the study's limits have no room for what is next."""
@@ -215,7 +223,7 @@ class TuneSearcher(Searcher):
         waiting = [*self.waiting()]
         self.cut_short, self.interrupted = True, deque()
         self.queue = deque(trial for trial in waiting if is_fresh(trial.seed))
-        self.left_out = [trial for trial in waiting if not is_fresh(trial.seed)]
+        self.left_out += [trial for trial in waiting if not is_fresh(trial.seed)]
         return True
 
     @property
@@ -324,6 +332,8 @@ class TuneSearcher(Searcher):
 
     def _ask(self) -> None:
         assert self.ask_tell is not None
+        if (sampler := SAMPLERS[self.plan.request.sampler].drawing(len(self.explored))) is not None:
+            self.ask_tell.study.sampler = sampler
         number, recipe = self.ask_tell.ask(self._named)
         if self.ask_tell.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs
             self._run(recipe)

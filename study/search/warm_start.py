@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.distributions import scaled
-from reports.ledger import LEDGER, Ledger, StudyInfo, is_fresh
+from reports.ledger import LEDGER, Ledger, StudyInfo, is_explored
 from search_spaces.goals import searched, upward_values
 from search_spaces.space import Domain, Space
 from trainables.errors import UserError
@@ -135,7 +135,7 @@ def load_source(folder: Path, base: Recipe, space: Space) -> Source:
     info = StudyInfo.load(folder)
     goals = searched(space.goals)
     # Its finals have the seeds of this study's, whose scores must have no say in what is chosen.
-    records = [record for record in Ledger(folder / LEDGER, info.asked).read() if not is_fresh(record.seed)]
+    records = [record for record in Ledger(folder / LEDGER, info.asked).read() if is_explored(record.seed)]
     found: dict[str, tuple[Chosen, list[list[float]]]] = {}
     for record in records:
         chosen = point(record.recipe, base, space.domains)
