@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 
 from reports.ledger import StudyInfo
@@ -15,7 +17,7 @@ _OPTION = re.compile(r"--[a-z-]+(=|$)")
 
 
 def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None = None) -> str:
-    """The study's last command, for these rows alone (all by default), under so many seeds (as many as it had)."""
+    """The study's last command, for these rows (labels or patterns) alone, all by default, under so many seeds."""
     words = _words(info)
     if rows:
         words = _without(words, {"--only", *SEARCH})
@@ -24,6 +26,20 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
     if seeds is not None:
         words = [*_without(words, {"--seeds"}), "--seeds", str(seeds)]
     return shlex.join(words)
+
+
+def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
+    """The fewest words for `--only` that we find for exactly these of all rows: labels, or how several begin or end."""
+    left, found = list(rows), []
+    others = set(every) - set(rows)
+    ends = [end for row in rows for n in range(1, len(row)) for end in (f"{escape(row[:n])}*", f"*{escape(row[n:])}")]
+    free = [end for end in dict.fromkeys(ends) if not any(fnmatchcase(other, end) for other in others)]
+    while left:
+        most = max(free, key=lambda end: (sum(fnmatchcase(row, end) for row in left), len(end)), default="")
+        own = [row for row in left if fnmatchcase(row, most)]
+        found.append(most if len(own) > 1 else left[0])
+        left = [row for row in left if row not in (own if len(own) > 1 else left[:1])]
+    return found
 
 
 def results_place(info: StudyInfo) -> str:

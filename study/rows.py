@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from search_spaces.space import Row, Space
 from trainables.corpora.augment import Augmentation
 from trainables.encoders import available
@@ -12,13 +14,14 @@ from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Val
 
 
 def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
-    """Those that `--only` leaves."""
-    unknown = [label for label in only if label not in {row.label for row in space.rows}]
+    """Those that `--only` leaves, each word a label or a pattern as of files (`*-SCL`)."""
+    labels = [row.label for row in space.rows]
+    meant = {word: {word} if word in labels else {one for one in labels if fnmatchcase(one, word)} for word in only}
+    unknown = [word for word, found in meant.items() if not found]
     if unknown:
-        raise UserError(
-            f"--only {unknown[0]!r} is no row of {space.name!r}; its rows are {choices(r.label for r in space.rows)}"
-        )
-    return tuple(row for row in space.rows if not only or row.label in only)
+        raise UserError(f"--only {unknown[0]!r} is no row of {space.name!r}; its rows are {choices(labels)}")
+    chosen = set().union(*meant.values())
+    return tuple(row for row in space.rows if not only or row.label in chosen)
 
 
 def chosen_row(space: Space, label: str) -> Row:

@@ -61,13 +61,17 @@ def page(document: Document) -> str:
 
 
 def body(document: Document) -> str:
-    """The contents and every section, as HTML."""
-    headings = [(part.name, part.heading) for part in document.parts if part.heading]
-    links = "".join(f'<li><a href="#{escape(name)}">{escape(heading)}</a></li>' for name, heading in headings)
+    """The contents and every section, as HTML; those of the appendix under a heading of their own."""
     pictures = _Pictures(document.results.folder)
     rows = {label: number for number, label in enumerate(main_rows(document.results))}
-    sections = [_section(part, document.title, pictures, rows) for part in document.parts]
-    return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' + "\n".join(sections)
+    links, sections = "", {False: "", True: ""}
+    for part in document.parts:
+        sections[part.folded] += _section(part, document.title, pictures, rows) + "\n"
+        if part.heading and not part.folded:
+            links += f'<li><a href="#{escape(part.name)}">{escape(part.heading)}</a></li>'
+    appendix = sections[True] and f'<div id="appendix"><h2>Appendix</h2>\n{sections[True]}</div>'
+    links += '<li><a href="#appendix">Appendix</a></li>' if appendix else ""
+    return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n{sections[False]}{appendix}'
 
 
 class _Pictures:
@@ -93,7 +97,8 @@ def _section(part: Part, title: str, pictures: _Pictures, rows: Mapping[str, int
     if part.name == MAIN:
         _number_rows(tokens, rows)
     content = _html(tokens, part.heading or title, pictures)
-    heading, name = f"<h2>{escape(part.heading)}</h2>", escape(part.name)
+    level = 3 if part.folded else 2
+    heading, name = f"<h{level}>{escape(part.heading)}</h{level}>", escape(part.name)
     if part.folded:
         return f'<section id="{name}"><details><summary>{heading}</summary>\n{content}</details></section>'
     return f'<section id="{name}">{heading if part.heading else ""}\n{content}</section>'
@@ -108,7 +113,6 @@ def _html(tokens: list[Token], heading: str, pictures: _Pictures) -> str:
             _prepare_table(tokens, place, heading)
         elif token.type == "paragraph_open" and _is_picture(tokens[place + 1]):
             token.tag = tokens[place + 2].tag = "figure"
-            token.attrSet("tabindex", "0")
         elif token.type == "inline":
             for child in token.children or []:
                 if child.type == "image":
@@ -127,7 +131,8 @@ def _number_rows(tokens: Sequence[Token], rows: Mapping[str, int]) -> None:
 
 
 def _is_picture(inline_token: Token) -> bool:
-    return [child.type for child in inline_token.children or []] == ["image"]
+    """Or several, side by side where there is room."""
+    return {child.type for child in inline_token.children or []} - {"softbreak"} == {"image"}
 
 
 def _prepare_table(tokens: list[Token], start: int, caption: str) -> None:

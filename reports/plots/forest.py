@@ -1,146 +1,180 @@
-"""Every row's gain over the baseline with its interval, sorted, and the paper's gain beside it."""
+"""Gains with their intervals, sorted, beside what they are gains over, and the paper's gain below each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.boards import Board, Standing
 from reports.markdown import signed
 from reports.plots.canvas import FLAGGED, LETTER, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
-from reports.wording import interval
+from reports.wording import difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FLAG = "⚠"
 MOST = 40
-"""So many rows of a board are drawn, those with the highest gains."""
-LINE = 0.28
-"""Height of a row in inches."""
+"""So many lines of a group are drawn, the highest."""
+LINE, MORE, WIDTH = 0.3, 0.19, 3.5
+"""Height of a line, and what a second line of its name adds; width beside the names. In inches."""
+AXIS, NAMED = 0.7, 0.22
+"""Height of what stands below the lines, and of a name in the legend."""
+LETTERS = 24
+"""A longer name goes on in the next line."""
 ABOVE, BELOW = -0.12, 0.22
-"""Where in its row ours is drawn and where the published gain, in rows, so that equal gains hide neither."""
+"""Where beside its name ours is drawn and where the published gain, so that equal gains hide neither."""
 SAID = "#444444"
 """Numbers at the edge."""
 FENCE = 3.0
 """What lies farther from the middle half of all gains than so many times its width is told at the edge."""
+DASHES = ("--", ":", "-.")
 Limits = tuple[float, float]
 
 
-def forest_picture(boards: Sequence[Board], path: Path) -> Path | None:
-    """Gains in points on one scale, board under board, the highest on top; None where no row has a gain of ours."""
-    drawn = [(board, shown) for board in boards if (shown := with_gain(board)[:MOST])]
+@dataclass(frozen=True)
+class Line:
+    """A gain, in points."""
+
+    name: str
+    gain: float
+    low: float | None
+    high: float | None
+    shown: bool = False
+    """Whether it is shown to differ from zero."""
+    one_seed: bool = False
+    no_verdict: bool = False
+    """Whether a flag forbids one."""
+    flagged: bool = False
+    published: float | None = None
+
+    @property
+    def look(self) -> str:
+        """What the legend calls a dot that looks like this one."""
+        if self.one_seed:
+            return "one seed: 95 % over test items only" if self.low is not None else "one seed, no interval"
+        if self.no_verdict:
+            return "95 %, no verdict (flag)"
+        return "95 %, shown to differ" if self.shown else "95 %, not shown to differ"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Lines under a heading, all over the same."""
+
+    title: str
+    lines: Sequence[Line]
+    marks: Mapping[str, float] = field(default_factory=dict)
+    """What else they may be held against, by name: where it stands."""
+
+
+def forest_picture(groups: Sequence[Group], path: Path) -> Path | None:
+    """Gains in points on one scale, group under group, the highest on top; None where there are none."""
+    drawn = [Group(one.title, _highest(one.lines), one.marks) for one in groups if one.lines]
     if not drawn:
         return None
-    limits = scale([item for _, shown in drawn for item in shown])
-    lines = sum(len(shown) + 1 for _, shown in drawn)
-    longest = max(len(item.name) for _, shown in drawn for item in shown)
-    figure, [axis] = make_figure(1, height=1.2 + LINE * lines, width=5.5 + LETTER * longest)
+    limits = scale([line for one in drawn for line in one.lines], [at for one in drawn for at in one.marks.values()])
     names: list[str] = []
-    for board, shown in drawn:
-        heading = len(names)
-        names.append(board.quantity.name)
-        axis.axhspan(heading - 0.5, heading + 0.5, color="#f0f0f0", zorder=0)
-        for item in shown:
-            _draw(axis, item, len(names), limits)
-            names.append(f"{FLAG} {item.name}" if item.flags else item.name)
-    axis.set_yticks(range(len(names)), names)
-    for tick, name in zip(axis.get_yticklabels(), names, strict=True):
-        tick.set_fontweight("bold" if name in {board.quantity.name for board, _ in drawn} else "normal")
+    places: list[float] = []
+    height = 0.0
+    for one in drawn:
+        for line in (None, *one.lines):
+            words = textwrap.wrap(f"{FLAG} {line.name}" if line.flagged else line.name, LETTERS) if line else [""]
+            own = LINE + MORE * (len(words) - 1)
+            names.append("\n".join(words))
+            places.append(height + own / 2)
+            height += own
+    longest = max(len(words) for name in names for words in name.split("\n"))
+    figure, [axis] = make_figure(1, height=height, width=WIDTH + LETTER * longest)
+    place = iter(places)
+    for one in drawn:
+        top = next(place)
+        axis.axhspan(top - LINE / 2, top + LINE / 2, color="#f0f0f0", zorder=2)
+        axis.text(limits[0], top, f" {one.title}", fontweight="bold", va="center", fontsize=9, zorder=7)
+        ends = [top + LINE / 2, top + LINE / 2]
+        for line in one.lines:
+            ends[1] = next(place)
+            _draw(axis, line, ends[1], limits)
+        ends[1] += LINE / 2
+        for (name, at), dashes in zip(one.marks.items(), DASHES, strict=False):
+            if _within(at, limits):
+                axis.plot([at, at], ends, dashes, color=PUBLISHED, linewidth=1.4, zorder=2, label=once(axis, name))
+            else:
+                left = _arrow(axis, at, ends[1] - LINE / 4, limits, PUBLISHED)
+                _say(axis, f"{name} {signed(at)}", ends[1] - LINE / 4, limits, left)
+    axis.set_yticks(places, names)
     axis.tick_params(axis="y", length=0)
-    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.set_ylim(height, 0)
     axis.set_xlim(*limits)
     axis.axvline(0, color=QUIET, linewidth=1, zorder=1)
     axis.grid(axis="x", alpha=0.3)
-    baselines = list(dict.fromkeys(str(board.baseline) for board, _ in drawn))
-    axis.set_xlabel(f"points above or below {' and '.join(baselines)}")
+    axis.set_xlabel("points")
+    figure.set_figheight(AXIS + height + NAMED * len(axis.get_legend_handles_labels()[1]))
     legend(figure, [axis])
     return save(figure, path)
 
 
-def with_gain(board: Board) -> list[Standing]:
-    """The board's rows that have a gain over the baseline, the highest first."""
-    rows = [item for item in board.standings if item.gain is not None]
-    return sorted(rows, key=lambda item: -item.gain.gain if item.gain else 0.0)
+def _highest(lines: Sequence[Line]) -> list[Line]:
+    return sorted(lines, key=lambda line: -line.gain)[:MOST]
 
 
-def scale(shown: Sequence[Standing]) -> Limits:
+def scale(shown: Sequence[Line], marks: Sequence[float] = ()) -> Limits:
     """From where to where the axis goes: zero, and every end of an interval but for those far off all others.
 
     Far off is what lies beyond the middle half of all gains, ours and published, by three times its width.
     """
-    gains = sorted(value for item in shown for value in _points(item))
+    gains = sorted(value for line in shown for value in _points(line))
     low, high = gains[len(gains) // 4], gains[(3 * len(gains)) // 4]
-    reach = FENCE * max(high - low, 0.1)
+    widths = [line.high - line.low for line in shown if line.low is not None and line.high is not None]
+    reach = FENCE * max(high - low, *widths, 0.1)
     fence = (low - reach, high + reach)
-    ends = [point for item in shown for point in _points(item) if _within(point, fence)]
-    ends += [end for item in shown if item.gain and _within(item.gain.gain, fence) for end in _ends(item)]
+    ends = [point for line in shown for point in _points(line) if _within(point, fence)]
+    ends += [end for line in shown if _within(line.gain, fence) for end in (line.low, line.high) if end is not None]
+    ends += [at for at in marks if _within(at, fence)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     room = 0.06 * (high - low) or 1.0
     return low - room, high + room
 
 
-def _points(item: Standing) -> list[float]:
-    ours = [item.gain.gain] if item.gain else []
-    return ours if item.published is None else [*ours, item.published]
+def _points(line: Line) -> list[float]:
+    return [line.gain] if line.published is None else [line.gain, line.published]
 
 
-def _ends(item: Standing) -> list[float]:
-    return [end for end in (item.gain.low, item.gain.high) if end is not None] if item.gain else []
-
-
-def _draw(axis: Axes, item: Standing, place: int, limits: Limits) -> None:
-    """One row: ours as a dot with its interval, below it the published gain as a diamond.
+def _draw(axis: Axes, line: Line, place: float, limits: Limits) -> None:
+    """Ours as a dot with its interval, below it the published gain as a diamond.
 
     What is off the scale is an arrow at the edge in the same colour, with its numbers.
     """
-    gain = item.gain
-    assert gain is not None
-    outside: dict[bool, list[str]] = {True: [], False: []}
-    color = {"above": OURS, "below": OURS, "no verdict": FLAGGED}.get(item.verdict, QUIET)
-    if not _within(gain.gain, limits):
-        left = _arrow(axis, gain.gain, place + ABOVE, limits, color)
-        outside[left].append(f"ours {interval(gain)}")
+    color = FLAGGED if line.no_verdict else OURS if line.shown and not line.one_seed else QUIET
+    above, below = place + ABOVE * LINE, place + BELOW * LINE
+    outside: dict[tuple[bool, float], str] = {}
+    if not _within(line.gain, limits):
+        left = _arrow(axis, line.gain, above, limits, color)
+        outside[left, above] = f"ours {difference(line.gain, line.low, line.high)}"
     else:
-        if gain.low is not None and gain.high is not None:
-            shown = [max(gain.low, limits[0]), min(gain.high, limits[1])]
-            line = "--" if gain.one_seed else "-"
-            axis.plot(shown, [place + ABOVE] * 2, line, color=color, linewidth=1.6, zorder=3)
-            axis.plot(shown, [place + ABOVE] * 2, "|", color=color, markersize=6, zorder=3)
-        fill = "white" if gain.one_seed else color
-        label = once(axis, _name(item))
-        shape = "X" if item.verdict == "no verdict" else "o"
-        axis.plot(
-            gain.gain, place + ABOVE, shape, color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label
-        )
-    if item.published is not None and _within(item.published, limits):
+        if line.low is not None and line.high is not None:
+            ends = [max(line.low, limits[0]), min(line.high, limits[1])]
+            axis.plot(ends, [above] * 2, "--" if line.one_seed else "-", color=color, linewidth=1.6, zorder=3)
+            axis.plot(ends, [above] * 2, "|", color=color, markersize=6, zorder=3)
+        fill = "white" if line.one_seed else color
+        shape, label = "X" if line.no_verdict else "o", once(axis, line.look)
+        axis.plot(line.gain, above, shape, color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label)
+    if line.published is not None and _within(line.published, limits):
         label = once(axis, "published")
-        axis.plot(item.published, place + BELOW, "D", color=PUBLISHED, markersize=4, zorder=5, label=label)
-    elif item.published is not None:
-        left = _arrow(axis, item.published, place + BELOW, limits, PUBLISHED)
-        outside[left].append(f"published {signed(item.published)}")
-    for left, said in outside.items():
-        if said:
-            edge, room = _edge(limits, left)
-            x, side = (edge + room, "left") if left else (edge - room, "right")
-            y = place + (ABOVE if said[0].startswith("ours") else BELOW)
-            axis.text(x, y, ", ".join(said), color=SAID, fontsize=8, va="center", ha=side, zorder=6)
+        axis.plot(line.published, below, "D", color=PUBLISHED, markersize=4, zorder=5, label=label)
+    elif line.published is not None:
+        left = _arrow(axis, line.published, below, limits, PUBLISHED)
+        outside[left, below] = f"published {signed(line.published)}"
+    if len(outside) == 2 and len({left for left, _ in outside}) == 1:  # one line of words for both
+        outside = {next(iter(outside)): ", ".join(outside.values())}
+    for (left, y), said in outside.items():
+        _say(axis, said, y, limits, left)
 
 
 def _within(value: float, limits: Limits) -> bool:
     return limits[0] <= value <= limits[1]
-
-
-def _name(item: Standing) -> str:
-    """What the legend calls a dot that looks like this one."""
-    gain = item.gain
-    assert gain is not None
-    if gain.one_seed:
-        return "ours, one seed: 95 % over test items only" if gain.low is not None else "ours, one seed, no interval"
-    if item.verdict == "no verdict":
-        return "ours, 95 %, no verdict (flag)"
-    return "ours, 95 %, shown to differ" if item.verdict in ("above", "below") else "ours, 95 %, not shown to differ"
 
 
 def _arrow(axis: Axes, value: float, y: float, limits: Limits, color: str) -> bool:
@@ -148,6 +182,13 @@ def _arrow(axis: Axes, value: float, y: float, limits: Limits, color: str) -> bo
     left = value < limits[0]
     axis.plot(_edge(limits, left)[0], y, "<" if left else ">", color=color, markersize=5, zorder=4)
     return left
+
+
+def _say(axis: Axes, said: str, y: float, limits: Limits, left: bool) -> None:
+    """Beside an arrow."""
+    edge, room = _edge(limits, left)
+    x, side = (edge + room, "left") if left else (edge - room, "right")
+    axis.text(x, y, said, color=SAID, fontsize=8, va="center", ha=side, zorder=6)
 
 
 def _edge(limits: Limits, left: bool) -> tuple[float, float]:

@@ -40,7 +40,7 @@ def pareto_picture(
     The fuller a mark, the more probable it is that its recipe belongs to the front. `costs`: which axes are the lower
     the better.
     """
-    figure, (axis,) = make_figure(1, height=4.8, width=6.8)
+    figure, (axis,) = make_figure(1, height=4.6, width=5.6)
     on_front = sorted((mark for mark in marks if mark.place), key=lambda mark: mark.x)
     axis.step(
         [m.x for m in on_front], [m.y for m in on_front], where="post" if costs[0] else "pre", color="#444444",

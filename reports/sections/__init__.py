@@ -42,9 +42,9 @@ class Section:
     section is left out.
     """
     after: str = ""
-    """The section that it follows, by name; without one it stands at the end."""
+    """The section that it follows, by name; without one it stands at the end of the report, or of its appendix."""
     folded: bool = False
-    """Whether only its heading is shown until a reader opens it: for what few look up."""
+    """Whether it stands in the appendix, where only headings are shown until a reader opens them."""
 
     def __post_init__(self) -> None:
         if self.folded and not self.heading:
@@ -63,20 +63,24 @@ def _own(name: str, heading: str, folded: bool = False) -> Section:
 SECTIONS = Registry(
     "section of a report",
     _own("answer", "Answer"),
+    _own("glance", "At a glance"),
     _own("finals", "The finals"),
-    _own("in_short", "In short"),
-    _own("trust", "Warnings"),
-    _own("setting", "What may be compared"),
-    _own("forest", "Gains over the baseline"),
     _own("rows", "Rows"),
+    _own("sure", "How sure that is"),
+    _own("mattered", "What mattered"),
     _own("claims", "The paper's claims"),
-    _own("explored", "What the search found"),
-    _own("pareto", "Two goals at once"),
-    _own("racing", "Seeds of each recipe"),
-    _own("stopping", "What stopping early saved and cost"),
-    _own("geometry", "How the embeddings lie"),
+    _own("trust", "Warnings"),
+    _own("setting", "What may be compared", folded=True),
+    _own("reading", "How to read the tables", folded=True),
+    _own("rows_in_full", "Rows in full", folded=True),
+    _own("explored", "What the search found", folded=True),
+    _own("importance", "What the hyperparameters do", folded=True),
+    _own("pareto", "Two goals at once", folded=True),
+    _own("racing", "Seeds of each recipe", folded=True),
+    _own("stopping", "What stopping early saved and cost", folded=True),
+    _own("geometry", "How the embeddings lie", folded=True),
     _own("row_files", "Every row's command and files", folded=True),
-    _own("claims_not_run", "Claims that were not run", folded=True),
+    _own("open_claims", "Claims that are open", folded=True),
     _own("paper_tables", "Tables", folded=True),
     _own("further_tasks", "Further tasks", folded=True),
     _own("curves", "Curves", folded=True),
@@ -92,7 +96,8 @@ SECTIONS = Registry(
 
 
 def in_order() -> list[Section]:
-    """Every section where it stands; `UserError` where one follows a section that does not exist."""
+    """Every section where it stands, those of the appendix last; `UserError` where one follows a section that does not
+    exist."""
     ordered: list[Section] = []
     for section in SECTIONS.values():
         place = len(ordered)
@@ -101,4 +106,4 @@ def in_order() -> list[Section]:
             while place < len(ordered) and ordered[place].after == section.after:
                 place += 1  # of several that follow one, in the order in which they were added
         ordered.insert(place, section)
-    return ordered
+    return sorted(ordered, key=lambda section: section.folded)

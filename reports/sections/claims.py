@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 from reports.claim_comparisons import Compared
 from reports.claim_verdicts import Judged, Lack, Verdict
 from reports.findings import Findings
+from reports.guards.words import listed
 from reports.markdown import DASH, bullets, count, signed, table, text
 from reports.results import Results
 from reports.wording import interval, not_varied, one_recipe, probability
 from search_spaces.paper import Claim
 
+OPEN_ENDED: tuple[Verdict, ...] = ("not run", "not finished")
 FEW = 3
 """So many rows that take no part in a verdict are named, more are counted."""
+
+DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}
+"""What our figures do with a claim that was decided."""
+OPEN = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
+NAMED = 2
+"""So many decided claims are quoted, more are counted."""
 
 VERDICTS: dict[Verdict, str] = {
     "agrees": "our figures show what the sentence says, more surely than chance allows",
@@ -41,13 +50,20 @@ LACKS: dict[Lack, str] = {
 
 
 def write(results: Results, pictures: Path) -> str:
-    """How to read the verdicts, and the table of them."""
+    """What became of them, the table of those that were run, and why others were not."""
     found = Findings.of(results).claims
     if not found:
         return ""
+    tested = [item for item in found if item.verdict not in OPEN_ENDED]
+    parts = [in_short(found, results.comparable), claims_table(tested)] if tested else []
+    return "\n\n".join(filter(None, [*parts, not_run(found)]))
+
+
+def how_to_read(found: Sequence[Judged], comparable: bool) -> str:
+    """What the columns and the verdicts mean; empty where no claim was run."""
     run = tuple(item for item in found if item.verdict != "not run")
     if not run:
-        return not_run(found)
+        return ""
     how = [
         "Figures are differences in points between the rows that a claim compares, judged by seeds and test items. "
         "**Direction**: whether the difference is what the sentence says; of several comparisons, in how many it "
@@ -68,22 +84,51 @@ def write(results: Results, pictures: Path) -> str:
             'Where the paper says that something is no better, the same, or "slightly" better, the difference must '
             "surely lie within a margin, which is ours and stands in the column of directions."
         )
-    if not results.comparable:
+    if not comparable:
         how.append("The setting is not the paper's: a verdict is about this study's models, not about the paper's.")
     seen = {item.verdict for item in run}
     meanings = bullets(f"**{name}**: {meaning}." for name, meaning in VERDICTS.items() if name in seen)
-    return "\n\n".join(filter(None, [" ".join(how), claims_table(run), meanings, not_run(found)]))
+    return f"{' '.join(how)}\n\n{meanings}"
+
+
+def in_short(found: Sequence[Judged], comparable: bool) -> str:
+    """How many of the paper's claims were tested, and what became of them; few that were decided are quoted."""
+    counts = Counter(item.verdict for item in found)
+    tested = sum(counts[verdict] for verdict in get_args(Verdict) if verdict in {*DECIDED, *OPEN})
+    if not tested:
+        if len(found) == 1:
+            return "The paper's one claim could not be tested."
+        return f"Of the paper's {count(len(found), 'claim')} not one could be tested."
+    decided = [item for item in found if item.verdict in DECIDED]
+    ours = []
+    for verdict, words in DECIDED.items():
+        texts = [f"“{text(item.claim.text.rstrip('.'))}”" for item in decided if item.verdict == verdict]
+        if texts:
+            ours.append(f"{words} {' and '.join(texts) if len(decided) <= NAMED else len(texts)}")
+    said = [f"our figures {listed(ours)}"] if ours else []
+    said += [
+        f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := _count(counts, verdict))
+    ]
+    setting = "" if comparable else " This is about this study's models: the setting is not the paper's."
+    was = "was" if tested == 1 else "were"
+    every = f"{tested} of the paper's {len(found)} claims {was}" if len(found) > 1 else "The paper's one claim was"
+    return f"{every} tested: {'; '.join(said)}.{setting}"
+
+
+def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
+    return next((n for name, n in counts.items() if name == verdict), 0)
 
 
 def not_run(found: Sequence[Judged]) -> str:
-    """How many claims stand in no table, and why: a line a reason. Empty where all have run."""
-    left = [item for item in found if item.verdict == "not run"]
+    """How many claims are not tested to the end, and why: a line a reason. Empty where all are."""
+    left = [item for item in found if item.verdict in OPEN_ENDED]
     if not left:
         return ""
-    reasons = Counter(LACKS[item.lacks] for item in left if item.lacks)
+    reasons = Counter(LACKS[item.lacks] if item.lacks else "comparisons are missing" for item in left)
     verb = "was" if len(left) == 1 else "were"
-    said = f"{len(left)} of the paper's {count(len(found), 'claim')} {verb} not run. They stand under "
-    said += '"Claims that were not run".'
+    begun = ", or not to the end" * any(item.verdict == "not finished" for item in left)
+    said = f"{len(left)} of the paper's {count(len(found), 'claim')} {verb} not run{begun}. They stand under "
+    said += '"Claims that are open".'
     return f"{said}\n\n" + bullets(f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from reports.boards import Board, Standing
 from reports.guards.words import listed
 from reports.markdown import code, count, number, signed, text
-from reports.wording import collapses, interval, order_limits, order_sentence
+from reports.wording import collapses, interval
 
 MOST = 5
 """So many rows of a best set are named, more are counted."""
@@ -17,7 +17,7 @@ FEW = 3
 
 
 def conclusions(boards: Sequence[Board]) -> list[str]:
-    """What the boards prove, in one paragraph. Boards of which the same can be said share a sentence.
+    """What the boards prove, a paragraph each. Boards of which the same can be said share a sentence.
 
     A row is called the best only where it is alone in the best set and proven to be above the baseline.
     """
@@ -34,7 +34,7 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
         details = [f"{text(board.quantity.name)}: {detail}." for board, detail in those if detail]
         sentences.append(" ".join([f"On {names} {statement}.", *details]))
     sentences += [*_unjudged(boards), *_collapsed(boards)]
-    return [" ".join(sentences) or "No row has a figure that sums the study up yet."]
+    return sentences or ["No row has a figure that sums the study up yet."]
 
 
 def _collapsed(boards: Sequence[Board]) -> list[str]:
@@ -167,17 +167,6 @@ def _guards(rows: Sequence[Standing]) -> str:
     return f"flag{'s' * (len(names) > 1)} {', '.join(map(code, names))}"
 
 
-def orders(boards: Sequence[Board]) -> list[str]:
-    """How our order of the rows compares with the paper's, in one paragraph; empty where the paper prints too few."""
-    said: dict[str, list[Board]] = {}
-    for board in boards:
-        if sentence := order_sentence(board):
-            said.setdefault(sentence, []).append(board)
-    sentences = [f"On {' and '.join(map(named, those))} {sentence}." for sentence, those in said.items()]
-    limits = dict.fromkeys(order_limits(board) for those in said.values() for board in those)
-    return [" ".join([*sentences, *limits])] if sentences else []
-
-
 def named(board: Board) -> str:
     """The board's figure, in bold."""
     return f"**{text(board.quantity.name)}**"
@@ -194,7 +183,7 @@ def best_set(board: Board) -> str:
     if len(inside) == 1:
         return f"Best set on {named(board)}, at 95 %: {code(inside[0].name)} alone, of {which}."
     rows = [f"{code(item.name)} ({_standing(board, item)})" for item in inside[:MOST]]
-    rows += [f"{count(len(inside) - MOST, 'more row')} (see Rows)"] if len(inside) > MOST else []
+    rows += [f"{count(len(inside) - MOST, 'more row')} (see Rows in full)"] if len(inside) > MOST else []
     return f"Best set on {named(board)}, at 95 %: {', '.join(rows)}; {len(inside)} of {which} may be the best."
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.answer import Answer
 from reports.best_model import ranking
 from reports.costs import word
 from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import code, count, number, signed, spread, table, text
-from reports.plots.search_course import search_picture
 from reports.recipe_names import called
 from reports.results import Results
-from reports.sections.importance import write_importance
 from reports.statistics import Measured
 from reports.true_scores import Scored, true_scores
 from reports.wording import CHOSEN, changes
@@ -39,24 +38,14 @@ class Candidate:
 
 
 def write(results: Results, pictures: Path) -> str:
-    """The best explored recipes beside the best of the space's rows, the course of the search, importance.
-
-    Where there are several goals only how many recipes were asked for, and importance: `pareto` has the rest.
-    """
+    """The best explored recipes beside the best of the space's rows; of several goals `pareto` has them."""
     if not results.explored:
         return ""
-    explored = [
-        item
-        for recipe_hash in results.explored
-        if (item := _candidate(results, recipe_hash, code(called(results, recipe_hash))))
-    ]
+    explored = candidates(results)
     once = [item for item in explored if results.once(item.recipe_hash) == item.recipe_hash]
     within = {item.recipe_hash: item for item in once if item.recipe_hash not in results.above_limits}
-    rows = {results.info.row_hashes[label]: label for label in reversed(results.asked_rows)}
-    order = [one.recipe_hash for one in ranking(results)]
-    ranked = [within[recipe_hash] for recipe_hash in order if recipe_hash in within]
-    of_rows = (_candidate(results, key, f"row: {code(rows[key])}") for key in order if key in rows)
-    best_row = next(of_rows, None)
+    ranked = [within[one.recipe_hash] for one in ranking(results) if one.recipe_hash in within]
+    best = best_row(results)
     parts = [_counts(results, explored)]
     if any(len(item.records) < len(results.recipes[item.recipe_hash]) for item in explored):
         parts.append(
@@ -67,17 +56,26 @@ def write(results: Results, pictures: Path) -> str:
         above = len(once) - len(within)
         parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
     if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
-        goal = results.goals[0]
-        parts.append(f"{_optimism(results, [*within.values()], ranked[0])} {_against(results, ranked[0], best_row)}")
-        parts.append(_ranking(results, [*ranked[:SHOWN], *([best_row] if best_row else [])]))
-        values = [item.selection.mean for item in within.values()]
-        best = best_row.selection.mean if best_row else None
-        path = search_picture(values, best, pictures / "search.svg", word(goal), lower_is_better=goal.lower_is_better)
-        title = f"{word(goal)[0].upper()}{word(goal)[1:]} of the explored recipes"
-        parts.append(f"![{title}]({path.parent.name}/{path.name})")
-    if explored:
-        parts.append(write_importance(results, [item.recipe_hash for item in once], pictures))
+        parts.append(
+            "The finals judged the best of these anew, under fresh seeds: what to use stands in the answer."
+            if Answer.of(results).finalists
+            else f"{_optimism(results, [*within.values()], ranked[0])} {_against(results, ranked[0], best)}"
+        )
+        parts.append(_ranking(results, [*ranked[:SHOWN], *([best] if best else [])]))
     return "\n\n".join(parts)
+
+
+def candidates(results: Results) -> list[Candidate]:
+    """The explored recipes that have a value, in the search's order."""
+    found = (_candidate(results, key, code(called(results, key))) for key in results.explored)
+    return [item for item in found if item]
+
+
+def best_row(results: Results) -> Candidate | None:
+    """The best of the space's rows by the same score."""
+    rows = {results.info.row_hashes[label]: label for label in reversed(results.asked_rows)}
+    order = [one.recipe_hash for one in ranking(results)]
+    return next((_candidate(results, key, f"row: {code(rows[key])}") for key in order if key in rows), None)
 
 
 def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:

@@ -19,25 +19,31 @@ def write(results: Results, pictures: Path) -> str:
     answer = Answer.of(results)
     if answer.figure is None:
         return ""
-    references = {one.recipe: one for one in answer.references.values()}  # a row may be two of them
+    references = {one.recipe: (name, one) for name, one in answer.references.items()}  # a row may be two of them
     finalists = {one.recipe: one for one in answer.finalists}
     over = [name for name in OVER if any(name in one.gains for one in finalists.values())]
     goals = [goal.short for goal in results.measured_goals]
     head = ["Recipe", "fresh seeds", *(f"{goal} (development)" for goal in goals), text(answer.figure)]
-    lines = [_line(one, over) for one in {**finalists, **references}.values()]
+    lines = [_line(code(one.name), one, over) for key, one in finalists.items() if key not in references]
+    lines += [_line(_role(name, one), one, over) for name, one in references.values()]
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     said = (
-        f"Gains are in points of {text(answer.figure)}. For each of what they are compared with, the intervals hold "
+        f"Gains are in points. For each of what they are compared with, the intervals hold "
         f"for all finalists at once, with {sure:.3g} % at this look; that of a score stands for itself, with 95 %."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     head += [f"over {OVER[name]}" for name in over]
-    return f"{table(head, lines)}\n\n{said}{flagged}{_found(answer)}"
+    return f"{table(head, lines)}\n\n{said}{flagged}"
 
 
-def _line(one: Finalist, over: list[str]) -> list[str]:
+def _role(name: str, one: Finalist) -> str:
+    """`the base settings`, and the row that has them."""
+    return OVER[name] if one.name in OVER[name] else f"{OVER[name]}: {code(one.name)}"
+
+
+def _line(name: str, one: Finalist, over: list[str]) -> list[str]:
     development = [number(value) for value in one.development]
-    return [code(one.name), str(one.seeds), *development, _score(one), *(_gain(one, name) for name in over)]
+    return [name, str(one.seeds), *development, _score(one), *(_gain(one, name) for name in over)]
 
 
 def _score(one: Finalist) -> str:
@@ -47,8 +53,3 @@ def _score(one: Finalist) -> str:
 def _gain(one: Finalist, name: str) -> str:
     found = one.gains.get(name)
     return DASH if found is None else difference(found.gain, found.low, found.high)
-
-
-def _found(answer: Answer) -> str:
-    """What the guards found in the trials of the finals, a line each."""
-    return "".join(f"\n\n⚠ {sentence}" for sentence in answer.warnings)

@@ -1,11 +1,11 @@
-"""Which hyperparameters decide the development score: a part of what the search found."""
+"""Which hyperparameters decide the development score: in short with their curves, and with all figures."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
+from reports.guards.words import listed
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
 from reports.ledger import Record
 from reports.markdown import code, count, table
@@ -21,24 +21,41 @@ DEVELOPMENT = " goal on development parts"
 Scored = list[tuple[Record, float]]
 
 
-def write_importance(results: Results, explored: Sequence[str], pictures: Path) -> str:
-    """Of one score, or of each goal; `explored` are the recipes with a development score."""
-    hashes = [*explored, *_rows_of_the_search(results)]
+def write(results: Results, pictures: Path) -> str:
+    """Of one score, or of each goal, every key's share, and what two keys do together."""
     parts = []
-    for name, scored in _scored(results, hashes).items():
-        title = f"### What decides the {name}"
-        if len(scored) < ENOUGH:
-            had = f"It is looked for from {count(ENOUGH, 'recipe')} on; {len(scored)} have that score."
-            parts.append(f"{title}\n\n{had}")
-            continue
-        found = importance(results.space.domains, [(record.recipe, score) for record, score in scored])
-        if found is None:
-            parts.append(f"{title}\n\nNothing can: these {len(scored)} recipes, or their scores, are all alike.")
-            continue
-        own = re.sub(r"\W+", "-", name.removesuffix(DEVELOPMENT)).lower()
-        file = "importance.svg" if len(_names(results)) < 2 else f"importance-{own}.svg"
-        parts.append("\n\n".join([title, *_told(results, found, name, pictures / file)]))
+    for name, scored in _scored(results).items():
+        if len(scored) >= ENOUGH and (found := _found(results, scored)):
+            parts.append("\n\n".join([f"### What decides the {name}", *_told(results, found)]))
     return "\n\n".join(parts)
+
+
+def in_short(results: Results, pictures: Path) -> list[str]:
+    """Which keys matter by how much, a paragraph for each goal, and the curve of each of them."""
+    said = []
+    for name, scored in _scored(results).items():
+        if len(scored) < ENOUGH:
+            had = f"{len(scored)} {'has' if len(scored) == 1 else 'have'} the {name}"
+            said.append(f"Which settings matter is looked for from {count(ENOUGH, 'recipe')} on; {had}.")
+            continue
+        found = _found(results, scored)
+        if found is None:
+            said.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
+            continue
+        said.append(_above(found, name))
+        own = re.sub(r"\W+", "-", name.removesuffix(DEVELOPMENT)).lower()
+        several = f"-{own}" if len(_names(results)) > 1 else ""
+        drawn = [
+            (curve, importance_picture(curve, name, pictures / f"importance{several}-{curve.key}.svg"))
+            for curve in found.curves[:DRAWN]
+        ]
+        shown = [f"![The {name} over {curve.key}]({path.parent.name}/{path.name})" for curve, path in drawn]
+        said += ["\n".join(shown)] if shown else []
+    return said
+
+
+def _found(results: Results, scored: Scored) -> Importance | None:
+    return importance(results.space.domains, [(record.recipe, score) for record, score in scored])
 
 
 def _names(results: Results) -> list[str]:
@@ -48,8 +65,10 @@ def _names(results: Results) -> list[str]:
     return [goal.short + DEVELOPMENT * (not goal.cost) for goal in results.goals]
 
 
-def _scored(results: Results, hashes: Sequence[str]) -> dict[str, Scored]:
-    found: dict[str, Scored] = {}
+def _scored(results: Results) -> dict[str, Scored]:
+    """By what was searched for: recipes of the search, copies once, and rows that it could have asked for."""
+    explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
+    hashes, found = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, Scored]()
     for goal, name in zip(results.goals, _names(results), strict=True):
         for recipe_hash in hashes:
             records = results.recipes.get(recipe_hash, [])
@@ -76,39 +95,37 @@ def _rows_of_the_search(results: Results) -> list[str]:
     return [record.recipe_hash for record in found if record.recipe["optimisation.epochs"] and could(record)]
 
 
-def _told(results: Results, found: Importance, name: str, picture: Path) -> list[str]:
-    above = [code(effect.keys[0]) for effect in found.above]
+def _above(found: Importance, name: str) -> str:
+    """`temperature` (31 % of the spread of scores, p 0.010) matters for the score."""
+    what = " of the spread of scores"
+    named = []
+    for effect in found.above:
+        share = f"{_percent(effect.share.value)}{what * (not named)}"
+        named.append(f"{code(effect.keys[0])} ({share}, p {probability(effect.share.p)})")
+    if not named:
+        return f"**No setting is shown to matter** for the {name}: shuffled scores often give as large a share."
+    be = "matters" if len(named) == 1 else "matter"
+    return f"**{listed(named)} {be}** for the {name}, beyond noise."
+
+
+def _told(results: Results, found: Importance) -> list[str]:
     fit = found.explained
     part = _percent(fit.value) if fit.value > 0 else "nothing"
     quality = f"{part} of the spread of their scores (R2 {fit.value:.2f}, 95 % {_ends(fit)}; p = {fit.p:.2f})"
-    if above:
-        named = " and ".join([", ".join(above[:-1]), above[-1]] if len(above) > 1 else above)
-        first = f"**{named} {'matters' if len(above) == 1 else 'matter'}** beyond what chance makes of noise."
-    else:
-        first = "**No hyperparameter is above noise**: shuffled scores often give a share as large as the largest here."
     parts = [
-        f"{first} A forest was fitted to {found.recipes} recipes of the search (with rows that it could have asked "
+        f"A forest was fitted to {found.recipes} recipes of the search (with rows that it could have asked "
         f"for) and held against recipes that it had not seen, in five folds, twice. There it explains {quality}. "
         "A key's share is the part of that spread which the fit no longer predicts once the key's values are shuffled "
-        "among the recipes; p is how often shuffled scores give any key such a share. Above noise is p at most 0.05.",
+        "among the recipes; p is how often shuffled scores give any key such a share. Above noise is p at most 0.05. "
+        "In a key's picture a line is what the fits predict on average where the key has that value and all others are "
+        "as in the study; its band is the range of the fits.",
         table(
             ["Hyperparameter", "asked where", "recipes", "share", "95 %", "p", "above noise"],
             [_line(results, effect, found.recipes) for effect in found.keys],
             left=2,
         ),
     ]
-    if found.curves:
-        drawn = found.curves[:DRAWN]
-        path = importance_picture(drawn, name, picture)
-        parts.append(f"![The {name} over {', '.join(curve.key for curve in drawn)}]({path.parent.name}/{path.name})")
-        left = len(found.curves) - len(drawn)
-        parts.append(
-            "A line is what the fits predict on average where the key has that value and all others are as in the "
-            "study; its band is the range of the fits." + (f" {count(left, 'weaker key')} not drawn." if left else "")
-        )
-    if found.pairs:
-        parts += _pairs(found)
-    return parts
+    return parts + (_pairs(found) if found.pairs else [])
 
 
 def _pairs(found: Importance) -> list[str]:

@@ -44,7 +44,7 @@ class Point:
 
 
 def write(results: Results, pictures: Path) -> str:
-    """The front over the space's goals: a table, a picture, and how probably each recipe belongs to it."""
+    """The front over the space's goals as a table, and how probably each recipe belongs to it."""
     if len(results.space.goals) < 2:
         return ""
     goals = results.measured_goals
@@ -66,16 +66,25 @@ def write(results: Results, pictures: Path) -> str:
         parts.append("On one goal the front is the single best recipe.")
     parts.append(_chance(points, chosen, off, known))
     parts.append(_table(results, goals, points, [*chosen, *off[:SHOWN_OFF]], len(chosen), known))
-    if len(goals) == 2:
-        shown = [*chosen, *off[:SHOWN_OFF]]
-        axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost, if there is one, goes to the right
-        marks = [_mark(place, point, chosen, shown, known, axes) for place, point in enumerate(points)]
-        first, second = (goals[place] for place in axes)
-        costs = (first.lower_is_better, second.lower_is_better)
-        path = pareto_picture(marks, (_axis(first), _axis(second)), pictures / "pareto.svg", costs)
-        what = "Values" if any(costs) else "Development scores"
-        parts.append(f"![{what} of all recipes on the two goals]({path.parent.name}/{path.name})")
     return "\n\n".join(parts)
+
+
+def front_picture(results: Results, pictures: Path) -> str:
+    """All recipes on the two goals, as markdown; empty without two goals that were measured."""
+    goals = results.measured_goals
+    points = _points(results, goals) if len(results.space.goals) > 1 and len(goals) == 2 else []
+    if not points:
+        return ""
+    known = true_scores([point.values for point in points])
+    chosen = front(points)
+    shown = [*chosen, *_notable(points, chosen, known)[:SHOWN_OFF]]
+    axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost, if there is one, goes to the right
+    marks = [_mark(place, point, chosen, shown, known, axes) for place, point in enumerate(points)]
+    first, second = (goals[place] for place in axes)
+    costs = (first.lower_is_better, second.lower_is_better)
+    path = pareto_picture(marks, (_axis(first), _axis(second)), pictures / "pareto.svg", costs)
+    what = "Values" if any(costs) else "Development scores"
+    return f"![{what} of all recipes on the two goals]({path.parent.name}/{path.name})"
 
 
 def pareto_in_short(results: Results) -> str:

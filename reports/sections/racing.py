@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from reports.results import Results
 from reports.seed_race import Question, Raced, of_results
 from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, looks
 
-SHOWN = 40
-"""So many recipes are in the table, those with the most seeds first; the others are counted."""
+FEW = 3
+"""So many recipes are named of those that are alike; the others are counted."""
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -38,20 +37,19 @@ def write(results: Results, pictures: Path) -> str:
 
 
 def _table(results: Results, found: dict[str, Raced]) -> str:
-    ranked = sorted(found, key=lambda name: (-found[name].has, found[name].lost))
+    """A line for all recipes of which the same can be said, those with the most seeds first."""
 
     def named(recipe_hash: str) -> str:
         return code(called(results, recipe_hash))
 
+    alike: dict[tuple[int, str, str], list[str]] = {}
+    for name in sorted(found, key=lambda name: (-found[name].has, found[name].lost)):
+        alike.setdefault((found[name].has, why(found[name], named), _state(found[name])), []).append(named(name))
     lines = [
-        [named(name), why(found[name], named), str(found[name].has), _state(found[name])] for name in ranked[:SHOWN]
+        [", ".join([*names[:FEW], *([f"{len(names) - FEW} more"] if len(names) > FEW else [])]), said, str(seeds), more]
+        for (seeds, said, more), names in alike.items()
     ]
-    shown = table(["Recipe", "why", "seeds", "more"], lines, left=2)
-    rest = Counter(found[name].has for name in ranked[SHOWN:])
-    said = [
-        f"{count(number_of, 'more recipe')} with {count(seeds, 'seed')}" for seeds, number_of in sorted(rest.items())
-    ]
-    return "\n\n".join([shown, *([f"Not shown: {', '.join(said)}."] if said else [])])
+    return table(["Recipes", "why", "seeds", "more"], lines, left=2)
 
 
 def _state(one: Raced) -> str:

@@ -1,170 +1,47 @@
-"""The one main table: every row's figure, its gain over the baseline, and what may be concluded."""
+"""Every row's figures and their gains over the baseline, in one table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 
 from reports.boards import Board, Standing
-from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.guards.words import listed
-from reports.ledger import mean_measured
-from reports.markdown import DASH, count, number, spread, table, text
-from reports.plots.forest import FLAG
+from reports.markdown import DASH, text
 from reports.results import Results
-from reports.statistics import Measured
-from reports.wording import collapses, interval, look, order_limits, order_sentence, probability, reason
-
-FEW = 3
-"""So many rows without a figure are named, more are counted."""
-HEAD = ("gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "steps", "hours", "flags")
+from reports.sections.rows_in_full import flags_in_words, measured, seeds_in_words, table_of, without_figure
+from reports.wording import interval
 
 
 def write(results: Results, pictures: Path) -> str:
-    """How to read it, and a table for each figure that sums the study up; empty without any."""
-    found = Findings.of(results)
-    if not found.boards:
+    """A line for each row, the best of the first figure on top; empty where no figure sums the study up."""
+    boards = Findings.of(results).boards
+    if not boards:
         return ""
-    parts = [how_to_read(found.boards), look(found.look), _independent(results, found.boards)]
-    for board in found.boards:
-        parts.append(f"### {text(board.quantity.name)}\n\n{board_table(results, board)}")
-        if said := order_sentence(board):
-            limits = order_limits(board)
-            parts.append(f"{said[0].upper()}{said[1:]}. {limits} A tau of 1 is the same order, 0 an unrelated one.")
-        parts.append(_without_figure(results, board))
-    return "\n\n".join(filter(None, parts))
+    first = {item.name: item for board in reversed(boards) for item in board.standings if item.sample}
+    order = dict.fromkeys(item.name for board in boards for item in board.standings if item.sample)
+    head, lines = ["row", "seeds"], [[text(name), seeds_in_words(first[name])] for name in order]
+    for board in boards:
+        there = {item.name: item for item in board.standings if item.sample}
+        head += [text(board.quantity.name), f"over {text(board.baseline)}" if board.baseline else "gain"]
+        for name, line in zip(order, lines, strict=True):
+            line += [measured(there.get(name)), _gain(board, there.get(name))]
+    for name, line in zip(order, lines, strict=True):
+        line.append(flags_in_words(*(item for board in boards for item in board.standings if item.name == name)))
+    head.append("flags")
+    said = "In brackets stands a 95 % interval."
+    if any(item.sample and item.sample.std is not None for board in boards for item in board.standings):
+        said += " Behind ± stands the standard deviation over seeds."
+    if any(item.verdict in ("above", "below") for board in boards for item in board.standings):
+        said += " **Bold** gains are shown to be above or below zero."
+    named = listed([f'"{name}"' for name in ("Rows in full", "How to read the tables")])
+    absent = "\n\n".join(dict.fromkeys(filter(None, (without_figure(results, board) for board in boards))))
+    return "\n\n".join(filter(None, [table_of(head, lines), f"{said} More: {named} below.", absent]))
 
 
-def _independent(results: Results, boards: Sequence[Board]) -> str:
-    """Of which tasks the interval takes the items for independent though they may not be."""
-    if not any(item.gain and item.gain.items_variance is not None for board in boards for item in board.standings):
-        return ""
-    alone = Evidence.of(results).ungrouped
-    every = {task for board in boards for task, _ in board.quantity.weights}
-    said = ["Test pairs that share a sentence are drawn together."] if every > {*alone} else []
-    if alone:
-        said.append(
-            f"What the items of {listed([text(task) for task in alone])} share (a document, in older trials also a "
-            "sentence) is not known: they count as independent, so intervals are too narrow where they are not."
-        )
-    return " ".join(said)
-
-
-def how_to_read(boards: Sequence[Board]) -> str:
-    """What the columns mean, in plain words."""
-    standings = [item for board in boards for item in board.standings]
-    spreads = any(item.sample and item.sample.std is not None for item in standings)
-    said = [f"`mean` is over seeds{', ± their standard deviation' * spreads}."]
-    if any(item.gain for item in standings):
-        said.append(
-            "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for these "
-            "tasks and each row by itself."
-        )
-    if any(item.p_holm is not None for item in standings):
-        said.append("`p` is that of no difference, corrected for the number of rows in the table (Holm).")
-    if any(item.wins is not None for item in standings):
-        said.append(
-            "Wins and losses count tasks on which the row is shown to differ from the baseline (Holm over its tasks); "
-            "a tie is a task on which it is not shown to, which does not mean that the two are equal."
-        )
-    if any(item.gain and item.gain.one_seed for item in standings):
-        said.append(
-            "**With one seed the interval counts the test items only: it says how this one trial compares, not the "
-            "recipe, and there is no verdict.**"
-        )
-    if any(item.collapsed for item in standings):
-        said.append(
-            "**A seed collapsed if it kept less than half of what the recipe's best seed has above chance. Mean, gain "
-            "and verdict of such a row are those given no collapse; how often it collapses stands beside its seeds, "
-            "with the 95 % interval of that rate.** The tables and plots of means, and fronts, count every seed; "
-            "boards, their plots, claims and tables of differences are without those that collapsed."
-        )
-    if any(item.sample and item.sample.fixed for item in standings):
-        said.append("A row that no seed changes needs one trial, and is judged with it.")
-    if any(item.gain and item.gain.basis == "seeds only" for item in standings):
-        said.append("Where predictions were not kept the interval counts the seeds only and is too narrow.")
-    if any(board.best for board in boards):
-        said.append(
-            "The best set holds every row that may be the best at 95 %; `rank` is from the best to the worst place "
-            "that a row may have. Ranks hold for all pairs of rows at once, so they are wider than what `p`, against "
-            "the baseline alone, and the best set show."
-        )
-    said.append("`steps` and `hours` are those of one trial.")
-    if any(item.flags for item in standings):
-        said.append(f"{FLAG} names the flags that touch a row; what they mean stands above.")
-    return " ".join(said)
-
-
-def board_table(results: Results, board: Board) -> str:
-    """A line for each row that has the figure, the highest mean first."""
-    lines = [_line(results, board, item) for item in board.standings if item.sample]
-    head = ("row", "seeds", "mean", *HEAD)
-    kept = [place for place, name in enumerate(head) if name in ("row", "seeds", "mean") or _says(lines, place)]
-    return table([head[place] for place in kept], [[line[place] for place in kept] for line in lines])
-
-
-def _without_figure(results: Results, board: Board) -> str:
-    """The rows that were asked for and are not in the table, and why; many are counted."""
-    there = {item.name for item in board.standings if item.sample}
-    why: dict[str, list[str]] = {}
-    for label in results.asked_rows:
-        if label not in there:
-            lacks = "without this figure" if results.of_row(label) else results.why_missing(label)
-            why.setdefault(lacks, []).append(text(label))
-    named = [
-        f"{', '.join(labels) if len(labels) <= FEW else count(len(labels), 'row')} ({reason(said)})"
-        for said, labels in why.items()
-    ]
-    return f"Not in the table: {'; '.join(named)}." if named else ""
-
-
-def _says(lines: list[list[str]], place: int) -> bool:
-    """Whether a column has anything but dashes."""
-    return any(line[place] not in (DASH, "") for line in lines)
-
-
-def _line(results: Results, board: Board, item: Standing) -> list[str]:
-    sample = item.sample
-    values = [] if sample is None else [float(value) for value in sample.values]
-    baseline = item.name == board.baseline
-    tally = None if item.wins is None else f"{item.wins}, {item.ties}, {item.losses}"
-    judged = bool(board.best) and item.in_best_set is not None
-    best = ("yes" if item.in_best_set else "no") if judged else DASH
-    return [
-        text(item.name),
-        f"{len(values)}{' (no seed matters)' * bool(sample and sample.fixed)}"
-        + f"; {collapses(len(values), item.collapsed)}" * bool(item.collapsed),
-        spread(Measured.of(values, fixed=bool(sample and sample.fixed))),
-        "baseline" if baseline else interval(item.gain),
-        probability(item.p_holm),
-        tally or DASH,
-        best,
-        ranks_in_words(item.ranks if judged else None),
-        number(mean_measured(results.of_hash(item.recipe_hash), "steps"), 0),
-        number(_hours(results, item.recipe_hash)),
-        flags_in_words(item),
-    ]
-
-
-def ranks_in_words(ranks: tuple[int, int] | None) -> str:
-    """`2 to 5`, or the one that is possible."""
-    if ranks is None:
-        return DASH
-    return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
-
-
-def flags_in_words(item: Standing) -> str:
-    """The names of the guards whose flags touch the row; in bold those that forbid a verdict against the baseline."""
-    blocking = {flag.guard for flag in item.blocked_by}
-    guards = dict.fromkeys([*(flag.guard for flag in item.blocked_by), *(flag.guard for flag in item.flags)])
-    named = [f"**{text(guard)}**" if guard in blocking else text(guard) for guard in guards]
-    return f"{FLAG} {', '.join(named)}" if named else ""
-
-
-def _hours(results: Results, recipe_hash: str) -> float | None:
-    """Of a trial: the mean over seeds."""
-    found = [record.cost.get("seconds") for record in results.of_hash(recipe_hash)]
-    values = [float(value) / 3600 for value in found if value is not None]
-    return fmean(values) if values else None
+def _gain(board: Board, item: Standing | None) -> str:
+    """In bold where it is shown."""
+    if item is None or item.name == board.baseline:
+        return "baseline" if item else DASH
+    found = interval(item.gain)
+    return f"**{found}**" if item.verdict in ("above", "below") else found

@@ -1,9 +1,10 @@
-"""The trust box: what stands against the figures, what may therefore not be concluded, and what was looked at."""
+"""The trust box: what stands against the figures, and what may therefore not be concluded."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from reports.answer import Answer
 from reports.guards import GUARDS, Flag, find_flags
 from reports.guards.words import listed
 from reports.markdown import bullets, count, text, verbatim
@@ -19,18 +20,26 @@ MARK = "⚠"
 
 
 def write(results: Results, pictures: Path) -> str:
-    """A line a flag, those that forbid verdicts first; then what is only said, what was not checked, what is clean."""
+    """A line a flag, those that forbid verdicts first; then those of the finals, and what was not checked."""
     flags = find_flags(results).all
     raised = [flag for flag in flags if flag.recipes]
     said = _set_aside(results)
     said += _lines(results, [flag for flag in raised if flag.blocks])
     said += _lines(results, [flag for flag in raised if not flag.blocks])
     said += [_not_checked(flag) for flag in flags if not flag.recipes]
-    names = {flag.guard for flag in flags}
-    clean = [guard.label for guard in GUARDS.values() if guard.name not in names]
-    if not said:
-        return " ".join(["No flags.", *_looked_at("Looked at", clean)])
-    return "\n\n".join([bullets(said), *_looked_at("Nothing was found in", clean)])
+    there = {flag.sentence for flag in flags}
+    finals = [sentence for sentence in Answer.of(results).warnings if sentence not in there]
+    said += [f"{MARK} **the finals**: {sentence}." for sentence in finals]
+    across = any(flag.blocks and flag.guard not in results.info.across for flag in raised)
+    how = f"{verbatim('python -m reports RESULTS --across NAME')} judges across the warning of that name all the same."
+    return "\n\n".join([bullets(said) or "No flags.", *([how] if across else [])])
+
+
+def clean(results: Results) -> str:
+    """What was looked at without finding anything."""
+    names = {flag.guard for flag in find_flags(results).all}
+    found = [guard.label for guard in GUARDS.values() if guard.name not in names]
+    return f"Nothing was found in: {'; '.join(found)}." if found else ""
 
 
 def _lines(results: Results, flags: list[Flag]) -> list[str]:
@@ -65,7 +74,7 @@ def _forbids(results: Results, flag: Flag) -> str:
         "unequal": "between rows that differ in it",
         "both": "between these rows",
     }[flag.crossed_by]
-    return f"**No verdict** {who}{where}; {verbatim(f'--across {flag.guard}')} judges all the same."
+    return f"**No verdict** {who}{where}."
 
 
 def _set_aside(results: Results) -> list[str]:
@@ -80,10 +89,6 @@ def _set_aside(results: Results) -> list[str]:
         f"{MARK} **Set aside: {number_of}** that cannot be right: {'; '.join(named)}. They are in no figure; the "
         "study's own command runs these trials again."
     ]
-
-
-def _looked_at(begin: str, labels: list[str]) -> list[str]:
-    return [f"{begin}: {'; '.join(labels)}."] if labels else []
 
 
 def _not_checked(flag: Flag) -> str:

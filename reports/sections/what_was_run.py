@@ -18,9 +18,11 @@ from reports.unfinished import extents, total
 def write(results: Results, pictures: Path) -> str:
     """Facts as bullets, the data, training times."""
     info = results.info
-    finished = [record for record in results.records if record.status == "finished"]
-    pruned = len(results.records) - len(finished)
-    done = [record for record in results.records if record.status in ("finished", "pruned")]
+    every = results.of_all_trials
+    finished = [record for record in every if record.status == "finished"]
+    pruned = len(every) - len(finished)
+    done = [record for record in every if record.status in ("finished", "pruned")]
+    finals = len(every) - len(results.records)
     rows = total(extents(results).values())
     missing = rows.wanted - rows.there
     facts = [
@@ -33,7 +35,8 @@ def write(results: Results, pictures: Path) -> str:
         + (f", and up to {info.most_seeds} of a recipe where more could change an answer" if info.raced else ""),
         *(f"Command: {verbatim(command)}" for command in info.commands),
         f"Started: {text(info.created_at)}" if info.created_at else "",
-        f"Trials: {len(finished)} finished, {pruned} stopped early"
+        f"Trials: {len(finished)} finished{f' ({finals} of them in the finals alone)' * bool(finals)}, "
+        f"{pruned} stopped early"
         + (f", {missing} of the rows missing" if missing else "")
         + "".join(
             f", {n} {text(name)}"

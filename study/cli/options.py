@@ -216,7 +216,13 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         help="minutes, gpu_hours or worker_hours of the study, its finals included, beyond which no trial begins; "
         "seconds or peak_memory_mb of each trial, above which it cannot be the best; may be repeated",
     )
-    what.add_argument("--only", action="append", default=[], metavar="ROW", help="run only this row; may be repeated")
+    what.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="ROW",
+        help="run only this row, or these ('*-SCL'); may be repeated",
+    )
     what.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of every recipe")
     what.add_argument(
         "--plugin",

@@ -22,7 +22,7 @@ from reports.markdown import code
 from reports.recipe_names import called
 from reports.results import Results
 from reports.sections import explored, pareto
-from reports.sections.in_short import write as in_short
+from reports.sections.sure import write as in_short
 from reports.testing import changed, made_record, make_study
 from search_spaces.goals import GOALS, SELECTION, Goal, searched
 from study.callbacks.console import describe
@@ -118,7 +118,7 @@ def test_all_agree_on_the_best(
     assert f"Model  {model}\n" in capsys.readouterr().out
 
     said = in_short(results, tmp_path / "pictures")
-    assert f"Saved to `models/{best.key}`: row `{label}`, seed {seed}, for its " in said
+    assert f"The model is row `{label}`, seed {seed}, for its " in said
     over_seeds = "61.00" if goals == ["sts", "own"] else mean[0]
     assert f"Over its 2 seeds the recipe has {over_seeds}." in said
 

@@ -17,19 +17,20 @@ from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.more_seeds import SeedsWanted
-from reports.plots.forest import forest_picture, scale, with_gain
+from reports.plots.forest import forest_picture, scale
 from reports.report import write_report
 from reports.results import Results
-from reports.sections.conclusions import best_set, conclusions, orders
-from reports.sections.forest import caption
-from reports.sections.in_short import best_model, claims, settling, studied, unfinished
-from reports.sections.in_short import write as short
+from reports.sections.claims import in_short as claims
+from reports.sections.conclusions import best_set, conclusions
+from reports.sections.glance import caption, of_board
 from reports.sections.paper_tables import HOW_TO_READ
-from reports.sections.rows import board_table, how_to_read
 from reports.sections.rows import write as rows_section
+from reports.sections.rows_in_full import board_table, how_to_read
+from reports.sections.sure import best_model, settling, studied, unfinished
+from reports.sections.sure import write as short
 from reports.sections.what_was_run import write as what_was_run
 from reports.testing import changed, make_study, write_trial
-from reports.wording import reason
+from reports.wording import order_limits, order_sentence, reason
 from tests.boards import STEPS, board, gain, standing
 from tests.synthetic_results import PLOTS, make_results, undraw
 
@@ -47,7 +48,7 @@ class TestFirstSentence:
 
     def test_of_several_none_is_called_the_best(self):
         several = board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 62.9, in_best_set=True, **ABOVE))
-        [said] = conclusions([several])
+        said = " ".join(conclusions([several]))
         assert "the best row" not in said
         assert said.endswith("the largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points.")
         assert "2 of 3 rows may be the best" in best_set(several)
@@ -56,7 +57,7 @@ class TestFirstSentence:
         """It is named, with what keeps it from being judged; a row below the best judged one is not."""
         rows = [standing("b", 64.0, seeds=1), standing("c", 62.0, seeds=1)]
         found = board(standing("a", 63.0, in_best_set=True, **ABOVE), *rows)
-        [said] = conclusions([found, dataclasses.replace(found, quantity=board(name="transfer Avg.").quantity)])
+        said = " ".join(conclusions([found, dataclasses.replace(found, quantity=board(name="transfer Avg.").quantity)]))
         assert "`a` is the best of the rows that can be judged" in said
         assert said.endswith(
             "`b` measured higher (+4.00 on STS Avg., +4.00 on transfer Avg.) but has one seed, so it is not judged: "
@@ -66,23 +67,23 @@ class TestFirstSentence:
 
     def test_the_largest_gain_is_one_of_rows_that_can_be_judged(self):
         judged = [standing("a", 60.1, in_best_set=True), standing("low", 50.0, verdict="below")]
-        [said] = conclusions([board(*judged, standing("b", 61.0, seeds=1))])
+        said = " ".join(conclusions([board(*judged, standing("b", 61.0, seeds=1))]))
         assert "the largest gain of a row that can be judged is `a`'s" in said
         assert "`b` measured higher (+1.00 on STS Avg.)" in said
 
     def test_tasks_that_the_best_row_loses_are_said(self):
         best = standing("a", 63.0, in_best_set=True, lost=(("STS12", -0.52),), **ABOVE)
-        [said] = conclusions([board(best, standing("b", 61.0))])
+        said = " ".join(conclusions([board(best, standing("b", 61.0))]))
         assert said.endswith("+3.00 [+2.50, +3.50] points above `base`, but it loses on STS12 (-0.52).")
 
     def test_nothing_is_proven(self):
-        [said] = conclusions([board(standing("a", 60.2), standing("b", 59.9))])
+        said = " ".join(conclusions([board(standing("a", 60.2), standing("b", 59.9))]))
         assert said.startswith("On **STS Avg.** no row is shown to be better or worse than `base`: the differences are")
         assert "best" not in said
 
     def test_one_seed_proves_nothing_and_boards_share_the_sentence(self):
         one = board(standing("a", 66.0, seeds=1))
-        [said] = conclusions([one, dataclasses.replace(one, quantity=board(name="transfer Avg.").quantity)])
+        said = " ".join(conclusions([one, dataclasses.replace(one, quantity=board(name="transfer Avg.").quantity)]))
         assert said.startswith(
             "On **STS Avg.** and **transfer Avg.** no row is shown to be better or worse than `base`"
         )
@@ -91,13 +92,13 @@ class TestFirstSentence:
 
     def test_a_flag_forbids_it_and_is_named(self):
         flagged = {"verdict": "no verdict", "blocked_by": (STEPS,), "in_best_set": None}
-        [said] = conclusions([board(standing("flagged", 66.0, **flagged))])
+        said = " ".join(conclusions([board(standing("flagged", 66.0, **flagged))]))
         assert "`flagged` has no verdict for the flag `steps`" in said
-        [said] = conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))])
+        said = " ".join(conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))]))
         assert "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`)" in said
 
     def test_a_row_below_is_not_said_to_be_above(self):
-        [said] = conclusions([board(standing("a", 55.0, verdict="below", p_holm=0.001))])
+        said = " ".join(conclusions([board(standing("a", 55.0, verdict="below", p_holm=0.001))]))
         assert "none of 1 row is shown to be above `base` (1 below it)" in said
 
     def test_without_a_baseline(self):
@@ -115,7 +116,7 @@ class TestBestSet:
         said = best_set(board(*inside))
         assert said.startswith("Best set on **STS Avg.**, at 95 %: `row 0` (+2.00 [+1.50, +2.50]), `row 1` (")
         assert said.count("`row ") == 5
-        assert said.endswith("2 more rows (see Rows); 7 of 8 rows may be the best.")
+        assert said.endswith("2 more rows (see Rows in full); 7 of 8 rows may be the best.")
         assert "\n" not in said
 
     def test_one_judged_row_is_no_set(self):
@@ -134,7 +135,7 @@ class TestBestSet:
 class TestOrder:
     def rows(self, published: list[float]) -> str:
         rows = [standing(f"row {n}", 60 + n, published=value) for n, value in enumerate(published, 1)]
-        return " ".join(orders([board(*rows)]))
+        return order_sentence(board(*rows))
 
     def test_alike_reversed_and_unrelated(self):
         alike = self.rows([1, 2, 3, 4, 5, 6])
@@ -154,9 +155,9 @@ class TestOrder:
 
     def test_what_an_order_does_not_know_is_said(self):
         rows = [standing(f"row {n}", 60 + n, published=n) for n in range(1, 6)]
-        assert orders([board(*rows)])[0].endswith("differences below noise count in it like any other.")
+        assert order_limits(board(*rows)).endswith("differences below noise count in it like any other.")
         single = dataclasses.replace(board(*rows[:4], standing("e", 65.0, published=5.0, seeds=1)), baseline="base")
-        assert "differences below noise and 1 row with one seed count in it" in orders([single])[0]
+        assert "differences below noise and 1 row with one seed count in it" in order_limits(single)
 
     def test_few_rows_say_nothing(self):
         assert self.rows([1, 2, 3]) == ""
@@ -165,9 +166,9 @@ class TestOrder:
 class TestForest:
     def test_what_lies_far_off_does_not_squash_the_others(self):
         rows = [standing(f"row {n}", 60 + n / 10, published=n / 10) for n in range(12)]
-        low, high = scale(with_gain(board(*rows, standing("word vectors", 20.0, published=-35.0))))
+        low, high = scale(of_board(board(*rows, standing("word vectors", 20.0, published=-35.0))).lines)
         assert -3 < low < high < 4
-        low, _ = scale(with_gain(board(*rows)))
+        low, _ = scale(of_board(board(*rows)).lines)
         assert low == pytest.approx(-0.5 - 0.06 * 2.1, abs=0.05)  # the whole interval of the lowest row
 
     def test_a_picture_of_everything_that_can_happen(self, tmp_path: Path):
@@ -178,12 +179,12 @@ class TestForest:
             standing("flagged", 60.6, flags=(STEPS,), blocked_by=(STEPS,), verdict="no verdict"),
             standing("far off", 10.0, published=-45.0),
         ]
-        path = forest_picture([board(*rows)], tmp_path / "forest.svg")
+        path = forest_picture([of_board(board(*rows))], tmp_path / "forest.svg")
         assert path is not None
         drawn = path.read_text()
         for words in (
-            "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "ours, 95 %, shown to differ",
-            "ours, 95 %, not shown to differ", "points above or below base",
+            "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "95 %, shown to differ",
+            "95 %, not shown to differ", "points", " STS Avg.: rows, over base",
         ):  # fmt: skip
             assert f">{words}<" in drawn
         assert "one seed" not in drawn
@@ -191,25 +192,25 @@ class TestForest:
 
     def test_one_seed_is_drawn_and_said(self, tmp_path: Path):
         one = board(standing("a", 63.0, seeds=1))
-        path = forest_picture([one], tmp_path / "forest.svg")
+        path = forest_picture([of_board(one)], tmp_path / "forest.svg")
         assert path is not None
         drawn = path.read_text()
-        assert "ours, one seed: 95 % over test items only" in drawn
+        assert "one seed: 95 % over test items only" in drawn
         assert "stroke-dasharray" in drawn
         assert ">published<" not in drawn
-        assert "A hollow dot with a dashed line is one seed" in caption([one])
-        assert "hollow" not in caption([board(standing("a", 63.0))])
+        assert "A hollow dot is one seed" in caption([of_board(one)])
+        assert "hollow" not in caption([of_board(board(standing("a", 63.0)))])
 
     def test_equal_gains_hide_neither(self, tmp_path: Path):
         """The published diamond lay unseen under our dot."""
-        path = forest_picture([board(standing("a", 63.0, published=3.0))], tmp_path / "forest.svg")
+        path = forest_picture([of_board(board(standing("a", 63.0, published=3.0)))], tmp_path / "forest.svg")
         assert path is not None
         heights = re.findall(r'<use [^>]*y="([0-9.]+)"[^>]*fill: (#0b5fa5|#d1600a|#8a8a8a)', path.read_text())
         ours, published = ([float(y) for y, color in heights if (color == "#d1600a") == own] for own in (False, True))
         assert min(published) > min(ours) + 3  # the row's marks, above those of the legend
 
     def test_nothing_to_draw(self, tmp_path: Path):
-        assert forest_picture([board()], tmp_path / "forest.svg") is None
+        assert forest_picture([of_board(board())], tmp_path / "forest.svg") is None
 
 
 class TestRows:
@@ -262,13 +263,12 @@ class TestRows:
         said = rows_section(Results.load(tmp_path), tmp_path / "pictures")
         table = next(part for part in said.split("\n\n") if part.startswith("| row"))
         assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [BASELINE, "3p3n-Augment"]
-        assert "Not in the table: Avg. GloVe embeddings (no word vectors were given" in said
-        assert "16 rows (not finished)" in said
+        assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in said
+        assert "16 rows: not finished" in said
 
     def test_intervals_without_items_are_said(self):
         only = board(standing("a", 63.0, gain=gain(3.0, basis="seeds only")))
         assert "counts the seeds only and is too narrow" in how_to_read([only])
-        assert "counts the seeds only" in caption([only])
 
 
 class TestUnfinished:
@@ -411,7 +411,7 @@ def test_the_first_line_of_a_report_is_true(tmp_path: Path, monkeypatch: pytest.
     results = Results.load(tmp_path)
     assert highest not in {label for _, label in results.space.tables[0].rows}
     report = write_report(tmp_path).read_text()
-    short = report.split("## In short")[1].split("\n## ")[0]
+    short = report.split("## How sure that is")[1].split("\n## ")[0]
     assert f"largest gain measured is `{highest}`'s" in short
     assert "best row" not in report
     assert "by chance about half" not in report
@@ -421,7 +421,7 @@ def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path, monk
     undraw(monkeypatch, PLOTS)
     results = make_study(tmp_path / "results", seeds=1)
     report = write_report(results.folder).read_text()
-    short = report.split("## In short")[1].split("\n## ")[0]
+    short = report.split("## How sure that is")[1].split("\n## ")[0]
     assert "no row is shown to be better or worse" in short
     assert re.search(r"```sh\npython study/run.py .*--seeds 3\n```", short)
 

@@ -22,7 +22,7 @@ from reports.plots import goals_front, search_course
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.recipe_names import called
 from reports.results import Results
-from reports.sections import explored, in_short, pareto, what_was_run
+from reports.sections import explored, glance, mattered, pareto, sure, what_was_run
 from reports.sections.pareto import Point, front
 from reports.statistics import Measured
 from reports.testing import changed
@@ -96,7 +96,7 @@ class TestFront:
         assert "not all comparable" not in text
         best = max(score for score, _ in means.values()), min(cost for _, cost in means.values())
         assert f"values are {best[0]:.2f} for STS and {best[1]:.2f} for seconds (lower is better)" in told(
-            tmp_path, in_short
+            tmp_path, sure
         )
 
     def test_certain_recipes_are_on_it_for_certain(self, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ class TestFront:
     def test_the_cost_lies_to_the_right(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         for goals in (["sts", "seconds"], ["seconds", "sts"]):
             study(tmp_path, goals)
-            figure = drawn(monkeypatch, goals_front, lambda: told(tmp_path))
+            figure = drawn(monkeypatch, goals_front, lambda: told(tmp_path, glance))
             assert isinstance(figure, matplotlib.figure.Figure)
             assert figure.axes[0].get_xlabel() == "seconds (lower is better)"
             assert figure.axes[0].get_ylabel() == "STS, development parts"
@@ -195,7 +195,7 @@ class TestLimits:
         assert f"{len(above)} recipes are above a limit (`seconds=40`), and left out." in text
         assert f"{24 - len(above)} have a value for both goals" in text
         assert "have not finished" not in text  # those left out have
-        short = told(tmp_path, in_short)
+        short = told(tmp_path, sure)
         assert f"Limit of each trial: `seconds=40`. Of 24 finished recipes, {len(above)} are above: " in short
         assert "Limits: `seconds=40`" in told(tmp_path, what_was_run)
 
@@ -203,7 +203,7 @@ class TestLimits:
         means = study(tmp_path, ["sts"], seconds=40.0)
         kept = {recipe: score for recipe, (score, cost) in means.items() if cost <= 40}
         above = {recipe: score for recipe, (score, cost) in means.items() if cost > 40}
-        short = told(tmp_path, in_short)
+        short = told(tmp_path, sure)
         assert f"The best development score for STS within is {max(kept.values()):.2f}, of " in short
         assert f"; of those above the best is {max(above.values()):.2f}." in short
         assert "front" not in told(tmp_path, pareto)  # of one goal there is none
@@ -230,9 +230,9 @@ class TestLimits:
 
     def test_none_above_and_none_within(self, tmp_path: Path) -> None:
         study(tmp_path, ["sts", "seconds"], seconds=1e6)
-        assert "No finished recipe is above." in told(tmp_path, in_short)
+        assert "No finished recipe is above." in told(tmp_path, sure)
         dataclasses.replace(StudyInfo.load(tmp_path), limits={"seconds": 1.0}).save(tmp_path)
-        assert "No recipe keeps the limit." in told(tmp_path, in_short)
+        assert "No recipe keeps the limit." in told(tmp_path, sure)
         assert "No other finished trial has a value of every goal." in told(tmp_path)
         assert "cannot be the best, above a limit" in told(tmp_path, explored)
 
@@ -240,7 +240,7 @@ class TestLimits:
         study(tmp_path, None, worker_hours=1.0)
         limited = {"limit": "worker_hours", "number": 1.0, "spent": 0.95, "a_trial": 0.1, "left_out": 1}
         dataclasses.replace(StudyInfo.load(tmp_path), limited=limited).save(tmp_path)
-        short = told(tmp_path, in_short)
+        short = told(tmp_path, sure)
         assert "**The limit worker_hours=1 ended the study: 0.95 h were spent, a trial takes about 0.1 h" in short
         assert "1 trial did not begin; a larger --limit goes on.**" in short
         assert "above" not in short.split("did not begin")[0]  # a limit of the whole study is no limit of trials
@@ -261,7 +261,7 @@ class TestOneCost:
 
     def test_the_course_of_the_search_goes_down(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         study(tmp_path, ["seconds"])
-        figure = drawn(monkeypatch, search_course, lambda: told(tmp_path, explored))
+        figure = drawn(monkeypatch, search_course, lambda: told(tmp_path, mattered))
         (axis,) = figure.axes
         best = next(line for line in axis.lines if line.get_label() == "best so far")
         values = [float(value) for value in best.get_ydata()]  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ def document(results: Results) -> Document:
         results,
         results.space.title,
         (
-            Part("in_short", "In short", notes, False),
+            Part("sure", "How sure that is", notes, False),
             Part("rows", "Rows", table(head, lines), False),
             Part("careless", HOSTILE[1], "\n\n".join(HOSTILE), True),
             Part("kinds", "Kinds", kinds, False),

@@ -18,6 +18,7 @@ from reports.importance.forest import Plan
 from reports.ledger import Record
 from reports.results import Results
 from reports.sections import explored
+from reports.sections import importance as importance_section
 from reports.testing import changed
 from search_spaces import Domain
 from tests.reports.test_sections import rewrite, study
@@ -220,16 +221,20 @@ def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         return with_goals(record, sts, 70 + 5 * (record.recipe["head.kind"] == "none"))
 
     rewrite(tmp_path, score)
-    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
-    sts, transfer = text.split("### What decides the ")[1:]
-    assert "best explored recipe" not in text
-    assert sts.startswith("STS goal on development parts\n\n**`objective.temperature` ")
-    assert "`head.kind`" not in sts.split("**")[1]
-    assert transfer.startswith("transfer goal on development parts\n\n**`head.kind` matters**")
+    results = Results.load(tmp_path)
+    short, picture, other, second = importance_section.in_short(results, tmp_path / "pictures")
+    assert short.startswith("**`objective.temperature` (")
+    assert "for the STS goal on development parts" in short
+    assert "`head.kind`" not in short
+    assert other.startswith("**`head.kind` (")
+    assert "matters** for the transfer goal" in other
+    assert "(pictures/importance-sts-objective.temperature.svg)" in picture
+    assert "(pictures/importance-transfer-head.kind.svg)" in second
+    assert "best explored recipe" not in explored.write(results, tmp_path / "pictures")
+    sts, _ = importance_section.write(results, tmp_path / "pictures").split("### What decides the ")[1:]
     line = next(line for line in sts.splitlines() if line.startswith("| `objective.temperature` "))
     assert "`objective.name` is supmpn or" in line
     assert re.search(r"\| +yes \|$", line)
-    assert all(f"pictures/importance-{goal}.svg" in text for goal in ("sts", "transfer"))
 
 
 def test_recipes_are_counted_by_how_they_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

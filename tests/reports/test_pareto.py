@@ -13,7 +13,7 @@ from reports.ledger import Record
 from reports.plots import goals_front
 from reports.results import Results
 from reports.sections import pareto
-from reports.sections.pareto import Point, front, pareto_in_short
+from reports.sections.pareto import Point, front, front_picture, pareto_in_short
 from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import EQUAL, Scored, TrueScores, common_variance, true_scores
@@ -60,6 +60,7 @@ class TestPareto:
         assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
         assert "chosen on development parts only" in text
         assert "belongs to the front is unknown: one seed" in text
+        assert "pareto.svg" in front_picture(results, tmp_path / "pictures")
         assert (tmp_path / "pictures" / "pareto.svg").is_file()
         best = [max(score[place] for score in scores.values()) for place in (0, 1)]
         short = pareto_in_short(results)

@@ -124,11 +124,12 @@ class TestLaptop:
         scores = [float(line.split("|")[4]) for line in lines]
         assert len(scores) == 10
         assert scores == sorted(scores, reverse=True)
-        assert len(re.findall(r"\| (?:always|`head.kind` is)", section)) == 8  # of conditional domains, too
+        told = laptop[1].split("## What the hyperparameters do")[1].split("\n## ")[0]
+        assert len(re.findall(r"\| (?:always|`head.kind` is)", told)) == 8  # of conditional domains, too
 
     def test_pictures_are_there(self, laptop: tuple[Path, str]):
         named = re.findall(r"\]\((pictures/[^)]+)\)", laptop[1])
-        assert len(named) == 4
+        assert len(named) == 5
         for name in named:
             assert (laptop[0] / name).read_text().startswith("<?xml")
 
@@ -174,11 +175,11 @@ def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
     report = write_report(tmp_path).read_text()
     assert "3 of 19 rows finished" in report
     assert "**Unfinished: 3 of 18 trials.**" in report
-    assert "15 rows (not finished)" in report
+    assert "15 rows: not finished" in report
     assert cells(report, "### Table 3.", BEST, "ours")[0] == "—"
     assert cells(report, "### Table 3.", BEST, "ours")[-1] == "—"  # a mean of what is missing is missing
     assert "MR is not in the folder" in report
-    assert "transfer Avg." not in report.split("## In short")[1].split("\n## ")[0]
+    assert "transfer Avg." not in report.split("## How sure that is")[1].split("\n## ")[0]
     assert "The curve over `objective.temperature` cannot be drawn: none of its rows has finished" in report
     line = next(line for line in report.splitlines() if "The best model on STS tasks is" in line)
     assert "8 of 11 comparisons missing; so far none decided" in line

@@ -166,9 +166,11 @@ def drawn(monkeypatch: pytest.MonkeyPatch, module: Any, draw: Any) -> matplotlib
 
 class TestPictures:
     def test_a_far_point_does_not_squash_the_others(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-        values = [60.0, 60.5, 61.0, 31.0, 60.2, 60.7]
-        figure = drawn(monkeypatch, search_course, lambda: search_picture(values, 60.8, tmp_path / "a.svg"))
+        course = [*zip((90.0, 100.0, 130.0, 200.0, 240.0, 250.0), (60.0, 60.5, 61.0, 31.0, 60.2, 60.7), strict=True)]
+        figure = drawn(monkeypatch, search_course, lambda: search_picture(course, 60.8, tmp_path / "a.svg"))
         (axis,) = figure.axes
+        assert axis.get_xlabel().startswith("minutes ")
+        assert max(axis.lines[0].get_xdata()) == 250 / 60
         low, high = axis.get_ylim()
         assert 59 < low < high < 62
         assert [text.get_text() for text in axis.texts] == ["31.0"]

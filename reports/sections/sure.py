@@ -1,53 +1,53 @@
-"""What a reader in a hurry must know: what was learned, in sentences that hold."""
+"""How sure the answer is: what was run, what it shows, what would settle the rest."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import get_args
 
+from reports.answer import Answer
 from reports.boards import Board
-from reports.claim_verdicts import Judged, Verdict
-from reports.commands import study_command
+from reports.commands import patterns, study_command
 from reports.costs import limits_in_words
 from reports.findings import Findings
-from reports.guards.words import listed
 from reports.ledger import Record
 from reports.markdown import bullets, code, count, fence, number, text
 from reports.recipe_names import called
 from reports.results import Results
-from reports.sections.conclusions import best_set, conclusions, named, orders
+from reports.sections.conclusions import conclusions, named
 from reports.sections.pareto import pareto_in_short
 from reports.sections.stopping import stopping_in_short
 from reports.unfinished import needs_seeds, total
 from reports.wording import more_seeds, reason
 from search_spaces.goals import Goal, merit
 
-DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}
-"""What our figures do with a claim that was decided."""
-OPEN = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
-NAMED = 2
-"""So many decided claims are quoted, more are counted."""
 FEW = 3
 """So many unfinished rows are named, more are counted."""
 
 
 def write(results: Results, pictures: Path) -> str:
-    """What is missing, what was run, three sentences, the rows that may be the best, what would settle the rest."""
-    found = Findings.of(results)
-    learned = [*conclusions(found.boards), *orders(found.boards)]
-    learned += [claims(found.claims, results.comparable)] if found.claims else []
-    parts = [
-        unfinished(results, found),
-        " ".join(studied(results, found)),
-        "\n".join(f"{place}. {said}" for place, said in enumerate(learned, 1)),
-        bullets(filter(None, map(best_set, found.boards))),
-        settling(results, found),
-        bullets(filter(None, _facts(results, found))),
-    ]
-    return "\n\n".join(filter(None, parts))
+    """What is missing, what was run, what it shows, what more seeds of the rows would settle."""
+    found, answered = Findings.of(results), bool(Answer.of(results).finalists)
+    said = [*studied(results, found), *([setting] if (setting := compared(results)) else [])]
+    told = [board for board in found.boards if len(board.counted) > 1]
+    if told or not (answered or found.boards):
+        said += conclusions(told)
+    if found.look is not None:
+        said.append(f"Intervals hold with 95 % over all looks at this study together; this is look {found.look}.")
+    said += _facts(results, found, answered)
+    settled = "" if answered and len(results.info.seeds) == 1 else settling(results, found)
+    return "\n\n".join(filter(None, [unfinished(results, found), bullets(said), settled]))
+
+
+def compared(results: Results) -> str:
+    """Whether figures may be set beside the paper's."""
+    if not results.has_paper or not results.has_published:
+        return ""
+    if results.comparable:
+        return "The setting is the paper's, so levels may be compared with the published ones."
+    return 'The setting is not the paper\'s: compare differences, not levels. See "What may be compared".'
 
 
 def unfinished(results: Results, found: Findings) -> str:
@@ -133,7 +133,7 @@ def settling(results: Results, found: Findings) -> str:
     if not said:
         return ""
     lines = [f"{' and '.join(names)}: {what[0].lower()}{what[1:]}" for what, names in reversed(said.items())]
-    line = f"More seeds: {'; '.join(one.rstrip('.') for one in lines)}."
+    line = f"More seeds of the rows:\n\n{bullets(lines)}"
     seeds = max(wanted.seeds or 0 for wanted in [found.more_seeds, *(board.more_seeds for board in found.boards)])
     if not seeds:
         return line
@@ -146,49 +146,22 @@ def settling(results: Results, found: Findings) -> str:
     rows &= {*movable}
     whole = len(rows) in (0, len(movable)) and not results.explored
     chosen = () if whole else [label for label in movable if label in rows or not rows]
-    command = study_command(results.info, chosen, len(results.info.seeds) + seeds)
-    return f"{line} To add {count(seeds, 'seed')}:\n\n{fence(command)}"
+    command = study_command(results.info, patterns(chosen, results.space.labels), len(results.info.seeds) + seeds)
+    return f"{line}\n\nTo add {count(seeds, 'seed')}:\n\n{fence(command)}"
 
 
-def claims(found: Sequence[Judged], comparable: bool) -> str:
-    """How many of the paper's claims were tested, and what became of them; few that were decided are quoted."""
-    counts = Counter(item.verdict for item in found)
-    tested = sum(counts[verdict] for verdict in get_args(Verdict) if verdict in {*DECIDED, *OPEN})
-    if not tested:
-        if len(found) == 1:
-            return "The paper's one claim could not be tested."
-        return f"Of the paper's {count(len(found), 'claim')} not one could be tested."
-    decided = [item for item in found if item.verdict in DECIDED]
-    ours = []
-    for verdict, words in DECIDED.items():
-        texts = [f"“{text(item.claim.text.rstrip('.'))}”" for item in decided if item.verdict == verdict]
-        if texts:
-            ours.append(f"{words} {' and '.join(texts) if len(decided) <= NAMED else len(texts)}")
-    said = [f"our figures {listed(ours)}"] if ours else []
-    said += [
-        f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := _count(counts, verdict))
-    ]
-    setting = "" if comparable else " This is about this study's models: the setting is not the paper's."
-    was = "was" if tested == 1 else "were"
-    every = f"{tested} of the paper's {len(found)} claims {was}" if len(found) > 1 else "The paper's one claim was"
-    return f"{every} tested: {'; '.join(said)}.{setting}"
-
-
-def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
-    return next((n for name, n in counts.items() if name == verdict), 0)
-
-
-def _facts(results: Results, found: Findings) -> list[str]:
-    """What limits did, the goals, what stopping early could have cost, what lies close to the paper, the best model."""
+def _facts(results: Results, found: Findings, answered: bool) -> list[str]:
+    """What limits did, the goals, what stopping early could have cost, what lies close to the paper; without finals
+    that answered, what the goals chose."""
     said = limits_in_words(results)
-    if len(results.goals) > 1:
+    if len(results.goals) > 1 and not answered:
         said.append(pareto_in_short(results))
     said.append(stopping_in_short(results))
     if results.comparable and results.has_published:
         said.append(_within_tolerance(results))
-    if found.best is not None:
+    if found.best is not None and not answered:
         said.append(best_model(results, found.boards, found.best))
-    return said
+    return [one for one in said if one]
 
 
 def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
@@ -196,7 +169,7 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(called(results, best.recipe_hash))}"
     by = _chosen_by(results.measured_goals, best)
-    said = f"Saved to {code(best.checkpoint)}: {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
+    said = f"The model is {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     outside = [
         board
         for board in boards

@@ -1,4 +1,4 @@
-"""What the paper says that this study did not look at, with the rows that were missing."""
+"""What the paper says that this study looked at in part, or not at all, with the rows that were missing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from reports.claim_verdicts import Judged
 from reports.findings import Findings
 from reports.markdown import bullets, code, text
 from reports.results import Results
-from reports.sections.claims import FEW, LACKS, where
+from reports.sections.claims import FEW, LACKS, claims_table, where
 
 
 def write(results: Results, pictures: Path) -> str:
-    """A line a claim; empty where all have run."""
-    return bullets(_line(item) for item in Findings.of(results).claims if item.verdict == "not run")
+    """A table of those that were begun, a line for each other; empty where all have run."""
+    found = Findings.of(results).claims
+    begun = [item for item in found if item.verdict == "not finished"]
+    rest = bullets(_line(item) for item in found if item.verdict == "not run")
+    return "\n\n".join(filter(None, [claims_table(begun) if begun else "", rest]))
 
 
 def _line(item: Judged) -> str:

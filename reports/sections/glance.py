@@ -1,0 +1,88 @@
+"""What was gained, in one picture: finalists and rows, beside what they are compared with; of two goals the front."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.answer import Answer
+from reports.answer_words import OVER
+from reports.boards import Board
+from reports.findings import Findings
+from reports.plots.forest import FLAG, MOST, Group, Line, forest_picture, scale
+from reports.results import Results
+from reports.sections.pareto import front_picture
+
+
+def write(results: Results, pictures: Path) -> str:
+    """The picture and how to read it; empty where there is nothing to draw."""
+    groups = [*of_finals(Answer.of(results)), *map(of_board, Findings.of(results).boards[:1])]
+    front = front_picture(results, pictures)
+    how = "Each mark is a recipe: no other is better on both goals than those that the line joins." if front else ""
+    return "\n\n".join(filter(None, [front, how, shown(groups, pictures / "forest.svg")]))
+
+
+def shown(groups: list[Group], path: Path) -> str:
+    """The picture of these groups as markdown, with how to read it; empty where no line is in them."""
+    picture = forest_picture(groups, path)
+    if picture is None:
+        return ""
+    return f"![Gains with their intervals]({path.parent.name}/{picture.name})\n\n{caption(groups)}"
+
+
+def of_finals(answer: Answer) -> list[Group]:
+    """The finalists over the base settings, where the finals have answered."""
+    base = answer.references.get("base")
+    if base is None or base.figure is None:
+        return []
+    level = base.figure.gain
+    lines = [
+        Line(one.name, gain.gain, gain.low, gain.high, (gain.low or 0.0) > 0 or (gain.high or 0.0) < 0)
+        for one in answer.finalists
+        if (gain := one.gains.get("base"))
+    ]
+    marks = {
+        OVER[name]: one.figure.gain - level for name, one in answer.references.items() if name != "base" and one.figure
+    }
+    return [Group(f"{answer.figure}: finals, over {OVER['base']}", lines, marks)]
+
+
+def of_board(board: Board) -> Group:
+    """The board's rows that have a gain over the baseline."""
+    lines = [
+        Line(
+            item.name,
+            item.gain.gain,
+            item.gain.low,
+            item.gain.high,
+            shown=item.verdict in ("above", "below"),
+            one_seed=item.gain.one_seed,
+            no_verdict=item.verdict == "no verdict",
+            flagged=bool(item.flags),
+            published=item.published,
+        )
+        for item in board.standings
+        if item.gain
+    ]
+    return Group(f"{board.quantity.name}: rows, over {board.baseline}", lines)
+
+
+def caption(groups: list[Group]) -> str:
+    """What is drawn, and what is not."""
+    drawn = [line for group in groups for line in group.lines]
+    said = ["A dot is a gain, its line the 95 % interval."]
+    if any(group.marks for group in groups):
+        said.append("Zero is the base settings; broken lines are what else is compared with.")
+    if any(line.one_seed for line in drawn):
+        said.append("A hollow dot is one seed: another one may lie outside its interval.")
+    if any(line.low is None for line in drawn):
+        said.append("A dot without a line has no interval.")
+    if any(line.published is not None for line in drawn):
+        said.append("A diamond is the gain that the paper prints.")
+    low, high = scale(drawn)
+    if any(not low <= value <= high for line in drawn for value in (line.gain, line.published) if value is not None):
+        said.append("What lies far off stands at the edge with its numbers.")
+    if any(line.flagged for line in drawn):
+        said.append(f"{FLAG} marks a row with a warning.")
+    if left_out := sum(max(0, len(group.lines) - MOST) for group in groups):
+        said.append(f"The {MOST} highest are drawn; {left_out} are not.")
+    return " ".join(said)

@@ -1,0 +1,44 @@
+"""What mattered in the search: its course over the time that it took, and the settings that decide its scores."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from reports.answer import seconds_of
+from reports.costs import word
+from reports.plots.search_course import search_picture
+from reports.results import Results
+from reports.sections.explored import best_row, candidates
+from reports.sections.importance import in_short
+
+
+def write(results: Results, pictures: Path) -> str:
+    """The course with one goal, then importance; empty without a search."""
+    if not results.explored:
+        return ""
+    return "\n\n".join(filter(None, [_course(results, pictures), *in_short(results, pictures)]))
+
+
+def _course(results: Results, pictures: Path) -> str:
+    """Of several goals the front says what was found."""
+    found = {item.recipe_hash: item.selection.mean for item in candidates(results)}
+    if len(results.goals) > 1 or not found:
+        return ""
+    goal, course, took = results.goals[0], [], dict[str, list[float]]()
+    for record in results.records:
+        took.setdefault(record.recipe_hash, []).append(seconds_of(record, "seconds") or 0.0)
+    spent = 0.0
+    for recipe_hash in results.explored:
+        spent += math.fsum(took.get(recipe_hash, ()))
+        if recipe_hash in found and recipe_hash not in results.above_limits:
+            course.append((spent, found[recipe_hash]))
+    best = best_row(results)
+    path = search_picture(
+        course,
+        best.selection.mean if best else None,
+        pictures / "search.svg",
+        word(goal),
+        lower_is_better=goal.lower_is_better,
+    )
+    return f"![The best {word(goal)} so far over the time of the search]({path.parent.name}/{path.name})"

@@ -1,0 +1,22 @@
+"""How the tables of rows and claims are to be read, and what was looked at without finding anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.findings import Findings
+from reports.results import Results
+from reports.sections.claims import how_to_read as of_claims
+from reports.sections.rows_in_full import how_to_read as of_rows
+from reports.sections.rows_in_full import independent
+from reports.sections.trust import clean
+from reports.wording import look
+
+
+def write(results: Results, pictures: Path) -> str:
+    """What the columns mean, what chance is shared by, what the guards found nothing in."""
+    found = Findings.of(results)
+    rows = [of_rows(found.boards), look(found.look), independent(results, found.boards)] if found.boards else []
+    claims = of_claims(found.claims, results.comparable)
+    parts = [*rows, f"### Claims\n\n{claims}" if claims else "", clean(results)]
+    return "\n\n".join(filter(None, parts))

@@ -1,0 +1,101 @@
+"""What a reader meets first: the order of a report, how long its body is, how long its sentences."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reports.answer import Answer
+from reports.commands import patterns
+from reports.formats.parsed import parse, plain
+from reports.plots.forest import forest_picture
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import SECTIONS
+from reports.sections.glance import of_finals
+from search_spaces import spaces
+from study.rows import chosen_rows
+from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
+
+EXAMPLES = sorted(Path(__file__).parents[2].glob("docs/examples/*/report.md"))
+ORDER = ["Answer", "At a glance", "The finals", "Rows", "How sure that is", "What mattered", "The paper's claims"]
+LINES, WORDS = 150, 30
+"""Of a report before its appendix, and of a sentence."""
+
+
+def body(report: str) -> str:
+    return report.partition("\n# Appendix\n")[0]
+
+
+def sentences(markdown: str) -> list[str]:
+    """Of text; tables, commands and pictures have none. A part behind a semicolon or a colon stands for itself."""
+    words = [
+        plain(token)
+        for before, token in zip(parse(markdown), parse(markdown)[1:], strict=False)
+        if token.type == "inline" and before.type == "paragraph_open" and "](" not in token.content
+    ]
+    return [said for one in words for said in re.split(r"(?<=[.;:]) ", one) if "python " not in said]
+
+
+def check(report: str) -> None:
+    headings = re.findall(r"^## (.*)$", body(report), re.MULTILINE)
+    assert headings == [*(one for one in ORDER if one in headings), "Warnings"]
+    assert len(body(report).splitlines()) <= LINES
+    assert "<details>" not in body(report)
+    for said in sentences(body(report).partition("## How sure that is")[0]):
+        assert len(said.split()) <= WORDS, said
+        assert said.count("(") <= 1, said
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
+def test_a_committed_example_is_read_in_a_minute(example: Path) -> None:
+    check(example.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def searched(tmp_path: Path) -> Path:
+    """Thirty recipes and a few rows under one seed, then finals: the search's best is not what they pick."""
+    make_results(tmp_path, rows=["SBERT baseline", "3p3n-Augment"], explored=30, seeds=(0,))
+    add_finals(tmp_path, (0.2, 3.0, 0.5))
+    return tmp_path
+
+
+def test_the_body_says_nothing_else_than_the_answer(searched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+    report = write_report(searched).read_text(encoding="utf-8")
+    check(report)
+    assert Answer.of(Results.load(searched)).kind == "use"
+    assert "best explored recipe" not in report
+    assert "No verdict:" not in report
+    assert "The model is" not in report
+    assert "More seeds" not in body(report)
+    finals = sum(map(len, Results.load(searched).finals.values()))
+    assert f"({finals} of them in the finals alone)" in report
+
+
+def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Path) -> None:
+    groups = of_finals(Answer.of(Results.load(searched)))
+    [group] = groups
+    assert [line.shown for line in group.lines] == [False, True, True]
+    assert group.marks == {"the encoder as it came": pytest.approx(-5, abs=0.5)}
+    picture = forest_picture(groups, searched / "forest.svg")
+    assert picture is not None
+    drawn = picture.read_text(encoding="utf-8")
+    assert ">the encoder as it came<" in drawn
+    assert all(len(words) <= 26 for words in re.findall(r">(#\d[^<]*)<", drawn))  # long names go on in the next line
+
+
+def test_what_is_folded_comes_last() -> None:
+    folded = [section.folded for section in SECTIONS.values()]
+    assert folded == sorted(folded)
+
+
+@pytest.mark.parametrize(("many", "most"), [(1, 1), (3, 3), (7, 3), (15, 1)])
+def test_a_command_names_rows_by_how_they_begin_or_end(many: int, most: int) -> None:
+    space = spaces()["scl_ablation"]
+    wanted = list(space.labels)[-many:]
+    words = patterns(wanted, list(space.labels))
+    assert [row.label for row in chosen_rows(space, tuple(words))] == wanted
+    assert len(words) <= most
