@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from reports.guards.words import listed
@@ -17,7 +16,6 @@ from search_spaces.space import Domain
 
 DRAWN, PAIRS = 4, 3
 """So many keys are drawn, and so many pairs told, the strongest first."""
-DEVELOPMENT = " goal on development parts"
 Scored = list[tuple[Record, float]]
 
 
@@ -43,8 +41,7 @@ def in_short(results: Results, pictures: Path) -> list[str]:
             said.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
             continue
         said.append(_above(found, name))
-        own = re.sub(r"\W+", "-", name.removesuffix(DEVELOPMENT)).lower()
-        several = f"-{own}" if len(_names(results)) > 1 else ""
+        several = f"-{name.split()[0].lower()}" if len(_names(results)) > 1 else ""
         drawn = [
             (curve, importance_picture(curve, name, pictures / f"importance{several}-{curve.key}.svg"))
             for curve in found.curves[:DRAWN]
@@ -62,7 +59,7 @@ def _names(results: Results) -> list[str]:
     """What was searched for, in words."""
     if not results.space.goals:
         return ["development score"]
-    return [goal.short + DEVELOPMENT * (not goal.cost) for goal in results.goals]
+    return [goal.short + " goal on development parts" * (not goal.cost) for goal in results.goals]
 
 
 def _scored(results: Results) -> dict[str, Scored]:

@@ -279,7 +279,7 @@ def test_every_place_names_the_best_by_the_own_goal(
 
 def test_of_several_own_goals_the_answer_has_each(planted: Results) -> None:
     """Their mean is the figure, and beside it stands what each of them gains."""
-    for goals, figure in (("mine*3", "sts"), "75% mine + 25% STS"), (("mine", "sts"), "mine and STS"):
+    for goals, figure in (("mine*3", "sts"), "weighted 75% mine + 25% STS"), (("mine", "sts"), "mine and STS"):
         results = dataclasses.replace(planted, space=dataclasses.replace(planted.space, goals=goals))
         answer = Answer.of(results)
         assert answer.figure == f"{figure} (mean of 2 tasks)"
