@@ -286,11 +286,11 @@ def test_only_a_paper_that_names_a_time_has_one():
 def test_the_order_of_the_spaces():
     """By paper, as the list of spaces has them."""
     words = [name.partition("_")[0] for name in SPACES]
-    assert len(words) == 22
+    assert len(words) == 24
     assert (
         list(dict.fromkeys(words))
         == sorted(set(words))
-        == ["clsr", "contrastive", "declutr", "frozen", "scl", "supmpn"]
+        == ["clsr", "contrastive", "declutr", "false", "frozen", "modern", "scl", "supmpn"]
     )
 
 
@@ -301,7 +301,7 @@ def test_a_papers_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(search_spaces, "__path__", [*search_spaces.__path__, str(tmp_path)])
     try:
         assert set(spaces()) == {*SPACES, "mine"}
-        assert list(spaces()).index("mine") == list(SPACES).index("scl_ablation")
+        assert list(spaces()).index("mine") == list(SPACES).index("modern_objectives")
         (tmp_path / "again.py").write_text(OWN.replace("SPACE = ", "SPACES = (").rstrip() + ",)\n")
         with pytest.raises(UserError, match=r"two spaces are called 'mine'; the second is in search_spaces\.mine2024"):
             spaces()

@@ -49,7 +49,7 @@ class SameLabel(TableLayout):
         """TREC's questions, each after its class."""
         file = folder / "downstream" / "TREC" / "train_5500.label"
 
-        def read(_: Sequence[str]) -> Iterator[tuple[str, Record]]:
+        def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
             for at, line in numbered_lines(file):
                 label, _, text = line.partition(" ")
                 yield f"{file}, line {at}", {"label": label, "sentence": text}

@@ -69,7 +69,8 @@ class ScoredPairs(TableLayout):
         """On which scale the scores of local files are read."""
         if not self.local:
             return []
-        low, high = (edge(self.rows().values) for edge in (min, max))
+        found = self.rows().values
+        low, high = min(found), max(found)
         scale = "" if low >= -1 and high <= 1 else ", read as 0 to 1"
         return [f"corpus.nli={self.nli!r}: scores lie between {low:g} and {high:g}{scale}"]
 

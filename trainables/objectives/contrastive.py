@@ -69,7 +69,7 @@ class Contrastive(Softmax, Objective):
             candidates = torch.cat([candidates, batch.bank.to(candidates.dtype)])
             positives = torch.cat([positives, torch.zeros_like(known)], dim=1)
             shared = torch.cat([shared, ~known], dim=1)
-        taken = {}
+        taken: dict[str, Tensor] = {}
         if self.filters:
             near = self._near(batch, comparison, candidates, positives)
             taken = {"filtered_negatives": (shared & near & positives.any(dim=1, keepdim=True)).sum()}
