@@ -4,10 +4,11 @@
     python -m benchmarks calibrate_finals --searches 1000 --only "equal, one model"
     python -m benchmarks calibrate_finals --record benchmarks/recorded/frozen_grid-minilm.parquet
 
-A search tries RECIPES by one seed's development score and the best fifth by a second one's, runs the best by both again
-beside the base under fresh seeds, picks one of them, and says what `reports.statistics.finals` says at a first look. In
-a replay, recipes have the spreads of the record, and a seed moves development and test score by a pair of them that was recorded together. The control
-judges the picked one by one spread pooled over all finalists, no test items, a level of 5 % and no flag for items.
+A search tries RECIPES by one seed's development score and the best fifth by a second one's, runs the best by both
+again beside the base under fresh seeds, picks one of them, and says what `reports.statistics.finals` says at a first
+look. In a replay, recipes have the spreads of the record, and a seed moves development and test score by a pair of
+them that was recorded together. The control judges the picked one by one spread pooled over all finalists, no test
+items, a level of 5 % and no flag for items.
 """
 
 from __future__ import annotations

@@ -35,12 +35,12 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     total = len(fixed) + plan.explored * len(plan.seeds)
     perhaps = _more_by_racing(plan, fixed)
     ready = len(done) + _explored_done(plan, ledger)
-    of_finals, finals = _of_finals(plan, ledger)
+    of_finals, again, finals = _of_finals(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         *_further_seeds(plan, perhaps),
-        *_finals(plan, of_finals, finals),
+        *_finals(plan, of_finals, again, finals),
         *(gain_in_words(plan, ledger) if finals else []),
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
@@ -116,10 +116,10 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
     ]
 
 
-def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int]:
-    """How many trials the finals have, at most, and how many of them are left."""
+def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int, int]:
+    """How many trials the finals have, at most, how many of them are of the semifinal, and how many are left."""
     if plan.finals is None:
-        return 0, 0
+        return 0, 0, 0
     found = StudyFinals(plan, plan.finals, ledger)
     before = StudyInfo.load(plan.results) if (plan.results / STUDY).is_file() else None
     ready: Sequence[Trial] = ()
@@ -127,16 +127,18 @@ def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int]:
         grid = {one.hash for one in plan.grid}
         if plan.explored <= (before.trials or 0) and grid <= {*before.explored}:  # no recipes more: the same finalists
             ready = found.next((), wait=False)
-    return found.wanted(plan.explored), len(ready) + found.left(plan.explored)
+    return found.wanted(plan.explored), found.again(plan.explored), len(ready) + found.left(plan.explored)
 
 
-def _finals(plan: Plan, wanted: int, left: int) -> list[str]:
-    """`then the finals, up to 30 trials: 3 recipes x 5 fresh seeds, beside …`."""
+def _finals(plan: Plan, wanted: int, again: int, left: int) -> list[str]:
+    """`then the finals, up to 40 trials: a semifinal of 8, 3 recipes x 5 fresh seeds, beside …`."""
     if plan.finals is None:
         return []
     ready = f", {wanted - left} of them done" if wanted > left else ""
     what = printable(plan.finals.in_words())
-    return [f"then the finals, up to {count(wanted, 'trial')}{ready}: {what}"]
+    return [
+        f"then the finals, up to {count(wanted, 'trial')}{ready}: {f'a semifinal of {again}, ' if again else ''}{what}"
+    ]
 
 
 def _explored_done(plan: Plan, ledger: Ledger) -> int:

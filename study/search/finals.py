@@ -185,9 +185,13 @@ class StudyFinals:
         asked = self.asked
         known = {entrant.recipe.hash: len(entrant.seeds) for entrant in [*asked.beside, *(self.finalists or ())]}
         finalists = 0 if self.finalists is not None else asked.recipes * asked.seeds
-        semifinal = sum(len(one.seeds) for one in self.semifinal or ())
-        semifinal += self._semifinalists(explored) if self.semifinal is None else 0
-        return sum(known.values()) + finalists + semifinal
+        return sum(known.values()) + finalists + self.again(explored)
+
+    def again(self, explored: int) -> int:
+        """How many of them are of the semifinal."""
+        if self.semifinal is not None:
+            return sum(len(one.seeds) for one in self.semifinal)
+        return self._semifinalists(explored)
 
     def _semifinalists(self, explored: int) -> int:
         """How many there may be. Recipes of several seeds need no semifinal."""

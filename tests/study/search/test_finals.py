@@ -587,6 +587,8 @@ class TestSaid:
         line = "then the finals, up to 16 trials: 2 recipes x 3 fresh seeds, beside the base settings (6), "
         assert line in said
         assert line in preview(plan, CLUSTER, ALLOTMENT, brief=True)
+        many = preview(make(tmp_path, *TAU, "--trials", "10")[0], CLUSTER, ALLOTMENT)
+        assert "then the finals, up to 20 trials: a semifinal of 4, 2 recipes x 3 fresh seeds, beside " in many
         more = preview(make(tmp_path, *TAU[:-1], "none")[0], CLUSTER, ALLOTMENT)
         assert "finals" not in more
         assert [text for text in said.splitlines() if "estimate" in text] != [
