@@ -149,10 +149,10 @@ def settling(results: Results, found: Findings) -> str:
     movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in {None, *results.fixed}]
     rows &= {*movable}
     whole = len(rows) in (0, len(movable)) and not results.explored
-    words = patterns([label for label in movable if label in rows or not rows], results.space.labels)
-    if len(words) > MOST_WORDS:
-        words = patterns(movable, results.space.labels)
-    command = study_command(results.info, () if whole else words, len(results.info.seeds) + seeds)
+    chosen = patterns([label for label in movable if label in rows or not rows], results.space.labels)
+    if len(chosen) > MOST_WORDS:
+        chosen = patterns(movable, results.space.labels)
+    command = study_command(results.info, () if whole else chosen, len(results.info.seeds) + seeds)
     return f"{line}\n\nTo add {count(seeds, 'seed')}:\n\n{fence(command)}"
 
 
