@@ -30,7 +30,7 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
 
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
     """The fewest words for `--only` that we find for exactly these of all rows: labels, or how several begin or end."""
-    left, found = list(rows), []
+    left, found = list(rows), list[str]()
     others = set(every) - set(rows)
     ends = [end for row in rows for n in range(1, len(row)) for end in (f"{escape(row[:n])}*", f"*{escape(row[n:])}")]
     free = [end for end in dict.fromkeys(ends) if not any(fnmatchcase(other, end) for other in others)]

@@ -20,7 +20,7 @@ def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
     unknown = [word for word, found in meant.items() if not found]
     if unknown:
         raise UserError(f"--only {unknown[0]!r} is no row of {space.name!r}; its rows are {choices(labels)}")
-    chosen = set().union(*meant.values())
+    chosen = {label for found in meant.values() for label in found}
     return tuple(row for row in space.rows if not only or row.label in chosen)
 
 

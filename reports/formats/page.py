@@ -100,6 +100,7 @@ def _section(part: Part, title: str, pictures: _Pictures, rows: Mapping[str, int
     level = 3 if part.folded else 2
     heading, name = f"<h{level}>{escape(part.heading)}</h{level}>", escape(part.name)
     if part.folded:
+        content = re.sub(r"<(/?)h3>", r"<\1h4>", content)
         return f'<section id="{name}"><details><summary>{heading}</summary>\n{content}</details></section>'
     return f'<section id="{name}">{heading if part.heading else ""}\n{content}</section>'
 

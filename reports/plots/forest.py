@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.markdown import signed
-from reports.plots.canvas import FLAGGED, LETTER, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
+from reports.plots.canvas import FLAGGED, LETTER, LINES, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
 from reports.wording import difference
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FLAG = "⚠"
 MOST = 40
-"""So many lines of a group are drawn, the highest."""
+"""So many lines of a group are drawn at most, the highest."""
 LINE, MORE, WIDTH = 0.3, 0.19, 3.5
 """Height of a line, and what a second line of its name adds; width beside the names. In inches."""
 AXIS, NAMED = 0.7, 0.22
@@ -26,8 +26,8 @@ LETTERS = 24
 """A longer name goes on in the next line."""
 ABOVE, BELOW = -0.12, 0.22
 """Where beside its name ours is drawn and where the published gain, so that equal gains hide neither."""
-SAID = "#444444"
-"""Numbers at the edge."""
+SAID, BESIDE = "#444444", LINES[2]
+"""Numbers at the edge, and lines that gains are held against."""
 FENCE = 3.0
 """What lies farther from the middle half of all gains than so many times its width is told at the edge."""
 DASHES = ("--", ":", "-.")
@@ -70,9 +70,9 @@ class Group:
     """What else they may be held against, by name: where it stands."""
 
 
-def forest_picture(groups: Sequence[Group], path: Path) -> Path | None:
+def forest_picture(groups: Sequence[Group], path: Path, most: int = MOST) -> Path | None:
     """Gains in points on one scale, group under group, the highest on top; None where there are none."""
-    drawn = [Group(one.title, _highest(one.lines), one.marks) for one in groups if one.lines]
+    drawn = [Group(one.title, _highest(one.lines)[:most], one.marks) for one in groups if one.lines]
     if not drawn:
         return None
     limits = scale([line for one in drawn for line in one.lines], [at for one in drawn for at in one.marks.values()])
@@ -100,9 +100,9 @@ def forest_picture(groups: Sequence[Group], path: Path) -> Path | None:
         ends[1] += LINE / 2
         for (name, at), dashes in zip(one.marks.items(), DASHES, strict=False):
             if _within(at, limits):
-                axis.plot([at, at], ends, dashes, color=PUBLISHED, linewidth=1.4, zorder=2, label=once(axis, name))
+                axis.plot([at, at], ends, dashes, color=BESIDE, linewidth=1.4, zorder=2, label=once(axis, name))
             else:
-                left = _arrow(axis, at, ends[1] - LINE / 4, limits, PUBLISHED)
+                left = _arrow(axis, at, ends[1] - LINE / 4, limits, BESIDE)
                 _say(axis, f"{name} {signed(at)}", ends[1] - LINE / 4, limits, left)
     axis.set_yticks(places, names)
     axis.tick_params(axis="y", length=0)
@@ -117,7 +117,7 @@ def forest_picture(groups: Sequence[Group], path: Path) -> Path | None:
 
 
 def _highest(lines: Sequence[Line]) -> list[Line]:
-    return sorted(lines, key=lambda line: -line.gain)[:MOST]
+    return sorted(lines, key=lambda line: -line.gain)
 
 
 def scale(shown: Sequence[Line], marks: Sequence[float] = ()) -> Limits:

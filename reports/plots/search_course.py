@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 
 from reports.plots.canvas import OURS, PUBLISHED, legend, make_figure, save
@@ -27,7 +26,8 @@ def search_picture(
     spent, values = [seconds / size for seconds, _ in course], [value for _, value in course]
     figure, (axis,) = make_figure(1, height=3.2, width=5.4)
     axis.plot(spent, values, "o", color=OURS, alpha=0.8, label="explored recipe")
-    best = list(accumulate(values, min if lower_is_better else max))
+    best_of = min if lower_is_better else max
+    best = [best_of(values[: n + 1]) for n in range(len(values))]
     axis.step(spent, best, where="post", color=OURS, label="best so far")
     if best_row is not None:
         axis.axhline(best_row, color=PUBLISHED, linestyle="--", label="best of the space's rows")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from reports.claim_comparisons import Compared
-from reports.claim_verdicts import Judged, Lack, Verdict
+from reports.claim_verdicts import Judged, Verdict
 from reports.findings import Findings
 from reports.guards.words import listed
 from reports.markdown import DASH, bullets, count, signed, table, text
@@ -16,7 +16,6 @@ from reports.results import Results
 from reports.wording import interval, not_varied, one_recipe, probability
 from search_spaces.paper import Claim
 
-OPEN_ENDED: tuple[Verdict, ...] = ("not run", "not finished")
 FEW = 3
 """So many rows that take no part in a verdict are named, more are counted."""
 
@@ -39,24 +38,17 @@ VERDICTS: dict[Verdict, str] = {
     "enough for all claims together; what is decided so far is said of each comparison by itself at 95 %",
 }
 """What each verdict in the table means."""
-LACKS: dict[Lack, str] = {
-    "every row": "none of its rows was asked for in this study",
-    "a row": "some of its rows were not asked for in this study",
-    "an input": "a row lacks an input",
-    "trials": "a row is not finished",
-    "scores": "its rows were not scored on its tasks",
-}
-"""Why a claim was not run."""
 
 
 def write(results: Results, pictures: Path) -> str:
-    """What became of them, the table of those that were run, and why others were not."""
+    """What became of them, the table of those that were decided, and why others were not run."""
     found = Findings.of(results).claims
     if not found:
         return ""
-    tested = [item for item in found if item.verdict not in OPEN_ENDED]
-    parts = [in_short(found, results.comparable), claims_table(tested)] if tested else []
-    return "\n\n".join(filter(None, [*parts, not_run(found)]))
+    decided = [item for item in found if item.verdict in DECIDED]
+    rest = "" if len(decided) == len(found) else 'The others stand under "Claims that are open".'
+    table_of_them = claims_table(decided) if decided else ""
+    return "\n\n".join(filter(None, [in_short(found, results.comparable), table_of_them, rest]))
 
 
 def how_to_read(found: Sequence[Judged], comparable: bool) -> str:
@@ -117,19 +109,6 @@ def in_short(found: Sequence[Judged], comparable: bool) -> str:
 
 def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
     return next((n for name, n in counts.items() if name == verdict), 0)
-
-
-def not_run(found: Sequence[Judged]) -> str:
-    """How many claims are not tested to the end, and why: a line a reason. Empty where all are."""
-    left = [item for item in found if item.verdict in OPEN_ENDED]
-    if not left:
-        return ""
-    reasons = Counter(LACKS[item.lacks] if item.lacks else "comparisons are missing" for item in left)
-    verb = "was" if len(left) == 1 else "were"
-    begun = ", or not to the end" * any(item.verdict == "not finished" for item in left)
-    said = f"{len(left)} of the paper's {count(len(found), 'claim')} {verb} not run{begun}. They stand under "
-    said += '"Claims that are open".'
-    return f"{said}\n\n" + bullets(f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common())
 
 
 def claims_table(found: Sequence[Judged]) -> str:

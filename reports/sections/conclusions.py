@@ -95,18 +95,18 @@ def _lost(item: Standing) -> str:
 
 
 def _unjudged(boards: Sequence[Board]) -> list[str]:
-    """A sentence for each row that lies above every row that could be judged: what keeps it from being judged."""
-    found: dict[tuple[str, str], list[str]] = {}
+    """A sentence for the rows that lie above every row that could be judged: what keeps them from being judged."""
+    found: dict[str, dict[str, list[str]]] = {}
     for board in boards:
         for item in board.higher:
             by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
-            found.setdefault((item.name, _keeps(item)), []).append(by)
-    said = [
-        f"{code(name)} measured higher ({', '.join(by)}) but {why}: it may be better."
-        for (name, why), by in list(found.items())[:FEW]
-    ]
-    more = len(found) - FEW
-    return said + ([f"So {'does' if more == 1 else 'do'} {count(more, 'more row')}."] if more > 0 else [])
+            found.setdefault(_keeps(item), {}).setdefault(item.name, []).append(by)
+    said = []
+    for why, rows in found.items():
+        (name, by), more = next(iter(rows.items())), len(rows) - 1
+        so = f" So {'does' if more == 1 else 'do'} {count(more, 'more row')}." if more else ""
+        said.append(f"{code(name)} measured higher ({', '.join(by)}) but {why}: it may be better.{so}")
+    return said
 
 
 def _keeps(item: Standing) -> str:

@@ -23,16 +23,16 @@ def write(results: Results, pictures: Path) -> str:
     finalists = {one.recipe: one for one in answer.finalists}
     over = [name for name in OVER if any(name in one.gains for one in finalists.values())]
     goals = [goal.short for goal in results.measured_goals]
-    head = ["Recipe", "fresh seeds", *(f"{goal} (development)" for goal in goals), text(answer.figure)]
+    head = ["Recipe", *(f"over {OVER[name]}" for name in over), text(answer.figure), "fresh seeds"]
+    head += [f"{goal} (development)" for goal in goals]
     lines = [_line(code(one.name), one, over) for key, one in finalists.items() if key not in references]
-    lines += [_line(_role(name, one), one, over) for name, one in references.values()]
+    lines += [_line(_role(name, one), finalists.get(one.recipe, one), over) for name, one in references.values()]
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     said = (
-        f"Gains are in points. For each of what they are compared with, the intervals hold "
+        "Gains are in points. For each of what they are compared with, the intervals hold "
         f"for all finalists at once, with {sure:.3g} % at this look; that of a score stands for itself, with 95 %."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
-    head += [f"over {OVER[name]}" for name in over]
     return f"{table(head, lines)}\n\n{said}{flagged}"
 
 
@@ -43,7 +43,7 @@ def _role(name: str, one: Finalist) -> str:
 
 def _line(name: str, one: Finalist, over: list[str]) -> list[str]:
     development = [number(value) for value in one.development]
-    return [name, str(one.seeds), *development, _score(one), *(_gain(one, name) for name in over)]
+    return [name, *(_gain(one, other) for other in over), _score(one), str(one.seeds), *development]
 
 
 def _score(one: Finalist) -> str:

@@ -12,21 +12,24 @@ from reports.plots.forest import FLAG, MOST, Group, Line, forest_picture, scale
 from reports.results import Results
 from reports.sections.pareto import front_picture
 
+FEW = 12
+"""So many rows are drawn here."""
+
 
 def write(results: Results, pictures: Path) -> str:
     """The picture and how to read it; empty where there is nothing to draw."""
     groups = [*of_finals(Answer.of(results)), *map(of_board, Findings.of(results).boards[:1])]
     front = front_picture(results, pictures)
     how = "Each mark is a recipe: no other is better on both goals than those that the line joins." if front else ""
-    return "\n\n".join(filter(None, [front, how, shown(groups, pictures / "forest.svg")]))
+    return "\n\n".join(filter(None, [front, how, shown(groups, pictures / "forest.svg", FEW)]))
 
 
-def shown(groups: list[Group], path: Path) -> str:
+def shown(groups: list[Group], path: Path, most: int = MOST) -> str:
     """The picture of these groups as markdown, with how to read it; empty where no line is in them."""
-    picture = forest_picture(groups, path)
+    picture = forest_picture(groups, path, most)
     if picture is None:
         return ""
-    return f"![Gains with their intervals]({path.parent.name}/{picture.name})\n\n{caption(groups)}"
+    return f"![Gains with their intervals]({path.parent.name}/{picture.name})\n\n{caption(groups, most)}"
 
 
 def of_finals(answer: Answer) -> list[Group]:
@@ -48,6 +51,7 @@ def of_finals(answer: Answer) -> list[Group]:
 
 def of_board(board: Board) -> Group:
     """The board's rows that have a gain over the baseline."""
+    everywhere = all(item.flags for item in board.standings if item.gain)
     lines = [
         Line(
             item.name,
@@ -57,7 +61,7 @@ def of_board(board: Board) -> Group:
             shown=item.verdict in ("above", "below"),
             one_seed=item.gain.one_seed,
             no_verdict=item.verdict == "no verdict",
-            flagged=bool(item.flags),
+            flagged=bool(item.flags) and not everywhere,
             published=item.published,
         )
         for item in board.standings
@@ -66,7 +70,7 @@ def of_board(board: Board) -> Group:
     return Group(f"{board.quantity.name}: rows, over {board.baseline}", lines)
 
 
-def caption(groups: list[Group]) -> str:
+def caption(groups: list[Group], most: int = MOST) -> str:
     """What is drawn, and what is not."""
     drawn = [line for group in groups for line in group.lines]
     said = ["A dot is a gain, its line the 95 % interval."]
@@ -83,6 +87,6 @@ def caption(groups: list[Group]) -> str:
         said.append("What lies far off stands at the edge with its numbers.")
     if any(line.flagged for line in drawn):
         said.append(f"{FLAG} marks a row with a warning.")
-    if left_out := sum(max(0, len(group.lines) - MOST) for group in groups):
-        said.append(f"The {MOST} highest are drawn; {left_out} are not.")
+    if left_out := sum(max(0, len(group.lines) - most) for group in groups):
+        said.append(f"The {most} highest are drawn; {left_out} are not.")
     return " ".join(said)

@@ -95,7 +95,7 @@ def _rows_of_the_search(results: Results) -> list[str]:
 def _above(found: Importance, name: str) -> str:
     """`temperature` (31 % of the spread of scores, p 0.010) matters for the score."""
     what = " of the spread of scores"
-    named = []
+    named: list[str] = []
     for effect in found.above:
         share = f"{_percent(effect.share.value)}{what * (not named)}"
         named.append(f"{code(effect.keys[0])} ({share}, p {probability(effect.share.p)})")

@@ -25,7 +25,7 @@ def _course(results: Results, pictures: Path) -> str:
     found = {item.recipe_hash: item.selection.mean for item in candidates(results)}
     if len(results.goals) > 1 or not found:
         return ""
-    goal, course, took = results.goals[0], [], dict[str, list[float]]()
+    goal, course, took = results.goals[0], list[tuple[float, float]](), dict[str, list[float]]()
     for record in results.records:
         took.setdefault(record.recipe_hash, []).append(seconds_of(record, "seconds") or 0.0)
     spent = 0.0

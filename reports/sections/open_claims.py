@@ -1,22 +1,44 @@
-"""What the paper says that this study looked at in part, or not at all, with the rows that were missing."""
+"""What the paper says that is not decided here: tested without a verdict, begun, or not looked at."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from reports.claim_verdicts import Judged
+from reports.claim_verdicts import Judged, Lack
 from reports.findings import Findings
-from reports.markdown import bullets, code, text
+from reports.markdown import bullets, code, count, text
 from reports.results import Results
-from reports.sections.claims import FEW, LACKS, claims_table, where
+from reports.sections.claims import DECIDED, FEW, claims_table, where
+
+LACKS: dict[Lack, str] = {
+    "every row": "none of its rows was asked for in this study",
+    "a row": "some of its rows were not asked for in this study",
+    "an input": "a row lacks an input",
+    "trials": "a row is not finished",
+    "scores": "its rows were not scored on its tasks",
+}
+"""Why a claim was not run."""
 
 
 def write(results: Results, pictures: Path) -> str:
-    """A table of those that were begun, a line for each other; empty where all have run."""
+    """A table of those that have figures, then how many were not run and why, a line for each; empty without any."""
     found = Findings.of(results).claims
-    begun = [item for item in found if item.verdict == "not finished"]
-    rest = bullets(_line(item) for item in found if item.verdict == "not run")
-    return "\n\n".join(filter(None, [claims_table(begun) if begun else "", rest]))
+    begun = [item for item in found if item.verdict not in (*DECIDED, "not run")]
+    left = [item for item in found if item.verdict == "not run"]
+    parts = [claims_table(begun) if begun else "", _reasons(left, len(found)), bullets(map(_line, left))]
+    return "\n\n".join(filter(None, parts))
+
+
+def _reasons(left: Sequence[Judged], every: int) -> str:
+    """How many were not run, and why: a line a reason."""
+    if not left:
+        return ""
+    reasons = Counter(LACKS[item.lacks] for item in left if item.lacks)
+    verb = "was" if len(left) == 1 else "were"
+    said = f"{len(left)} of the paper's {count(every, 'claim')} {verb} not run."
+    return f"{said}\n\n" + bullets(f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common())
 
 
 def _line(item: Judged) -> str:

@@ -8,8 +8,9 @@ from reports.boards import Board, Standing
 from reports.findings import Findings
 from reports.guards.words import listed
 from reports.markdown import DASH, text
+from reports.plots.forest import FLAG
 from reports.results import Results
-from reports.sections.rows_in_full import flags_in_words, measured, seeds_in_words, table_of, without_figure
+from reports.sections.rows_in_full import flags_in_words, guards_of, measured, seeds_in_words, table_of, without_figure
 from reports.wording import interval
 
 
@@ -26,14 +27,20 @@ def write(results: Results, pictures: Path) -> str:
         head += [text(board.quantity.name), f"over {text(board.baseline)}" if board.baseline else "gain"]
         for name, line in zip(order, lines, strict=True):
             line += [measured(there.get(name)), _gain(board, there.get(name))]
-    for name, line in zip(order, lines, strict=True):
-        line.append(flags_in_words(*(item for board in boards for item in board.standings if item.name == name)))
+    flagged = [
+        guards_of(*(item for board in boards for item in board.standings if item.name == name)) for name in order
+    ]
+    every = [guard for guard in flagged[0] if len(flagged) > 1 and all(guard in guards for guards in flagged)]
+    for guards, line in zip(flagged, lines, strict=True):
+        line.append(flags_in_words({guard: bold for guard, bold in guards.items() if guard not in every}))
     head.append("flags")
     said = "In brackets stands a 95 % interval."
     if any(item.sample and item.sample.std is not None for board in boards for item in board.standings):
         said += " Behind ± stands the standard deviation over seeds."
     if any(item.verdict in ("above", "below") for board in boards for item in board.standings):
         said += " **Bold** gains are shown to be above or below zero."
+    if every:
+        said += f" {FLAG} Every row: {listed([text(guard) for guard in every])}, see Warnings."
     named = listed([f'"{name}"' for name in ("Rows in full", "How to read the tables")])
     absent = "\n\n".join(dict.fromkeys(filter(None, (without_figure(results, board) for board in boards))))
     return "\n\n".join(filter(None, [table_of(head, lines), f"{said} More: {named} below.", absent]))

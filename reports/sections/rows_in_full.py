@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -15,6 +15,7 @@ from reports.markdown import DASH, count, number, spread, table, text
 from reports.plots.forest import FLAG
 from reports.results import Results
 from reports.sections.conclusions import best_set
+from reports.sections.glance import FEW as FEW_DRAWN
 from reports.sections.glance import of_board, shown
 from reports.statistics import Measured
 from reports.wording import collapses, interval, order_limits, order_sentence, probability, reason
@@ -30,7 +31,8 @@ HEAD = (
 def write(results: Results, pictures: Path) -> str:
     """A table for each figure that sums the study up, its best rows, its order beside the paper's."""
     found = Findings.of(results)
-    parts = [shown([of_board(board) for board in found.boards[1:]], pictures / "forest-more.svg")]
+    drawn = [board for place, board in enumerate(found.boards) if place or len(board.standings) > FEW_DRAWN]
+    parts = [shown([of_board(board) for board in drawn], pictures / "forest-more.svg")]
     for board in found.boards:
         parts += [f"### {text(board.quantity.name)}\n\n{board_table(results, board)}", best_set(board)]
         if said := order_sentence(board):
@@ -141,7 +143,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
         ranks_in_words(item.ranks if judged else None),
         number(mean_measured(results.of_hash(item.recipe_hash), "steps"), 0),
         number(_hours(results, item.recipe_hash)),
-        flags_in_words(item),
+        flags_in_words(guards_of(item)),
     ]
 
 
@@ -168,11 +170,15 @@ def ranks_in_words(ranks: tuple[int, int] | None) -> str:
     return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
 
 
-def flags_in_words(*items: Standing) -> str:
-    """The names of the guards whose flags touch the row; in bold those that forbid a verdict against the baseline."""
-    blocking = {flag.guard for item in items for flag in item.blocked_by}
-    guards = dict.fromkeys(flag.guard for item in items for flag in (*item.blocked_by, *item.flags))
-    named = [f"**{text(guard)}**" if guard in blocking else text(guard) for guard in guards]
+def guards_of(*items: Standing) -> dict[str, bool]:
+    """The guards whose flags touch the row, and whether one forbids a verdict against the baseline."""
+    found = {flag.guard: True for item in items for flag in item.blocked_by}
+    return found | {flag.guard: flag.guard in found for item in items for flag in item.flags}
+
+
+def flags_in_words(guards: Mapping[str, bool]) -> str:
+    """Their names; in bold those that forbid a verdict."""
+    named = [f"**{text(guard)}**" if forbids else text(guard) for guard, forbids in guards.items()]
     return f"{FLAG} {', '.join(named)}" if named else ""
 
 

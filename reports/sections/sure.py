@@ -23,6 +23,8 @@ from reports.unfinished import needs_seeds, total
 from reports.wording import more_seeds, reason
 from search_spaces.goals import Goal, merit
 
+MOST_WORDS = 4
+"""A command that would need more words for its rows takes all of them."""
 FEW = 3
 """So many unfinished rows are named, more are counted."""
 
@@ -31,13 +33,14 @@ def write(results: Results, pictures: Path) -> str:
     """What is missing, what was run, what it shows, what more seeds of the rows would settle."""
     found, answered = Findings.of(results), bool(Answer.of(results).finalists)
     said = [*studied(results, found), *([setting] if (setting := compared(results)) else [])]
-    told = [board for board in found.boards if len(board.counted) > 1]
+    alone = answered and len(results.info.seeds) == 1  # the finals say more of these rows
+    told = [board for board in found.boards if len(board.counted) > 1 and not alone]
     if told or not (answered or found.boards):
         said += conclusions(told)
     if found.look is not None:
         said.append(f"Intervals hold with 95 % over all looks at this study together; this is look {found.look}.")
     said += _facts(results, found, answered)
-    settled = "" if answered and len(results.info.seeds) == 1 else settling(results, found)
+    settled = "" if alone else settling(results, found)
     return "\n\n".join(filter(None, [unfinished(results, found), bullets(said), settled]))
 
 
@@ -84,7 +87,8 @@ def studied(results: Results, found: Findings) -> list[str]:
         if results.info.raced:
             seeds = f"{len(results.info.seeds)} to {count(results.info.most_seeds or 0, 'seed')}"
         each = f"{seeds} each{' (1 where no seed matters)' * some}"
-        said.append(f"{done} of {count(len(rows), 'row')} finished{of_all}, {each}.{_cannot_run(found, rows)}")
+        before = " before the finals" * bool(Answer.of(results).finalists)
+        said.append(f"{done} of {count(len(rows), 'row')} finished{of_all}, {each}{before}.{_cannot_run(found, rows)}")
     if foreign:
         evaluated = sum(bool(results.of_row(label)) for label in foreign)
         others = count(len(foreign), "row")
@@ -145,8 +149,10 @@ def settling(results: Results, found: Findings) -> str:
     movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in {None, *results.fixed}]
     rows &= {*movable}
     whole = len(rows) in (0, len(movable)) and not results.explored
-    chosen = () if whole else [label for label in movable if label in rows or not rows]
-    command = study_command(results.info, patterns(chosen, results.space.labels), len(results.info.seeds) + seeds)
+    chosen = patterns([label for label in movable if label in rows or not rows], results.space.labels)
+    if len(chosen) > MOST_WORDS:
+        chosen = patterns(movable, results.space.labels)
+    command = study_command(results.info, () if whole else chosen, len(results.info.seeds) + seeds)
     return f"{line}\n\nTo add {count(seeds, 'seed')}:\n\n{fence(command)}"
 
 

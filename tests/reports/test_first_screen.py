@@ -71,6 +71,8 @@ def test_the_body_says_nothing_else_than_the_answer(searched: Path, monkeypatch:
     assert "No verdict:" not in report
     assert "The model is" not in report
     assert "More seeds" not in body(report)
+    assert "1 seed each before the finals." in report
+    assert "no row is shown" not in report
     finals = sum(map(len, Results.load(searched).finals.values()))
     assert f"({finals} of them in the finals alone)" in report
 
