@@ -24,6 +24,8 @@ USUAL_BATCH, FEWEST_STEPS = 64, 4
 """What a practitioner begins with, and how many steps a pass over the data has at least."""
 SMALL = 5_000
 """Below so many units of a batch, several passes over the data are worth a try."""
+OWN_GOAL = "own"
+"""What the mean over several tasks is called."""
 MOST_DRAWN = 5
 """Positives or negatives of an anchor that are asked for at most."""
 
@@ -55,7 +57,7 @@ class OwnSpace:
     train: str
     kind: str
     units: int
-    """What a batch counts of the training data, at least."""
+    """What a batch counts of the training data, at least; of labelled texts, groups of four."""
     most_positives: int
     most_negatives: int
     """Of an anchor."""
@@ -105,18 +107,20 @@ def space_text(own: OwnSpace) -> str:
         "optimisation.epochs": 1,
         "optimisation.warmup": 0.1,
     }
+    goal, goal_lines = _goal(own)
     kept = {key: value for key, value in base.items() if value is not None}
     return _TEXT.format(
         folder=_value(own.folder),
         tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in own.tasks),
-        goal=_goal(own),
+        imports="from search_spaces.goals import GOALS, Goal\n" if goal_lines else "",
+        goal=goal_lines,
         name=_value(own.name),
         title=_value(own.title),
         base=_entries(kept, own.folder),
         tasks_named=_value(tuple(task.name for task in own.tasks)),
         rows="\n".join(f"        {row}," for row in _rows(own)),
         domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
-        goal_named=_value((_goal_name(own),)),
+        goal_named=_value((goal,)),
         notes="".join(f"        {_value(note)},\n" for note in own.notes),
     )
 
@@ -128,8 +132,7 @@ _TEXT = '''"""A space of one's own data, made by --train. Keep it, edit it, and 
 `base` is what the gain is over, `domains` are what Optuna may choose.
 """
 
-from search_spaces.goals import GOALS, Goal
-from search_spaces.space import Domain, Row, Space
+{imports}from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, Task
@@ -138,7 +141,6 @@ DATA = {folder}
 
 {tasks}
 {goal}
-
 SPACE = Space(
     name={name},
     title={title},
@@ -221,6 +223,8 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     found.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
     if len(fit.objectives) > 1:
         found.append(_choice("objective.name", fit.objectives))
+    if own.kind == "labelled":
+        found.append(_choice("corpus.each", (2, 4)))
     found += _counts(own, fit)
     keys = {key for name in fit.objectives for key in _keys(name)}
     if "temperature" in keys:
@@ -259,25 +263,28 @@ def _choice(key: str, values: Sequence[Value]) -> str:
     return f"Domain({_value(key)}, choices={_value(tuple(values))})"
 
 
-def _goal_name(own: OwnSpace) -> str:
-    names = [task.name for task in own.tasks if _has(task, "dev")]
-    return names[0] if len(names) == 1 else "own"
-
-
-def _goal(own: OwnSpace) -> str:
-    """What is searched for: the development numbers, judged by all test numbers."""
-    searched = [task.name for task in own.tasks if _has(task, "dev")]
-    tested = [(task.name, task.metric) for task in own.tasks if _has(task, "test")]
-    judged = "" if [task for task, _ in tested] == searched or not tested else f", judged_by={_value(tuple(tested))}"
-    name, label = _value(_goal_name(own)), f"{' and '.join(searched)} (on what is kept for choosing)"
+def _goal(own: OwnSpace) -> tuple[str, str]:
+    """The name of what is searched for, the development numbers, and the lines that define it: none where it is one
+    task, whose own tests judge it."""
+    searched = [task for task in own.tasks if task.development]
+    tested = tuple((task.name, task.metric) for task in own.tasks if _has_tests(task))
+    own_tests = not tested or [task for task, _ in tested] == [task.name for task in searched]
+    if len(searched) == 1 and own_tests:
+        return searched[0].name, ""
+    judged = "" if own_tests else f"    judged_by={_value(tested)},\n"
     if len(searched) == 1:
-        return f"GOALS.add(Goal({name}, {_value(label)}, ({name},){judged}))"
-    parts = ", ".join(f"Goal({_value(task)}, {_value(task)}, ({_value(task)},))" for task in searched)
-    return f"GOALS.add(Goal({name}, {_value(label)}, parts=({parts},){judged}))"
+        (task,) = searched
+        name, what = task.name, f"    ({_value(task.name)},),\n"
+        label = f"{name} ({task.development})"
+    else:
+        name, parts = OWN_GOAL, [_value(task.name) for task in searched]
+        label = f"{OWN_GOAL} (mean of {', '.join(task.name for task in searched)})"
+        what = f"    parts=({', '.join(f'Goal({part}, {part}, ({part},))' for part in parts)}),\n"
+    return name, f"GOALS.add(Goal(\n    {_value(name)},\n    {_value(label)},\n{what}{judged}))\n"
 
 
-def _has(task: Task, part: str) -> bool:
-    return any(number.startswith(f"{part}_") for number in task.numbers)
+def _has_tests(task: Task) -> bool:
+    return any(number.startswith("test_") for number in task.numbers)
 
 
 def _task(task: Task, folder: str) -> str:

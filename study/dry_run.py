@@ -169,7 +169,7 @@ def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:
         limit = LIMITS[name]
         line = f"limit {name}={number:g} ({limit.meaning})"
         if limit.whole:
-            line += f": {budget.spent(name):.3g} {limit.unit} spent"
+            line += f": {round(budget.spent(name), 2):.3g} {limit.unit} spent"
             one = budget.guess(name)
             line += f", room for about {count(int(budget.room_of(name)), 'trial')}" if one else ""
         said.append(line)

@@ -18,7 +18,8 @@ from reports.ledger import STUDY
 from reports.ledger.folders import OWN_DATA
 from reports.ledger.location import is_url
 from reports.markdown import count
-from search_spaces.own_data import OwnEncoder, OwnSpace, space_text
+from search_spaces.goals import GOALS
+from search_spaces.own_data import OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
 from study.own_leaks import held_against
@@ -31,9 +32,10 @@ from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_p
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
 from trainables.fingerprints import identity
+from trainables.plugins import forget
 from trainables.recipe import EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import own_tasks
-from trainables.senteval.tasks import Task
+from trainables.senteval.tasks import TASKS, Task
 
 SPACE, GIVEN = "space.py", "given.json"
 """In the folder of prepared data: the space, and the digits of what was given."""
@@ -42,6 +44,10 @@ _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
 _NAME = 60
 """Letters of a study's name at most."""
 
+_made: dict[str, list[str]] = {}
+"""Spaces that this process made, by their text, and the tasks of each: of two studies in a notebook each has its own
+names."""
+
 
 def own_study(request: Request) -> Request:
     """The request for the space that is made of `--train`. What the files hold is said on the console. With
@@ -49,6 +55,7 @@ def own_study(request: Request) -> Request:
 
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
+    _forget_made()
     encoders = _encoders(request.encoder)
     source = find_kind(request.train, request.columns, request.labels)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
@@ -69,6 +76,15 @@ def own_study(request: Request) -> Request:
         print(f"the space that it runs:\n\n{text}", flush=True)
     # What is said of columns and labels was of the person's files, and not of the prepared ones.
     return dataclasses.replace(request, space=str(folder / SPACE), results=results, columns=None, labels=None)
+
+
+def _forget_made() -> None:
+    for text, names in _made.items():
+        for registry in (TASKS, GOALS):
+            for name in {*names, OWN_GOAL} & {*registry}:
+                registry.remove(name)
+        forget(text)
+    _made.clear()
 
 
 def _folder(request: Request, results: str) -> Path:
@@ -199,7 +215,7 @@ def _space(
         raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
     census = prepared.census
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
-    return space_text(
+    text = space_text(
         OwnSpace(
             name=name,
             title=title,
@@ -214,6 +230,8 @@ def _space(
             notes=tuple(f"leaks: {sentence}" for sentence in leaked),
         )
     )
+    _made[text] = [task.name for task in tasks]
+    return text
 
 
 def _encoders(names: Sequence[str]) -> list[OwnEncoder]:

@@ -67,3 +67,8 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
         raise UserError(f"{path}, line {line}: {moved(error) or unforeseen(error)}") from None
     _ran[source] = module
     return module
+
+
+def forget(source: str) -> None:
+    """Have this source run again when it is asked for next; what it added must have been removed."""
+    _ran.pop(source, None)

@@ -98,7 +98,7 @@ class LabelledPairs(Source, Layout):
             )
         if self.entailments and not count.entailed:
             raise UserError(f"{where} holds no pair labelled entailment, and {layout} takes these for positives")
-        if request.negatives and not count.contradicted:
+        if self.hard_negatives and request.negatives and not count.contradicted:
             raise UserError(
                 f"{where} holds no pair labelled contradiction, so there are no hard negatives; give a corpus that has "
                 "some, or an objective without hard negatives"

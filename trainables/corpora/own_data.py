@@ -70,6 +70,8 @@ _ROLES = (
 """What `--columns` may name."""
 _PEEKED = 1000
 """Rows that are looked at to tell what a column holds."""
+MOST_TOGETHER = 4
+"""Texts of one label that stand together in a batch, at most."""
 _SPACED = 0.5
 """A column without a name that is known is of texts where this share of its values have a space within."""
 
@@ -355,7 +357,7 @@ class Census:
     """Of one anchor."""
     most_negatives: int = 0
     units: int = 0
-    """What a batch counts, at most: pairs, or anchors with a positive."""
+    """What a batch counts, at least: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
     labels: Counter[str] = dataclasses.field(default_factory=Counter)
     scores: tuple[float, float] = (math.inf, -math.inf)
     """The lowest and the highest."""
@@ -385,6 +387,8 @@ def take_census(rows: Iterable[Normal], kind: Kind, where: str) -> Census:
     found.most_positives = max(positives.values(), default=0)
     found.most_negatives = max(negatives.values(), default=0)
     found.units = len(positives) if positives else found.rows
+    if kind == "labelled":
+        found.units = sum(texts // MOST_TOGETHER for texts in found.labels.values())
     if not found.rows:
         raise UserError(f"{where} holds no rows to train on")
     if kind == "scored" and found.scores[0] == found.scores[1]:

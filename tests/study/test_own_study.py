@@ -1,0 +1,224 @@
+"""`--train`: the space that is made of a person's own data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from search_spaces.goals import GOALS, searched
+from study.check import check_plan
+from study.cli.options import parse
+from study.own_study import own_study
+from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.prepare import prepare_results
+from study.run import main
+from trainables.corpora import scenes
+from trainables.errors import UserError
+from trainables.registry import Registry
+from trainables.senteval.tasks import TASKS
+from trainables.trial.check import check_recipes
+from trainables.trial.run import run_trial
+
+ROWS = {
+    "pairs": ("anchor,positive", "a dog eats {0},an animal eats {0}"),
+    "triplets": (
+        "anchor,positive,negative_1,negative_2",
+        "a dog eats {0},an animal eats {0},nobody eats {0},{0} sleeps",
+    ),
+    "nli": (
+        "premise,hypothesis,label",
+        "a dog eats {0},an animal eats {0},entailment\na dog eats {0},{0} sleeps,contradiction",
+    ),
+    "unopposed": (
+        "premise,hypothesis,label",
+        "a dog eats {0},an animal eats {0},entailment\na dog eats {0},{0} sleeps,neutral",
+    ),
+    "scored": ("sentence1,sentence2,score", "a dog eats {0},an animal eats {0},{0}"),
+    "labelled": ("text,label", "a dog eats {0},animals\na car takes {0},things"),
+    "sentences": ("sentence", "a dog eats {0}"),
+}
+LAYOUTS = {"triplets": "groups", "nli": "groups", "scored": "scored_pairs", "labelled": "same_label"}
+
+
+@pytest.fixture(autouse=True)
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """In a folder of its own; the names that spaces add go again."""
+    monkeypatch.chdir(tmp_path)
+    registries: tuple[Registry[object], ...] = (TASKS, GOALS)  # type: ignore[assignment]
+    known = [set(registry) for registry in registries]
+    yield
+    for registry, before in zip(registries, known, strict=True):
+        for name in set(registry) - before:
+            registry.remove(name)
+
+
+def write(kind: str, count: int = 100, name: str = "mine.csv") -> str:
+    head, row = ROWS[kind]
+    Path(name).write_text("\n".join([head, *(row.format(number) for number in range(count))]) + "\n")
+    return name
+
+
+def plan_of(*arguments: str) -> Plan:
+    request = parse(arguments)
+    return decide(read_request(own_study(request) if request.train else request), 0)
+
+
+def forget() -> None:
+    """As in another process."""
+    for name in {"heldout"} & {*TASKS}:
+        TASKS.remove(name)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
+    """Every choice of every domain goes with the base; what decides is put aside, or given."""
+    dev = ["--dev", write("scored", name="sts_dev.csv")] if kind == "sentences" else []
+    plan = plan_of("--train", write(kind), "--encoder", "scenes-small", *dev)
+    check_plan(plan)
+    assert plan.base.corpus.layout == LAYOUTS.get(kind, "sentences" if dev else "pairs")
+    assert (plan.scale, plan.explored) == ("paper", 20)
+    assert list(plan.rows) == ["encoder as it came", "base settings"]
+    assert plan.rows["base settings"] == plan.base
+    assert plan.finals is not None
+    assert plan.rows["encoder as it came"] == plan.finals.as_it_came.recipe
+    assert plan.results == Path("results/mine-scenes-small").absolute()
+    assert list(plan.space.goals) == (["own_sts"] if dev else ["heldout"])
+    for domain in plan.space.domains:
+        for value in domain.choices or (domain.low, domain.high):
+            changed = plan.base.preferring({domain.key: value})
+            if domain.key not in plan.base.flat():
+                continue
+            check_recipes([changed], plan.exploring)
+
+
+def test_the_written_space_is_the_same_study() -> None:
+    mine = write("triplets")
+    arguments = ["--train", mine, "--encoder", "scenes-small", "--trials", "7"]
+    own = plan_of(*arguments)
+    forget()
+    assert main([*arguments, "--write-space", "my_space.py"]) == 0
+    kept = plan_of("--space", "./my_space.py", "--search", "optuna", "--trials", "7")
+    assert [(trial.key, trial.name) for trial in kept.fixed_trials()] == [
+        (trial.key, trial.name) for trial in own.fixed_trials()
+    ]
+    assert kept.space.domains == own.space.domains
+    assert (kept.asked.data, kept.asked.tasks) == (own.asked.data, own.asked.tasks)
+    with pytest.raises(UserError, match=r"my_space\.py exists; remove it, or give another name"):
+        main([*arguments, "--write-space", "my_space.py"])
+
+
+def test_the_same_data_go_on_and_others_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--train", write("pairs"), "--encoder", "scenes-small"]
+    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
+    plan = plan_of(*arguments)
+    check_results(plan)
+    prepare_results(plan, "2 cores")
+    assert capsys.readouterr().out == (
+        "mine.csv: 100 rows, pairs (an anchor and its positive)\n"
+        "put aside 10 to choose by and 10 to judge by, whose texts are in none of the 80 to train on\n"
+        "leaks: no text of dev and test stands in the training data, and none of test in dev, not even nearly\n"
+    )
+    again = plan_of(*arguments)
+    check_results(again)
+    assert again.base.hash == plan.base.hash
+    write("pairs", 101)
+    with pytest.raises(UserError, match="holds a study of other data for --train; run that study's own command"):
+        plan_of(*arguments)
+    assert len((plan.results / "data" / "train.jsonl").read_text().splitlines()) == 80
+    write("pairs")
+    (tmp_path / "mine.csv").rename("yours.csv")
+    with pytest.raises(UserError, match=r"holds another study .mine-scenes-small .* not yours-scenes-small"):
+        check_results(plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small"))
+
+
+def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
+    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", write("scored", name="sts.csv"))
+    (goal,) = searched(plan.space.goals)
+    assert goal.tasks == ("heldout",)
+    assert goal.judged_by == (("own_sts", "test_spearman"),)
+    assert plan.evaluation.tasks == ("heldout", "own_sts")
+    assert plan.exploring.tasks == ("heldout",)
+    check_plan(plan)
+    both = plan_of(
+        "--train", "mine.csv", "--encoder", "scenes-small", "--dev", "sts.csv", write("labelled", name="x.csv")
+    )
+    assert [(goal.name, goal.needs) for goal in searched(both.space.goals)] == [("own", {"own_sts", "x"})]
+    assert [*searched(both.space.goals)[0].tested] == [("heldout", "test_ndcg@10")]
+
+
+def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
+    for name, mode in (("first", "cls"), ("second", "max")):
+        (tmp_path / name / "1_Pooling").mkdir(parents=True)
+        (tmp_path / name / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+        modules = [{"path": "", "type": "s.Transformer"}, {"path": "1_Pooling", "type": "s.Pooling"}]
+        (tmp_path / name / "modules.json").write_text(str(modules).replace("'", '"'))
+        (tmp_path / name / "1_Pooling" / "config.json").write_text(
+            f'{{"pooling_mode_{mode}_token{"s" * (mode == "max")}": true}}'
+        )
+        (tmp_path / name / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: "}}')
+    plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
+    assert list(plan.rows) == [
+        f"{name}, {what}" for name in ("first", "second") for what in ("as it came", "base settings")
+    ]
+    assert (plan.base.pooling.mode, plan.base.encoder.query_prompt) == ("cls", "ask: ")
+    second = plan.rows["second, base settings"]
+    assert second is not None
+    assert (Path(second.encoder.name).name, second.pooling.mode) == ("second", "max")
+    choices = {domain.key: domain.choices for domain in plan.space.domains}
+    assert choices["encoder.name"] == (str(tmp_path / "first"), str(tmp_path / "second"))
+    forget()
+    alone = plan_of("--train", "mine.csv", "--encoder", "first", "--results", "alone")
+    assert {domain.key: domain.choices for domain in alone.space.domains}["encoder.query_prompt"] == ("ask: ", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--encoder", "scenes-small"], "--encoder goes with --train"),
+        (["--train", "mine.csv"], "--train needs an encoder to begin with"),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),
+        (["--train", "mine.csv", "--encoder", "./nowhere"], "no encoder at './nowhere'"),
+        (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv'"),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "scenes-small"], "is given twice"),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "--dev", "none.csv"], r"none\.csv does not exist"),
+        (["--train", "few.csv", "--encoder", "scenes-small"], "holds 39 rows, too few to put some aside"),
+        (
+            ["--train", "plain.csv", "--encoder", "scenes-small"],
+            "plain sentences, which do not say what a good model is",
+        ),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "--labels", "neutral=x"], "--labels names the labels of"),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "--columns", "anchor=a,positive=b"], "no column 'a'"),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "--results", "s3://a/b"], "keeps the prepared data in"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_a_sentence(arguments: list[str], said: str) -> None:
+    write("pairs"), write("pairs", 39, "few.csv"), write("sentences", name="plain.csv")
+    with pytest.raises(UserError, match=said):
+        plan_of(*arguments)
+
+
+@pytest.mark.slow
+def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -> None:
+    """Without Ray: the base settings and the encoder as it came, on built-in pairs."""
+    nli = (scenes.ensure() / "nli" / "train.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in nli[:3000]]
+    entailed = [f"{row['premise']}\t{row['hypothesis']}\n" for row in rows if row["label"] == "entailment"][:200]
+    (tmp_path / "pairs.tsv").write_text("".join(["anchor\tpositive\n", *entailed]))
+    plan = plan_of("--train", "pairs.tsv", "--encoder", "scenes-small", "--set", "optimisation.epochs=5")
+    (goal,) = searched(plan.space.goals)
+    trained, came = (plan.rows[label] for label in ("base settings", "encoder as it came"))
+    assert trained is not None
+    assert came is not None
+    scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, came)]
+    chosen, judged = ([value(one) for one in scores] for value in (lambda one: goal.of(one, {}), goal.test_of))
+    assert chosen[0] > chosen[1] + 2  # points of nDCG@10
+    assert judged[0] > judged[1] + 2
+    explored = run_trial(came, 0, plan.exploring)
+    assert goal.of(explored.scores, {}) == pytest.approx(chosen[1])
+    assert goal.test_of(explored.scores) is None
