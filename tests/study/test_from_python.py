@@ -105,14 +105,13 @@ def test_what_came_out(tmp_path: Path) -> None:
 def test_a_study_of_ones_own_pairs_from_end_to_end(tmp_path: Path) -> None:
     nouns = ["dog", "cat", "horse", "train", "river", "child", "baker", "tower", "ship", "cloud", "piano", "garden"]
     pairs = [(f"a {one} near the {other}", f"the {other} beside a {one}") for one in nouns for other in nouns]
-    train, dev = pairs[40:], pairs[:40]
-    study = Study(train=train, encoder="scenes-small", dev=dev, test=pairs[:40], results=tmp_path / "mine")
+    data = {"train": pairs[39:], "dev": pairs[:20], "test": pairs[20:40]}
+    study = Study(**data, encoder="scenes-small", results=tmp_path / "mine")
     asked = {"trials": 1, "finals": "1x2", "set": {"optimisation.max_steps": 2}}
     found = study.run(minutes=5, **asked)
     assert len(found.trials) > 3
     assert len(found.optuna.trials) > 0
     assert found.model().encode(["a dog"]).shape[0] == 1
     assert found.report.is_file()
-    before = found.report.read_text()
     assert len(study.run(minutes=5, **asked).trials) == len(found.trials)
-    assert "leaks" in before
+    assert "leaks: 1 training row with an item whole" in found.report.read_text()
