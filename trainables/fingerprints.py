@@ -34,6 +34,14 @@ def identity(text: str, holds: str = "", known: Mapping[str, str] | None = None)
     )
 
 
+def found_again(text: str, holds: str, known: Mapping[str, str]) -> str:
+    """The text with what is gone replaced by a place that is there, and by `known` holds the same."""
+    there = {digits: place for place, digits in known.items() if expanded(place).exists()}
+    parts = [part.strip() for part in text.split(",")]
+    gone = {part: known.get(_place(part, holds)) for part in parts if not expanded(_place(part, holds)).exists()}
+    return ",".join(there.get(gone.get(part) or "", part).removesuffix(f"/{holds}" if holds else "") for part in parts)
+
+
 def fingerprints(text: str, holds: str = "") -> dict[str, str]:
     """The digits of those places in the text that are there, by path."""
     parts = (part.strip() for part in text.split(","))

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 from trainables.errors import UserError, choices, meant, shown
-from trainables.fingerprints import fingerprints, identity
+from trainables.fingerprints import fingerprints, found_again, identity
 from trainables.keys import Key, Options, Value, keys_of, options_of, parse, validate
 from trainables.registry import Registry
 from trainables.sections import (
@@ -194,6 +194,16 @@ class Recipe:
             for name, value in self.flat().items()
             if value != known[name].default
         }
+
+    def found_again(self, places: Mapping[str, str]) -> Recipe:
+        """The same with files and folders where they are now, by the digits of the old places and the new ones."""
+        known = keys()
+        moved = {
+            name: found_again(value, known[name].holds, places)
+            for name, value in self.flat().items()
+            if known[name].place and isinstance(value, str)
+        }
+        return self.override(moved)
 
     @property
     def places(self) -> dict[str, str]:

@@ -31,8 +31,8 @@ _KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap")
 
 
 def checked(record: Record, places: Callable[[], Mapping[str, str]] = dict) -> Record:
-    """The record with a whole recipe: keys that are newer than it at their defaults. `places`: what the files held
-    that the study named, for those that are gone or have changed.
+    """The record with a whole recipe: keys that are newer than it at their defaults, files that were moved where they
+    are now. `places`: what the files held that the study named, for those that are gone or have changed.
 
     Raises `UserError` with what cannot be right.
     """
@@ -47,8 +47,12 @@ def _recipe(record: Record, places: Callable[[], Mapping[str, str]]) -> dict[str
         recipe = Recipe.from_flat(as_recipe(record.recipe))
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
-    if record.recipe_hash != recipe.hash and record.recipe_hash != recipe.hash_with(places()):
-        raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
+    if record.recipe_hash != recipe.hash:
+        moved = recipe.found_again(known := places())
+        if record.recipe_hash == moved.hash:
+            return dict(moved.flat())
+        if record.recipe_hash != recipe.hash_with(known):
+            raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
     return dict(recipe.flat())
 
 

@@ -15,9 +15,11 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
+from trainables.senteval import fingerprint, task_names
 from trainables.training.rungs import parse_rungs
+from trainables.trial.data_requests import senteval_folder
 
-TOLD_BY = ("evaluation.senteval", "evaluation.tasks", "evaluation.protocol")
+TOLD_BY = ("evaluation.tasks", "evaluation.protocol", "evaluation.senteval")
 """Keys on which the scores rest that a search is told."""
 
 
@@ -41,12 +43,13 @@ def check_results(plan: Plan) -> None:
         base = Recipe.from_flat(before.base)  # what it lacks has its default
         known, ours = base.flat(), plan.base.flat()
         counted, now = base.counted(before.places), plan.base.counted({})  # what was moved is known by its content
-        named = [key for key in {**ours, **known} if known.get(key) != ours.get(key)]
-        differing = [key for key in named if counted.get(key) != now.get(key)]
+        differing = [key for key in {**ours, **known} if counted.get(key) != now.get(key)]
         if differing:
             key = differing[0]
+            same = known.get(key) == ours.get(key)
             raise UserError(
-                f"{results} holds a study whose {key} is {known.get(key)!r}, not {ours.get(key)!r}; "
+                f"{results} holds a study whose {key} is {known.get(key)!r}"
+                f"{', which holds something else now' if same else f', not {ours.get(key)!r}'}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
             )
         paused = before.stopping.get("rungs")
@@ -100,8 +103,11 @@ def set_aside(plan: Plan) -> list[str]:
 def _check_search(plan: Plan, before: StudyInfo) -> None:
     """`UserError` where Optuna has been told of other goals or other scores, or of other limits of trials."""
     kept_to = EvaluationConfig.from_flat(before.evaluation).flat()
+    data = fingerprint(senteval_folder(plan.evaluation.senteval), task_names(plan.evaluation.tasks))
     for key in TOLD_BY:
-        if kept_to[key] != (now := plan.evaluation.flat()[key]):
+        now = plan.evaluation.flat()[key]
+        known_by_content = key == "evaluation.senteval" and before.evaluated_on
+        if (data not in before.evaluated_on) if known_by_content else kept_to[key] != now:
             raise UserError(
                 f"{plan.results} holds a search that goes by scores of {key} {kept_to[key]!r}, not {now!r}; run that "
                 "study's own command to continue it, or give this one its own folder with --results"

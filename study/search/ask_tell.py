@@ -14,7 +14,7 @@ from optuna.samplers import BaseGASampler
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from reports.distributions import distribution, suggest
+from reports.distributions import distribution, drawn, suggest, told
 from search_spaces.space import Domain
 from study.search.points import applying, in_order, inside, means
 from study.search.warm_start import WarmStart
@@ -94,7 +94,7 @@ class AskTell:
     def _enqueue(self, warm_start: WarmStart) -> None:
         """Have Optuna ask next for what another study proposes, if that is its turn."""
         trials = self.study.get_trials(deepcopy=False)
-        asked = [applying(self.domains, trial.params, self.flat) for trial in trials]
+        asked = [applying(self.domains, drawn(self.domains, trial.params), self.flat) for trial in trials]
         signs = [1 if direction == StudyDirection.MAXIMIZE else -1 for direction in self.study.directions]
         finished = [
             (chosen, [sign * value for sign, value in zip(signs, trial.values, strict=True)])
@@ -104,7 +104,8 @@ class AskTell:
         proposal = warm_start.propose(asked, finished)
         if proposal is not None:
             source, chosen = proposal
-            self.study.enqueue_trial(dict(chosen), user_attrs={LEARNT: source})
+            params = {domain.key: told(domain, chosen[domain.key]) for domain in self.domains if domain.key in chosen}
+            self.study.enqueue_trial(params, user_attrs={LEARNT: source})
 
     def add(
         self,
@@ -119,7 +120,9 @@ class AskTell:
         flat = {**{domain.key: keys()[domain.key].default for domain in self.domains}, **self.flat, **chosen}
         asked = [domain for domain in self.domains if domain.key in chosen or not self.conditional]
         trial = optuna.trial.create_trial(
-            params={domain.key: chosen.get(domain.key, inside(domain, flat[domain.key])) for domain in asked},
+            params={
+                domain.key: told(domain, chosen.get(domain.key, inside(domain, flat[domain.key]))) for domain in asked
+            },
             distributions={domain.key: distribution(domain) for domain in asked},
             values=list(values),
             user_attrs=dict(attributes),

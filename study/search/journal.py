@@ -14,6 +14,7 @@ from pathlib import Path
 import optuna
 from optuna.samplers import BaseSampler
 
+from reports.distributions import drawn
 from reports.ledger.folders import JOURNAL
 from reports.ledger.names import to_write
 from reports.markdown import count
@@ -117,11 +118,11 @@ def name_explored(trial: optuna.Trial, name: str, recipe: Recipe) -> None:
 
 def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
     """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
-    chosen = applying(domains, trial.params, base.flat())
+    chosen = applying(domains, drawn(domains, trial.params), base.flat())
     return base.override(chosen) if NAME in trial.user_attrs else None
 
 
 def told_rows(study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> set[str]:
     """The recipe hashes of the rows that Optuna has been told."""
     rows = [trial for trial in study.get_trials(deepcopy=False) if ROW in trial.user_attrs]
-    return {base.override(applying(domains, trial.params, base.flat())).hash for trial in rows}
+    return {base.override(applying(domains, drawn(domains, trial.params), base.flat())).hash for trial in rows}

@@ -1,0 +1,104 @@
+"""A study goes on where its folder, data, encoders and space file were moved, and its report is made there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import LEDGER, Ledger
+from reports.report import write_report
+from reports.results import Results
+from study.cli.options import parse
+from study.plan import Plan, decide, read_request
+from study.results_folder.check import check_results
+from study.results_folder.prepare import prepare_results, save_info
+from tests.study.search.test_search import run_all, searcher_of
+from tests.synthetic_results import PLOTS, undraw
+from trainables.corpora import scenes
+from trainables.errors import UserError
+from trainables.sections import STSB
+
+PAIR = '{"premise": "A dog runs.", "hypothesis": "It moves.", "label": "entailment"}\n'
+SPACE = """
+from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import Recipe
+
+HOME = "{home}"
+SPACE = Space(
+    name="moved", title="moved", paper="nobody",
+    base=Recipe().preferring({{"encoder.name": HOME + "/one", "corpus.nli": HOME + "/pairs.jsonl"}}),
+    evaluation=EvaluationConfig(senteval=HOME + "/senteval", tasks=("STSBenchmark",)),
+    rows=(Row("one", {{}}), Row("two", {{"encoder.name": HOME + "/two"}})),
+    domains=(
+        Domain("objective.temperature", low=0.05, high=1.0),
+        Domain("encoder.name", choices=(HOME + "/one", HOME + "/two")),
+    ),
+    goals=("sts",), shown=(),
+)
+"""
+
+
+def plan_in(home: Path) -> Plan:
+    (home / "space.py").write_text(SPACE.format(home=home))
+    asked = ["--search", "optuna", "--trials", "4", "--finals", "2x2", "--scale", "laptop"]
+    return decide(
+        read_request(parse(["--space", str(home / "space.py"), "--results", str(home / "results"), *asked])), 0
+    )
+
+
+def run(plan: Plan, limit: int = 1000) -> list[str]:
+    """The keys of what ran, in their order."""
+    check_results(plan)
+    info = prepare_results(plan, "hardware")
+    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    searcher = searcher_of(plan, ledger)
+    ran = [trial for task in run_all(searcher, ledger, limit=limit) for trial in task["trials"]]
+    assert all(str(trial.recipe.encoder.name).startswith(f"{plan.results.parent}/") for trial in ran)
+    save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+    return [trial.key for trial in ran]
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> tuple[Path, list[str]]:
+    """The folder of a study that is half-way, and what has run."""
+    home = tmp_path / "old"
+    shutil.copytree(scenes.ensure() / "senteval" / STSB, home / "senteval" / STSB)
+    (home / "pairs.jsonl").write_text(PAIR)
+    for name in ("one", "two"):
+        (home / name).mkdir()
+        (home / name / "weights").write_text(name)
+    return home, run(plan_in(home), limit=4)
+
+
+@pytest.mark.slow  # it writes a report
+def test_a_study_that_was_moved_half_way_goes_on(
+    begun: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undraw(monkeypatch, PLOTS)
+    old, first = begun
+    new = old.rename(tmp_path / "new")
+    assert not Results.load(new / "results").set_aside
+    later = run(plan_in(new))
+    assert len(first) == 4
+    assert not {*first} & {*later}
+    write_report(new / "results")
+    study = Results.load(new / "results")
+    assert {record.key for record in study.of_all_trials} == {*first, *later}
+    assert len(study.info.explored) == 4
+    assert not study.set_aside
+    assert run(plan_in(new)) == []
+
+
+@pytest.mark.parametrize("what", ["pairs.jsonl", f"senteval/{STSB}/sts-test.csv", "one/weights"])
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_study_whose_data_changed_is_refused(
+    begun: tuple[Path, list[str]], tmp_path: Path, what: str, moved: bool
+) -> None:
+    home = begun[0].rename(tmp_path / "new") if moved else begun[0]
+    file = home / what
+    file.write_text(file.read_text().replace("dog", "cow") + "\n")
+    with pytest.raises(UserError, match="run that study's own command to continue it"):
+        check_results(plan_in(home))
