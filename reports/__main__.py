@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ EXAMPLES = """examples:
                                                     the page shows the sentences on which two rows differ
   python -m reports results/x --plugin my_section.py
                                                     with a section of your own
+  python -m reports results/x --items mytask        which of its test items the answer mended, and which it broke
   python -m reports results/x --live                the page of a running study, on this machine only
   python -m reports s3://bucket/x                   the same at any URL that a study wrote to
   python -m reports results/x --check               scores against predictions, the report and its pictures against
@@ -77,6 +79,12 @@ def _report(arguments: Sequence[str]) -> int:
         help="SentEval's data: the page shows its sentences, so do not pass the page on where you may not pass them on",
     )
     parser.add_argument(
+        "--items",
+        metavar="TASK",
+        help="no report, but the test items of this task that the picked recipe mended and broke, with their texts "
+        "from your own files; with --format json all of them",
+    )
+    parser.add_argument(
         "--plugin",
         type=expanded,
         action="append",
@@ -110,6 +118,8 @@ def _report(arguments: Sequence[str]) -> int:
         place.follow()
         serve(place.folder, push=place.push)
         return 0
+    if asked.items is not None:
+        return _items(place, asked.items, asked.format, asked.sentences)
     from reports.formats import FORMATS
     from reports.report import write_report
 
@@ -131,6 +141,17 @@ def _brought(results: str) -> ResultsLocation:
     if place.url and not place.exists(STUDY):
         raise UserError(f"{place.shown} holds no {STUDY}; give a folder or a URL that a study wrote")
     return place
+
+
+def _items(place: ResultsLocation, task: str, format: str, sentences: Path | None) -> int:
+    from reports.items import Items
+    from reports.results import Results
+
+    if format not in ("md", "json"):
+        raise UserError(f"--items is shown on the console, or printed with --format json, not {format!r}")
+    found = Items.of(Results.load(place.folder), task, sentences)
+    print(json.dumps(found.as_json(), indent=1) if format == "json" else found.as_text())
+    return 0
 
 
 def _check(place: ResultsLocation, sentences: Path | None) -> int:

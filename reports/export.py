@@ -172,7 +172,7 @@ def _metadata(results: Results, record: Record) -> list[str]:
         "  results:",
     ]
     for task, metric, value in _tests(record):
-        classes = kind_of(task).predicted == "classes"
+        classes = kind_of(task).predicted == kind_of(task).target == "classes"
         lines += [
             "  - task:",
             f"      type: {'text-classification' if classes else 'sentence-similarity'}",

@@ -101,13 +101,15 @@ class Goal:
     @property
     def tested(self) -> Mapping[Score, float]:
         """The test numbers that say how good what was found is, each with its weight; together 1, of a cost none."""
-        found: Counter[Score] = Counter()
-        for score in self.judged_by or [(task, _test_number(task, self.number)) for task in self.tasks]:
-            found[score] += 1  # type: ignore[assignment]
-        for part, weight in [] if self.judged_by else self.weighted:
-            found.update({score: weight * share for score, share in part.tested.items()})  # type: ignore[dict-item]
-        whole = math.fsum(found.values())
-        return {score: share / whole for score, share in found.items()}
+        shares = [(score, 1.0) for score in self.judged_by]
+        shares = shares or [((task, _test_number(task, self.number)), 1.0) for task in self.tasks]
+        shares = shares or [
+            (one, weight * share) for part, weight in self.weighted for one, share in part.tested.items()
+        ]
+        whole, found = math.fsum(share for _, share in shares), dict[Score, float]()
+        for score, share in shares:
+            found[score] = found.get(score, 0.0) + share / whole
+        return found
 
     def of(self, scores: Scores, cost: Cost) -> float | None:
         """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list; but
@@ -220,7 +222,7 @@ def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
         return parts[0][0]
     name = "+".join(goal.name + f"*{weight:g}" * (weight != 1) for goal, weight in parts)
     shares = " + ".join(f"{weight / math.fsum(weights):.0%} {goal.short}" for goal, weight in parts)
-    return Goal(name, f"{shares} (their weighted mean)", parts=goals, weights=weights)
+    return Goal(name, f"weighted {shares} (their mean)", parts=goals, weights=weights)
 
 
 def _of_task(text: str, where: str) -> Goal:

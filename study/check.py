@@ -20,7 +20,7 @@ from trainables.keys import Value
 from trainables.recipe import FIDELITY, Recipe
 from trainables.senteval import task_names
 from trainables.training.rungs import RungPlan
-from trainables.trial import check_recipes, remarks
+from trainables.trial import check_recipes, of_tasks, remarks
 from trainables.trial.check import check_development, comes_to
 
 DATA_KEYS = ("corpus.", "spans.", "objective.name", "objective.positives", "objective.negatives")
@@ -54,7 +54,8 @@ def notes(plan: Plan) -> list[str]:
         f"--scheduler {scheduler.name} judges an explored recipe under its first seed; the others run where that one "
         "came to its end, and alone say how good the recipe is"
     )
-    return [*remarks(recipes_of(plan)), *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
+    said = [*remarks(recipes_of(plan)), *of_tasks(plan.evaluation)]
+    return [*said, *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
 
 
 def warnings(plan: Plan, on_gpu: bool) -> list[str]:

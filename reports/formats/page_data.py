@@ -121,7 +121,7 @@ def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[st
     for (task, items), rights in by_items.items():
         split = np.any(rights, axis=0) & ~np.all(rights, axis=0)
         try:
-            texts = _texts(TASKS[task], folder, items.removeprefix(f"{task} "))
+            texts = texts_of(TASKS[task], folder, items.removeprefix(f"{task} "))
         except UserError as error:
             notes.append(f"There are no sentences of {task}: {error}.")
             continue
@@ -129,7 +129,7 @@ def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[st
     return found, notes
 
 
-def _texts(task: Task, folder: Path, wanted: str) -> list[str]:
+def texts_of(task: Task, folder: Path, wanted: str) -> list[str]:
     """The sentences of the task's test items in order; `UserError` where the folder's are not those that were scored.
 
     The readers need no torch.

@@ -117,7 +117,8 @@ class Record:
     of the GPU where there is one, else resident (`trainables.trial.peak`; None where the system cannot tell; older
     records have all that the process ever had); `workers`, and the `threads` of each. `crew` has the seconds of the
     trial's workers since the trial before, by what they did: `starting`, `busy` (training and encoding), `evaluating`,
-    `waiting` (for the results to be written) and `idle`. Older records lack it."""
+    `waiting` (for the results to be written) and `idle`. `encode_ms`: milliseconds that the evaluation took to encode a
+    sentence; `embedding_dim`: how many numbers one has. Older records lack them."""
     versions: dict[str, str] = field(default_factory=dict)
     """Of Python and packages; of this project's code and of plugins a digest."""
     hardware: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from search_spaces.space import Domain
 
 DRAWN, PAIRS = 4, 3
 """So many keys are drawn, and so many pairs told, the strongest first."""
-DEVELOPMENT = " goal on development parts"
 Scored = list[tuple[Record, float]]
 
 
@@ -35,8 +33,7 @@ def write_importance(results: Results, explored: Sequence[str], pictures: Path) 
         if found is None:
             parts.append(f"{title}\n\nNothing can: these {len(scored)} recipes, or their scores, are all alike.")
             continue
-        own = re.sub(r"\W+", "-", name.removesuffix(DEVELOPMENT)).lower()
-        file = "importance.svg" if len(_names(results)) < 2 else f"importance-{own}.svg"
+        file = "importance.svg" if len(_names(results)) < 2 else f"importance-{name.split()[0].lower()}.svg"
         parts.append("\n\n".join([title, *_told(results, found, name, pictures / file)]))
     return "\n\n".join(parts)
 
@@ -45,7 +42,7 @@ def _names(results: Results) -> list[str]:
     """What was searched for, in words."""
     if not results.space.goals:
         return ["development score"]
-    return [goal.short + DEVELOPMENT * (not goal.cost) for goal in results.goals]
+    return [goal.short + " goal on development parts" * (not goal.cost) for goal in results.goals]
 
 
 def _scored(results: Results, hashes: Sequence[str]) -> dict[str, Scored]:

@@ -9,10 +9,10 @@ from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, number, signed, spread, table, text
 from reports.plots.forest import FLAG
-from reports.quantity import quantity
+from reports.quantity import Quantity, quantity
 from reports.results import Results
 from reports.wording import interval, reason
-from search_spaces.averages import describe
+from search_spaces.averages import AVERAGES, describe
 from search_spaces.space import Column, Table
 from trainables.recipe import keys
 from trainables.senteval.tasks import kind_of
@@ -76,9 +76,16 @@ def plain_table(results: Results) -> str:
         for label in results.asked_rows
     ]
     names = [name for name, _ in results.summaries]
-    means = bullets(f"{code(name)}: the mean of {describe(name)}." for name in names)
+    means = bullets(f"{code(figure.name)}: the mean of {made_of(figure)}." for figure in results.figures)
     how = f"Test scores x 100 under SentEval's protocol {code(results.protocol)}:"
     return "\n\n".join([table(["Row", *map(text, names)], lines), how, means] if names else [table(["Row"], lines)])
+
+
+def made_of(figure: Quantity) -> str:
+    """A paper's average in its words, another figure by its numbers and tasks."""
+    if figure.name in AVERAGES:
+        return describe(figure.name)
+    return ", ".join(f"{code(number)} of {text(task)}" for task, number in sorted(figure.weights))
 
 
 def _caption(results: Results, paper: Table) -> str:

@@ -6,6 +6,7 @@ reader here, `make test` a few. A new entry of a registry is fuzzed by itself.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -41,6 +42,7 @@ from tests.whole_files import (
     table,
     whole_or_named,
 )
+from trainables.corpora import scenes_tasks
 from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.nli import load_nli
 from trainables.corpora.stsb_pairs import load_similar
@@ -50,6 +52,7 @@ from trainables.senteval.data_files import MissingData, check_task
 from trainables.senteval.examples import TaskData
 from trainables.senteval.file_layouts import FILE_LAYOUTS
 from trainables.senteval.kinds import KINDS
+from trainables.senteval.own_tasks import own_tasks as of_files
 from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 
@@ -151,7 +154,25 @@ def own_tasks(folder: Path) -> dict[str, Task]:
     return found
 
 
-OWN = [f"{kind}-{suffix}" for kind in ("split", "relatedness") for suffix in ("tsv", "csv", "jsonl")]
+def built_in_tasks(folder: Path) -> dict[str, Task]:
+    """One of every kind for files of one's own, in files that are relative to the folder."""
+    scenes_tasks.write(folder)
+    found = {}
+    for name in BUILT_IN:
+        parts = [next(path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}")) for split in PARTS]
+        (task,) = of_files([str(parts[0])], [str(parts[1])])
+        files = tuple(str(Path(file).relative_to(folder)) for file in task.files)
+        found[name] = dataclasses.replace(task, files=files)
+    return found
+
+
+PARTS = ("dev", "test")
+BUILT_IN = ("labelled_pairs", "triplets", "reranking", "clustering", "search")
+TABLES_OF_TASKS = BUILT_IN[:-1]
+OWN = [
+    *(f"{kind}-{suffix}" for kind in ("split", "relatedness") for suffix in ("tsv", "csv", "jsonl")),
+    *BUILT_IN,
+]
 
 
 def check_task_data(task: Task, content: TaskData) -> None:
@@ -183,7 +204,8 @@ def read_checked(task: Task, data: Path) -> TaskData | None:
 
 
 _OF_FILES = (
-    r"is empty|holds no|lines, but|have one label|is no caption file|image \d+|must be a pair|missing|no example"
+    r"is empty|holds no|lines, but|have one label|is no caption file|image \d+|must be a pair|missing|no example|"
+    r"must hold|needs a text|positives and|names no document"
 )
 
 
@@ -192,7 +214,8 @@ def test_senteval_tasks(name: str, small_corpus: Path, tmp_path: Path) -> None:
     data, task = small_corpus / "senteval", TASKS.get(name) if name in TASKS else None
     if task is None:
         data = tmp_path / "own"
-        task = own_tasks(data)[name]
+        data.mkdir()
+        task = (built_in_tasks if name in BUILT_IN else own_tasks)(data)[name]
     copied = tmp_path / "copy"
     for file in task.files:
         (copied / file).parent.mkdir(parents=True, exist_ok=True)
@@ -214,6 +237,19 @@ def test_senteval_tasks(name: str, small_corpus: Path, tmp_path: Path) -> None:
             check_task_data(task, outcome)
             assert file.endswith((".jsonl", ".pkl")) or "\0" not in "".join(outcome.sentences()), "read as UTF-8"
         (copied / file).write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", TABLES_OF_TASKS)
+def test_the_kind_of_a_broken_table(name: str, tmp_path: Path) -> None:
+    task = built_in_tasks(tmp_path)[name]
+    file = tmp_path / task.files[0]
+    whole = file.read_bytes()
+    for number, rng in inputs(f"kind/{name}"):
+        how, mutate = pick(TEXT | BYTES | (JSON_LINES if file.suffix == ".jsonl" else {}), number, name)
+        file.write_bytes(mutate(whole, rng))
+        outcome = read_or_refuse(lambda: of_files([str(file)], []), [file])
+        if isinstance(outcome, UserError):
+            assert whole_or_named(outcome) or re.search(_OF_FILES, str(outcome)), f"{how}: {outcome}"
 
 
 HOSTILE = {

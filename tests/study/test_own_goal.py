@@ -30,6 +30,7 @@ from study.callbacks import StudyState
 from study.callbacks.console import describe, legend
 from study.callbacks.prometheus import Prometheus
 from study.callbacks.tracker import measured
+from study.check import check_plan
 from study.cli.options import parse
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan, decide, read_request
@@ -39,6 +40,7 @@ from study.search.seed_race import StudySeedRace
 from study.search.tune_searcher import TuneSearcher
 from study.search.warm_start import load_source
 from tests.synthetic_results import PLOTS, add_finals, make_results, named_in, undraw
+from trainables.errors import UserError
 from trainables.senteval.tasks import TASKS, Task
 
 FINALISTS = 3
@@ -277,8 +279,41 @@ def test_every_place_names_the_best_by_the_own_goal(
 
 def test_of_several_own_goals_the_answer_has_each(planted: Results) -> None:
     """Their mean is the figure, and beside it stands what each of them gains."""
-    for goals, figure in (("mine*3", "sts"), "75% mine + 25% STS"), (("mine", "sts"), "mine and STS"):
+    for goals, figure in (("mine*3", "sts"), "weighted 75% mine + 25% STS"), (("mine", "sts"), "mine and STS"):
         results = dataclasses.replace(planted, space=dataclasses.replace(planted.space, goals=goals))
         answer = Answer.of(results)
         assert answer.figure == f"{figure} (mean of 2 tasks)"
         assert {one.task for one in answer.beside} == {"mine", "STS (STSBenchmark)"}
+
+
+def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Results) -> None:
+    """On its own development part alone; a weighted goal is one that a scheduler for one goal judges."""
+    assert plan_of(planted).exploring.tasks == ("mine",)
+    assert plan_of(planted).exploring.parts == "development"
+    plan = plan_of(planted, "mine*3,sts", "--scheduler", "hyperband")
+    assert {*plan.exploring.tasks} == {"mine", "STSBenchmark"}
+    assert plan.rungs is not None
+    (measure,) = plan.rungs.measures
+    assert measure.name == plan.space.goals[0] == "mine*3+sts"
+    assert measure.of({"mine.dev_accuracy": 80.0, "STSBenchmark.dev_spearman_cosine": 40.0}) == 70.0
+
+
+@pytest.mark.parametrize(
+    ("goals", "more", "said"),
+    [
+        (
+            "mine",
+            ("--set", "evaluation.tasks=sts"),
+            "the goal mine looks at mine, and evaluation.tasks has no task that",
+        ),
+        ("mine*2,sts", ("--set", "evaluation.tasks=mine"), "looks at STSBenchmark"),
+        (
+            "STSBenchmark.pearson_regressor",
+            ("--scheduler", "asha"),
+            "while they train, when the goal 'STSBenchmark.pearson_regressor' is not known yet",
+        ),
+    ],
+)
+def test_a_goal_that_cannot_be_had_is_refused(goals: str, more: tuple[str, ...], said: str, planted: Results) -> None:
+    with pytest.raises(UserError, match=re.escape(said)):
+        check_plan(plan_of(planted, goals, *more))

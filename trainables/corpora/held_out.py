@@ -128,7 +128,7 @@ def _as_task(file: Path, kind: Kind, part: int) -> Path:
 def _right(row: Normal) -> Iterator[tuple[str, str]]:
     """The anchors of a row with their positives, but for one that is the anchor itself."""
     positives = row.get("positive") or ([row["hypothesis"]] if row.get("label") == "entailment" else [])
-    anchor = row.get("anchor") or row.get("premise")
+    anchor: str = row.get("anchor") or row["premise"]
     yield from ((anchor, text) for text in positives if text != anchor)
 
 

@@ -94,7 +94,7 @@ def _texts(path: Path) -> dict[str, str]:
         sides = [values.get(key) or "" for key in ("title", "text")]
         if not all(isinstance(side, str) and is_text(side) for side in (*sides, str(name))):
             raise broken(path, number, f"title or text of {shown(name)} is no text")
-        words = " ".join(sides).split()
+        words = " ".join(map(str, sides)).split()
         if not words:
             raise broken(path, number, f"no text for {shown(name)}")
         if str(name) in found:

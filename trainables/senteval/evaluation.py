@@ -242,14 +242,24 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
         raise UserError(f"{data} holds no task of {', '.join(names)}; {missing[0]}")
 
 
+def left_out(data: str | Path, tasks: Sequence[str]) -> list[str]:
+    """What of the files of added tasks is no example, a sentence each; of tasks that `check_data` passes."""
+    there = [TASKS[name] for name in task_names(tasks) if name not in GROUPS["all"]]
+    read = (_read(task, Path(data)) for task in there if (Path(data) / task.files[0]).is_file())
+    return [f"task {task.name}: {said}" for task, one in zip(there, read, strict=False) for said in one.left_out]
+
+
 def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
     """Twelve hexadecimal digits that depend on the content of the tasks' files only."""
-    files = sorted({file for name in task_names(tasks) for file in TASKS[name].files})
-    digest = hashlib.sha256()
+    files = {file for name in task_names(tasks) for file in TASKS[name].files}
+    found = []
     for file in files:
         path = Path(data) / file
         label = path.name if Path(file).is_absolute() else file
-        digest.update(f"{label} {content_hash(path) if path.is_file() else 'missing'}\n".encode())
+        found.append((label, content_hash(path) if path.is_file() else "missing"))
+    digest = hashlib.sha256()
+    for label, content in sorted(found):  # by what does not change when absolute files are moved
+        digest.update(f"{label} {content}\n".encode())
     return digest.hexdigest()[:12]
 
 

@@ -14,7 +14,7 @@ class Documents:
 
     texts: list[str]
     """In the order in which those come that lie equally near to a query."""
-    judged: list[Mapping[int, int]]
+    judged: Sequence[Mapping[int, int]]
     """Of each query: the number of a document, and how relevant it is; 0 and below is not."""
     own: np.ndarray  # (queries,) int64: the number of the document that is the query itself, which is not found; or -1
 

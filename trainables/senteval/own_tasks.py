@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trainables.errors import UserError, choices, listed, shown
 from trainables.senteval import beir
-from trainables.senteval.table import SIDES, Table, open_table
+from trainables.senteval.table import COLUMNS, SIDES, Table, open_table
 from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.senteval.text_files import broken
 
@@ -34,12 +34,17 @@ class _Part:
     """A path that was given for a part."""
 
     name: str
-    """Without what says which part it is; may be empty."""
+    """As it was given, or that of the path without what says which part it is, which may leave nothing."""
     path: Path
     split: str
     kind: str
     """`classes` where the parts that are there decide which kind it is."""
     labels: tuple[str, ...] = ()
+
+    @property
+    def form(self) -> tuple[str, bool]:
+        """Parts of one task have the same."""
+        return self.kind, self.path.is_dir()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -50,8 +55,9 @@ class _Part:
 def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
     """The tasks that these files and folders hold, each `PATH` or `NAME=PATH`, in the order in which they are given.
 
-    A dev and a test path are one task where their names are equal without `dev`, `test` and the like at their ends, or
-    where there is exactly one of each of one kind. `UserError` where a path holds no task, or two have one name.
+    A dev and a test path are one task where they have one name, which of a path is without `dev`, `test` and the like
+    at its ends, or where there is exactly one of each of one kind. `UserError` where a path holds no task, or two have
+    one name.
     """
     parts = [_part(given, split) for split, those in (("dev", dev), ("test", test)) for given in those]
     joined: list[list[_Part]] = []
@@ -70,9 +76,9 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
 
 
 def _together(one: _Part, other: _Part, parts: Sequence[_Part]) -> bool:
-    if one.split == other.split or one.kind != other.kind:
+    if one.split == other.split or one.form != other.form:
         return False
-    alone = [part.split for part in parts if part.kind == one.kind]
+    alone = [part.split for part in parts if part.form == one.form]
     return one.name == other.name or sorted(alone) == ["dev", "test"]
 
 
@@ -98,7 +104,7 @@ def _part(given: str, split: str) -> _Part:
     path = _built_in(place, split) if place.startswith(_SCENES) else Path(place).expanduser().absolute()
     if not path.exists():
         raise UserError(f"--{split} {given}: {path} does not exist")
-    name = _MARKER.sub("", name or path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))
+    name = name or _MARKER.sub("", path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))
     return _Part(re.sub(r"[^\w-]+", "_", name).strip("_"), path, split, *_kind(path, split))
 
 
@@ -145,17 +151,18 @@ def _sides(table: Table) -> tuple[int, int]:
 
 
 def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
-    if not table.has("score"):
-        return "search", ()
-    if table.called("score") != table.called("label"):
+    if table.has("score") and table.called("score") not in COLUMNS["label"]:
         return "scored_pairs", ()
+    if not table.has("label"):
+        return "search", ()
     labels = table.labels()
     if {*labels} in _BINARY:
         return "labelled_pairs", labels
     if all(_is_number(label) for label in labels) and not all(float(label).is_integer() for label in labels):
         return "scored_pairs", ()
     if len(labels) == 1:
-        raise UserError(f"all labels in {table.path} are {shown(labels[0])}; there is nothing to tell apart")
+        count = len(table.lines)
+        raise UserError(f"all {count:,} pairs in {table.path} have one label, {shown(labels[0])}; it needs two")
     return "classes", ()
 
 

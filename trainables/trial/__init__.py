@@ -7,9 +7,18 @@
 Importing this package is light; torch loads with `trainables.trial.run`.
 """
 
-from trainables.trial.check import check_recipes, remarks
+from trainables.trial.check import check_recipes, of_tasks, remarks
 from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 
-__all__ = ["Reporter", "TrialResult", "Unscored", "check_recipes", "population_key", "remarks", "takes_turns"]
+__all__ = [
+    "Reporter",
+    "TrialResult",
+    "Unscored",
+    "check_recipes",
+    "of_tasks",
+    "population_key",
+    "remarks",
+    "takes_turns",
+]

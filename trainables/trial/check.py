@@ -8,13 +8,14 @@ from itertools import chain
 from trainables.corpora.layouts import Layout, check_sentences, make_sampler
 from trainables.corpora.nli import stamps
 from trainables.encoders.check import check_encoder, check_trainable
-from trainables.encoders.own_modules import left_out
+from trainables.encoders.own_modules import left_out as modules_left_out
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import check_bank, check_objective
 from trainables.recipe import SCENES, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
+from trainables.senteval.evaluation import left_out
 from trainables.senteval.tasks import TASKS
 from trainables.training.rungs import STS, Measure, RungPlan
 from trainables.trial.data_requests import sampler_request, senteval_folder
@@ -101,7 +102,13 @@ def remarks(recipes: Sequence[Recipe]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable([*encoders, *said])))
 
 
+def of_tasks(evaluation: EvaluationConfig) -> list[str]:
+    """Sentences on what of the files of one's own tasks is not scored, with how many."""
+    added = [name for name in task_names(evaluation.tasks) if name not in GROUPS["all"]]
+    return left_out(senteval_folder(evaluation.senteval), added) if added else []
+
+
 def _of_encoder(recipe: Recipe) -> list[str]:
-    gone, name = left_out(recipe), recipe.encoder.name
+    gone, name = modules_left_out(recipe), recipe.encoder.name
     said = f"encoder.name={name!r}: what is scored and saved leaves out {', '.join(gone)}"
     return [f"{said}; pooling.mode={recipe.pooling.mode} follows its transformer"] if gone else []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -239,3 +241,33 @@ def test_clusters_that_lie_apart_are_found() -> None:
     vectors = {f"{group}{number}": angle(group * 90 + number) for group in range(3) for number in range(5)}
     split = Split([*vectors], None, np.repeat(np.arange(3), 5))
     assert numbers(embedded("clustering", {"test": split}, vectors, classes=3)) == {"test_v_measure": 100.0}
+
+
+A_MILLION = """
+import resource
+import torch
+from trainables.senteval.ranking import nearest
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+torch.set_num_threads(1)
+documents, queries = 1_000_000, 300
+rows = torch.randn((documents + queries, 8), generator=torch.Generator().manual_seed(0))
+places = torch.arange(documents)
+nearest(rows, places[:3], places[:100], torch.full((3,), -1))
+before = peak()
+found = nearest(rows, torch.arange(documents, documents + queries), places, torch.full((queries,), -1))
+cosines = torch.nn.functional.cosine_similarity(rows[documents].double(), rows[:documents].double())
+assert found.shape == (queries, 1000) and (cosines[found[0]].diff() <= 1e-7).all()
+assert cosines[found[0, -1]] >= cosines.sort(descending=True).values[999] - 1e-7
+print(peak() - before)
+"""
+
+
+@pytest.mark.slow
+def test_a_million_documents_are_searched_in_little_memory() -> None:
+    """All cosines would take 2.4 GB."""
+    ended = subprocess.run([sys.executable, "-c", A_MILLION], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert float(ended.stdout) < 400, "MiB"

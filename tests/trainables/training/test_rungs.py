@@ -160,7 +160,9 @@ class TestWhatIsMeasured:
     def test_one_pass_serves_all_goals(self, corpus: Path):
         bag = Bag()
         config = EvaluationConfig(tasks=("STSBenchmark", "CR", "MRPC", "STS12"), senteval=str(corpus / "senteval"))
-        found = Evaluator(config, Workers()).measured(bag, (STS, TRANSFER, SECONDS))  # type: ignore[arg-type]
+        both = Measure("both", parts=((STS, 3.0), (TRANSFER, 1.0)))
+        found = Evaluator(config, Workers()).measured(bag, (STS, TRANSFER, SECONDS, both))  # type: ignore[arg-type]
+        assert found.pop("both") == pytest.approx((3 * found["sts"] + found["transfer"]) / 4)
         scores = development(bag.encode, corpus / "senteval", ["STSBenchmark", "CR", "MRPC"])
         assert found == {
             "sts": scores["STSBenchmark.dev_spearman_cosine"],

@@ -153,6 +153,8 @@ def test_end_to_end(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path
     cost = result.cost
     assert cost["seconds"] == pytest.approx(cost["train_seconds"] + cost["evaluation_seconds"], abs=0.1)
     assert (cost["workers"], cost["threads"]) == (1, 1)
+    assert cost["encode_ms"] > 0
+    assert cost["embedding_dim"] == 128
     assert 10 < cost["peak_memory_mb"] < 500  # the built-in encoder's, and no library's
     assert result.data["corpus"]["pairs"] == 16 * STEPS
     assert len(result.data["senteval"]["fingerprint"]) == 12

@@ -43,10 +43,10 @@ class Clustering(ByParts):
         from threadpoolctl import threadpool_limits
 
         rows, labels = given.all_rows(part), given.labels(part)
-        length = rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
-        clusters = KMeans(len(np.unique(labels)), n_init=STARTS, random_state=DRAWN)
+        unit = (rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)).double().numpy()
+        count = min(len(np.unique(labels)), len(np.unique(unit, axis=0)))
         with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
-            found = clusters.fit_predict((rows / length).double().numpy())
+            found = KMeans(count, n_init=STARTS, random_state=DRAWN).fit_predict(unit)
         return Answers(found, labels, split=part)
 
     def measure(self, name: str, answers: Answers) -> float:

@@ -1,0 +1,208 @@
+"""Which test items an answer mended and which it broke: `python -m reports RESULTS --items TASK`.
+
+The texts are read from the person's own files each time; no results folder holds them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports.answer import Answer, rounded
+from reports.answer_words import OVER
+from reports.evidence import Evidence
+from reports.formats.page_data import texts_of
+from reports.ledger import Record
+from reports.markdown import count, number, signed, table
+from reports.results import Results
+from search_spaces.names import check_name
+from trainables.errors import UserError
+from trainables.lines import one_line
+from trainables.recipe import SCENES
+from trainables.senteval.tasks import TASKS, kind_of
+
+SHOWN, LONGEST = 20, 100
+"""So many items of each kind a console shows, and so many characters of each text."""
+MOST = 0.5
+"""An item is answered rightly where more than this share of a recipe's seeds do."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A test item that two recipes answer differently."""
+
+    item: int
+    """Its place among the items as the task's files are read, from 1."""
+    change: float
+    """What it adds to the gain, in points."""
+    before: float | None
+    """The share of the seeds that answer it rightly; None where a task knows no right and wrong."""
+    after: float | None
+    text: str | None
+    """None where the texts are not at hand."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """What became of a task's test items."""
+
+    task: str
+    number: str
+    recipe: str
+    """What people call the picked recipe."""
+    over: str
+    """What it is compared with: `base` or `encoder`."""
+    items: int
+    """All of them."""
+    gain: float
+    """In points of the number, the mean over seeds."""
+    mended: tuple[Item, ...]
+    """Where a task knows right and wrong, those that most seeds get right, and did not before; else those that add to
+    the gain. The largest change first."""
+    broke: tuple[Item, ...]
+    no_texts: str = ""
+    """Why the texts are not at hand."""
+
+    @classmethod
+    def of(cls, results: Results, task: str, folder: Path | None = None) -> Items:
+        """`folder` is where SentEval's data lies now, if not where the study read it. `UserError` where the study has
+        no answer, or kept no answers to the task's items."""
+        check_name("--items", "task", task, TASKS)
+        answer = Answer.of(results)
+        over = next((name for name in OVER if name in answer.references), None)
+        if not answer.picked or over is None:
+            raise UserError(
+                f"--items {task}: {results.folder} has no finals that picked a recipe, so there is nothing to compare; "
+                "a search ends in them (--search optuna)"
+            )
+        keys = answer.references[over].recipe, answer.picked[0].recipe
+        wanted = results.own_figure.weights if results.own_figure else {}
+        name = next((one for own, one in wanted if own == task), TASKS[task].metric)
+        before, after = (_Seeds.of(results, key, task, name) for key in keys)
+        if before.named != after.named or len(before.moves) != len(after.moves):
+            raise UserError(f"--items {task}: the two recipes were scored on other items, so none can be compared")
+        gain = after.value - before.value
+        change = after.moves - before.moves + gain / len(after.moves)
+        if before.right is not None and after.right is not None:
+            was, now = before.right > MOST, after.right > MOST
+            mended, broke = np.flatnonzero(now & ~was), np.flatnonzero(was & ~now)
+        else:
+            mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
+        texts, why = _texts(results, task, after.named, folder)
+
+        def told(places: np.ndarray) -> tuple[Item, ...]:
+            order = places[np.argsort(-np.abs(change[places]), kind="stable")]
+            return tuple(
+                Item(
+                    int(place) + 1,
+                    float(change[place]),
+                    None if before.right is None else float(before.right[place]),
+                    None if after.right is None else float(after.right[place]),
+                    texts[place] if texts else None,
+                )
+                for place in order
+            )
+
+        return cls(task, name, answer.picked[0].name, over, len(change), gain, told(mended), told(broke), why)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `json.dumps`: every item that changed."""
+        found: dict[str, Any] = rounded(dataclasses.asdict(self))
+        return found
+
+    def as_text(self) -> str:
+        """For a console."""
+        knows = any(one.after is not None for one in (*self.mended, *self.broke))
+        verbs = ("mended", "broke") if knows else ("better for", "worse for")
+        lines = [
+            f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}; of "
+            f"{count(self.items, 'test item')} {verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
+        ]
+        lines += [self.no_texts] if self.no_texts else []
+        for verb, found in zip(verbs, (self.mended, self.broke), strict=True):
+            if found:
+                more = f", the first {SHOWN}" if len(found) > SHOWN else ""
+                lines += [
+                    "",
+                    f"{verb} {count(len(found), 'item')}{more}:",
+                    _table(found[:SHOWN], knows, not self.no_texts),
+                ]
+        return "\n".join(map(_printable, "\n".join(lines).split("\n")))
+
+
+def _table(found: Sequence[Item], knows: bool, texts: bool) -> str:
+    head = ["text"] * texts + ["item"] + (["right before", "right now"] if knows else []) + ["points"]
+    rows = [
+        [_short(one.text or "")] * texts
+        + [f"{one.item:,}"]
+        + ([_percent(one.before), _percent(one.after)] if knows else [])
+        + [signed(one.change, 3)]
+        for one in found
+    ]
+    return table(head, rows, left=int(texts))
+
+
+def _percent(share: float | None) -> str:
+    return f"{number(None if share is None else 100 * share, 0)} %"
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+
+def _printable(line: str) -> str:
+    """What is in a file can steer no terminal."""
+    return "".join(sign if sign.isprintable() else " " for sign in line)
+
+
+@dataclass(frozen=True)
+class _Seeds:
+    """A recipe's answers to a task's items, over the fresh seeds that its figure counts."""
+
+    named: str
+    """A digest of the items' texts; empty in older files."""
+    value: float
+    moves: np.ndarray  # (items,) what each does to the number, in points
+    right: np.ndarray | None  # (items,) the share of the seeds that answer it rightly
+
+    @classmethod
+    def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _Seeds:
+        own = [record for record in results.finals[recipe_hash] if record.status == "finished"]
+        fell = Evidence(dataclasses.replace(results, records=own)).collapses.get(recipe_hash, [])
+        records = [record for record in own if record.seed not in fell]
+        found = [_moves(results, record, task, name) for record in records]
+        answers = [results.predictions.of_task(record, task) for record in records]
+        kept = [one for one in answers if one is not None]
+        moves = [one for one in found if one is not None]
+        if not records or len(moves) < len(records) or len({one.named or one.by_gold for one in kept}) != 1:
+            raise UserError(
+                f"--items {task}: the trials of the finals kept no answers to its test items from which {name} follows"
+            )
+        value = float(np.mean([record.scores[task][name] for record in records]))
+        right = None
+        if kind_of(task).predicted == "classes":
+            right = np.mean([one.predicted == one.gold for one in kept], axis=0)
+        return cls(kept[0].named, value, np.mean(moves, axis=0, dtype=float), right)
+
+
+def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray | None:
+    found = results.predictions.effects(record, task, name, grouped=False)
+    return None if found is None else found[0]
+
+
+def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], str]:
+    """The items' texts in their order, or why they are not at hand."""
+    place = folder or Path(results.evaluation.senteval)
+    own = all(Path(file).is_absolute() for file in TASKS[task].files)
+    if folder is None and not own and str(place) == SCENES:
+        return [], "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"
+    try:
+        return texts_of(TASKS[task], place, named), ""
+    except (UserError, OSError) as error:
+        return [], f"no texts: {error}"

@@ -1,0 +1,167 @@
+"""Which test items an answer mended and which it broke."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reports.__main__ import main
+from reports.items import Items
+from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
+from reports.results import Results
+from reports.testing import changed
+from tests.synthetic_results import add_finals, make_results
+from trainables.errors import UserError
+from trainables.senteval.items import Answers, digest
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.read_task import read_task
+from trainables.senteval.tasks import TASKS, Task
+
+ITEMS = 40
+MENDED, BROKE = (3, 8, 21), (30,)
+"""Places of items, from 0."""
+WRONG = (3, 8, 21, 35)
+"""What the base gets wrong."""
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Iterator[None]:
+    """Two tasks: sentences of two classes, and scored pairs."""
+    added = []
+    for name, kind in (("mine", "split"), ("pairs", "relatedness")):
+        files = tuple(str(tmp_path / f"{name}-{part}.tsv") for part in ("train", "dev", "test"))
+        for file in files:
+            head = "sentence\tlabel" if name == "mine" else "sentence1\tsentence2\tscore"
+            lines = [_line(name, number) for number in range(ITEMS)]
+            Path(file).write_text("\n".join([head, *lines]) + "\n", "utf-8")
+        added.append(Task(name, kind, "table", files))
+    TASKS.add(*added)
+    yield
+    for task in added:
+        TASKS.remove(task.name)
+
+
+def _line(name: str, number: int) -> str:
+    if name == "mine":
+        return f"a \x1b[31m sentence, number {number}\t{number % 2}"
+    return f"a sentence {number}\tand another {number}\t{number % 5}.0"
+
+
+@pytest.fixture
+def results(tasks: None, tmp_path: Path) -> Results:
+    """A search with finals whose pick mends three items of `mine`, and breaks one, under four of five seeds."""
+    folder = tmp_path / "study"
+    make_results(folder, rows=["SBERT baseline"], explored=2, seeds=(0,))
+    info = add_finals(folder, (3.0, -3.0))
+    dataclasses.replace(info, goals=["mine"]).save(folder)
+    assert info.finals is not None
+    ledger = Ledger(folder / LEDGER)
+    for record in ledger.read():
+        of_the_pick = record.recipe_hash == info.finals.finalists[0]
+        ledger.write(_answered(folder, record, better=of_the_pick and record.seed % 5 > 0))
+    return Results.load(folder)
+
+
+def _answered(folder: Path, record: Record, better: bool) -> Record:
+    """The record with answers to both tasks, and the scores that follow from them."""
+    scores, arrays = {task: dict(numbers) for task, numbers in record.scores.items()}, {}
+    for name in ("mine", "pairs"):
+        task = TASKS[name]
+        data = read_task(task, folder)
+        gold = data.splits["test"].labels
+        if name == "mine":
+            wrong = [35, *BROKE] if better else [*WRONG]
+            predicted = np.where(np.isin(np.arange(ITEMS), wrong), 1 - gold, gold)
+        else:
+            predicted = gold / 5 + (0.0 if better else 0.3) * np.random.default_rng(1).standard_normal(ITEMS)
+        named = digest(KINDS[task.kind].tested(data))
+        answers = Answers(predicted, gold, named=named)
+        scores[name] = {"dev_accuracy": 80.0 + better, "dev_spearman_cosine": 60.0, "examples": ITEMS}
+        scores[name] |= KINDS[task.kind].numbers(task, answers, None)
+        arrays |= answers.arrays(name)
+    path = folder / PREDICTIONS / f"{record.key}.npz"
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, **arrays)
+    return changed(record, scores=scores, predictions=f"{PREDICTIONS}/{record.key}.npz")
+
+
+def test_items_that_were_mended_and_broken(results: Results) -> None:
+    found = Items.of(results, "mine")
+    assert (found.number, found.over, found.items) == ("test_accuracy", "base", ITEMS)
+    assert found.gain == pytest.approx(100 * 2 / ITEMS * 0.8)
+    assert sorted(one.item - 1 for one in found.mended) == [*MENDED]
+    assert [one.item - 1 for one in found.broke] == [*BROKE]
+    assert {(one.before, one.after) for one in found.mended} == {(0.0, 0.8)}
+    assert [one.text for one in found.broke] == ["a \x1b[31m sentence, number 30"]
+    assert sum(one.change > 0 for one in found.mended) == 3
+
+
+def test_where_nothing_is_right_or_wrong_items_add_to_the_gain(results: Results) -> None:
+    name = "test_spearman_cosine"
+    task = dataclasses.replace(TASKS["pairs"], metric=name)
+    TASKS.remove("pairs")
+    TASKS.add(task)
+    found = Items.of(results, "pairs")
+    assert found.gain > 0
+    assert {one.after for one in (*found.mended, *found.broke)} == {None}
+    changes = [one.change for one in found.mended] + [one.change for one in found.broke]
+    assert np.sum(changes) == pytest.approx(found.gain, rel=1e-3)
+    assert found.mended[0].change == max(changes)
+    assert found.mended[0].text is not None
+    assert " ⟷ and another " in found.mended[0].text
+    assert "better for" in found.as_text()
+
+
+def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(results.folder), "--items", "mine"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("mine: #1 ")
+    assert "against the base settings, +4.00 points of test_accuracy; of 40 test items mended 3, broke 1\n" in shown
+    assert "\x1b" not in shown
+    assert shown.count("sentence, number") == 4
+    assert "| 0 % | 80 % |" in " ".join(shown.split()).replace(" |", " |")
+    assert main([str(results.folder), "--items", "mine", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [len(found[name]) for name in ("mended", "broke")] == [3, 1]
+    for file in results.folder.rglob("*"):
+        assert not file.is_file() or b"sentence, number" not in file.read_bytes(), "texts stay where they are"
+
+
+@pytest.mark.parametrize("harm", ["gone", "other"])
+def test_without_the_files_items_go_by_their_number(harm: str, results: Results) -> None:
+    file = Path(TASKS["mine"].files[2])
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_text(file.read_text("utf-8").replace("number 5\t", "number five\t"), "utf-8")
+    found = Items.of(results, "mine")
+    assert len(found.mended) == 3
+    assert {one.text for one in found.mended} == {None}
+    said = {"gone": "mine-test.tsv", "other": "are not the ones that were scored"}[harm]
+    assert found.no_texts.startswith("no texts: ")
+    assert said in found.no_texts
+    assert said in found.as_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--items", "mnie"), "--items: no task is called 'mnie'; did you mean 'mine'?"),
+        (("--items", "MR"), "--items MR: the trials of the finals kept no answers to its test items from which"),
+        (("--items", "mine", "--format", "html"), "--items is shown on the console, or printed with --format json"),
+    ],
+)
+def test_what_cannot_be_shown(options: tuple[str, ...], said: str, results: Results) -> None:
+    with pytest.raises(UserError) as caught:
+        main([str(results.folder), *options])
+    assert said in str(caught.value)
+
+
+def test_a_study_without_finals_has_no_answer_to_compare(results: Results) -> None:
+    with pytest.raises(UserError, match="has no finals that picked a recipe"):
+        Items.of(dataclasses.replace(results, info=dataclasses.replace(results.info, finals=None)), "mine")

@@ -1,0 +1,317 @@
+"""Tasks from files of one's own: what kind each is, which parts are one task, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
+from trainables.senteval import check_data, development, evaluate, fingerprint
+from trainables.senteval.items import digest
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.own_tasks import own_tasks
+from trainables.senteval.read_task import read_task
+from trainables.senteval.tasks import TASKS, Task
+from trainables.testing.tasks import bag_of_words
+from trainables.trial import of_tasks
+
+TABLES = {
+    "sts.csv": ("scored_pairs", "sentence1,sentence2,score\na b,a c,80\nb d,c e,10\n"),
+    "similar.tsv": ("scored_pairs", "sentence1\tsentence2\tlabel\na b\ta c\t0.8\nb d\tc e\t0.1\n"),
+    "quora.csv": ("labelled_pairs", "question1,question2,is_duplicate\na b,a c,1\nb d,c e,0\n"),
+    "nli.csv": ("classes", "premise,hypothesis,label\na b,a c,0\nb d,c e,2\nb d,c e,1\n"),
+    "topics.tsv": ("classes", "text\tlabel\na b\tgood\nb d\tbad\n"),
+    "groups.tsv": ("clustering", "sentence\tcluster\na b\tgood\nb d\tbad\n"),
+    "triplets.csv": ("triplets", "anchor,positive,negative\na b,a c,b d\n"),
+    "mined.csv": ("reranking", "query,positive,negative_1,negative_2\na b,a c,b d,e f\n"),
+    "lists.jsonl": ("reranking", '{"query": "a b", "pos": ["a c"], "neg": ["b d", "e f"]}\n'),
+    "pairs.csv": ("search", "anchor,positive\na b,a c\nb d,c e\n"),
+    "unlabelled.csv": ("search", "sentence1,sentence2\na b,a c\nb d,c e\n"),
+}
+
+
+def of_kind(kind: str, split: str) -> str:
+    return {"dev": "kfold", "test": "nested_cv"}[split] if kind == "classes" else kind
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+@pytest.mark.parametrize("name", TABLES)
+def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> None:
+    kind, content = TABLES[name]
+    file = tmp_path / name
+    file.write_text(content)
+    (task,) = own_tasks([str(file)] * (split == "dev"), [str(file)] * (split == "test"))
+    assert task.kind == of_kind(kind, split)
+    assert (task.name, task.files) == (f"own_{file.stem}" if file.stem == "sts" else file.stem, (str(file),))
+    if kind != "classes":
+        assert task.parts == (split,)
+        assert {number.split("_")[0] for number in task.numbers} == {split}
+        assert task.development == (KINDS[kind].development if split == "dev" else "")
+    read_task(task, Path())
+
+
+def names(tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
+    return {task.name: tuple(Path(file).name for file in task.files) for task in tasks}
+
+
+def write(folder: Path, *names: str, of: str = "sts.csv") -> list[str]:
+    for name in names:
+        (folder / name).write_text(TABLES[of][1])
+    return [str(folder / name) for name in names]
+
+
+def test_a_dev_and_a_test_file_with_one_name_are_one_task(tmp_path: Path) -> None:
+    files = write(tmp_path, "faq_dev.csv", "news.valid.csv", "test-faq.csv", "news.csv", "alone-test.csv")
+    (tmp_path / "news.csv").write_text("sentence1,sentence2,score\nx y,x z,3\ny,z,1\n")
+    assert names(own_tasks(files[:2], files[2:])) == {
+        "faq": ("faq_dev.csv", "test-faq.csv"),
+        "news": ("news.valid.csv", "news.csv"),
+        "alone": ("alone-test.csv",),
+    }
+
+
+def test_one_dev_and_one_test_of_a_kind_are_one_task(tmp_path: Path) -> None:
+    scored, triplets = write(tmp_path, "mine.csv", "other.csv"), write(tmp_path, "hard.csv", of="triplets.csv")
+    assert names(own_tasks(scored[:1], scored[1:])) == {"other": ("mine.csv", "other.csv")}
+    assert names(own_tasks(scored[:1], triplets)) == {"mine": ("mine.csv",), "hard": ("hard.csv",)}
+    assert names(own_tasks(write(tmp_path, "dev.csv"), write(tmp_path, "test.csv"))) == {
+        "scored_pairs": ("dev.csv", "test.csv")
+    }
+
+
+def test_a_task_may_be_named(tmp_path: Path) -> None:
+    dev, test = write(tmp_path, "a b.csv", "c.csv")
+    assert [*names(own_tasks([], [dev]))] == ["a_b"]
+    assert [*names(own_tasks([], [f"no_dev={dev}", f"yours={test}"]))] == ["no_dev", "yours"]
+    assert [*names(own_tasks([f"mine={dev}"], [f"yours={test}", f"mine={test}"]))] == ["mine", "yours"]
+    with pytest.raises(UserError, match=r"which of them is 'x'\? Give each a name, as in NAME="):
+        own_tasks([], [f"x={dev}", f"x={test}"])
+
+
+def folder_of(place: Path, **files: Sequence[Mapping[str, object]] | str) -> Path:
+    """As BEIR has it; what is not given is as in a small one."""
+    content: dict[str, Sequence[Mapping[str, object]] | str] = {
+        "queries": [{"_id": "q1", "text": "a b"}, {"_id": "q2", "text": "c d"}, {"_id": "q3", "text": "e f"}],
+        "corpus": [{"_id": f"d{n}", "title": "T" * (n == 1), "text": t} for n, t in enumerate(("a b x", "c y", "e"))],
+        "test": "query-id\tcorpus-id\tscore\nq1\td0\t2\nq2\td1\t1\nq2\td0\t0\n",
+        **files,
+    }
+    (place / "qrels").mkdir(parents=True, exist_ok=True)
+    for name, lines in content.items():
+        file = place / (f"{name}.jsonl" if name in ("queries", "corpus") else f"qrels/{name}.tsv")
+        file.write_text(lines if isinstance(lines, str) else "".join(json.dumps(line) + "\n" for line in lines))
+    return place
+
+
+@pytest.fixture
+def registered() -> Iterator[list[Task]]:
+    """Tasks that a test adds leave the registry after it."""
+    added: list[Task] = []
+    yield added
+    for task in added:
+        TASKS.remove(task.name)
+
+
+def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
+    folder = folder_of(tmp_path / "faq", dev="q3 0 d2 1\nq1 0 d7 1\n")
+    (task,) = own_tasks([str(folder)], [str(folder)])
+    assert (task.name, task.kind, task.layout, task.metric) == ("faq", "search", "beir", "test_ndcg@10")
+    data = read_task(task, Path())
+    dev, test = data.splits["dev"], data.splits["test"]
+    assert test.documents is not None
+    assert test.documents.texts == ["e", "T c y", "a b x"]  # ids fall, as trec_eval ranks equal ones
+    assert (test.left, test.documents.judged) == (["a b", "c d"], [{2: 2}, {1: 1, 2: 0}])
+    assert (dev.left, dev.labels.tolist()) == (["a b", "e f"], [1, 1])
+    registered.append(task)
+    TASKS.add(task)
+    found = evaluate(bag_of_words, "nowhere", ["faq"])
+    assert found.tasks["faq"]["test_ndcg@10"] == pytest.approx(100.0)
+    assert found.tasks["faq"]["dev_recall@100"] == 50.0, "what is not in the corpus cannot be found"
+    assert development(bag_of_words, "nowhere", ["faq"])["faq.dev_ndcg@10"] == found.tasks["faq"]["dev_ndcg@10"]
+    said = of_tasks(EvaluationConfig(str(tmp_path), ("faq",)))
+    assert [one.split(" in ")[0] for one in said] == [
+        "task faq: 1 of 3 queries",
+        "task faq: 1 documents",
+        "task faq: 1 of 3 queries",
+    ]
+
+
+def test_what_is_drawn_of_a_large_corpus_while_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trainables.senteval.kinds import search
+
+    count = 40
+    folder = folder_of(
+        tmp_path / "faq",
+        queries=[{"_id": f"q{n}", "text": f"query {n}"} for n in range(count)],
+        corpus=[{"_id": f"{'q' * (n % 2)}{n}", "text": f"text {n}"} for n in range(count)],
+        test="".join(f"q{n}\t{'q' * ((n + 2) % 2)}{(n + 2) % count}\t1\n" for n in range(count)),
+    )
+    (task,) = own_tasks([str(folder)], [])
+    whole = read_task(task, Path())
+    assert KINDS["search"].development_part(whole).left == whole.splits["dev"].left
+    monkeypatch.setattr(search, "PROBED_QUERIES", 5)
+    monkeypatch.setattr(search, "PROBED_DOCUMENTS", 12)
+    few = KINDS["search"].development_part(whole)
+    assert few.documents is not None
+    assert (len(few), len(few.documents.texts)) == (5, 12)
+    for text, judged, own in zip(few.left, few.documents.judged, few.documents.own, strict=True):
+        number = int(text.split()[1])
+        assert [few.documents.texts[place] for place in judged] == [f"text {(number + 2) % count}"]
+        assert own == -1 or few.documents.texts[own] == f"text {number}"
+
+
+def test_items_are_named_by_their_documents_too(tmp_path: Path) -> None:
+    first, second = folder_of(tmp_path / "a"), folder_of(tmp_path / "b")
+    more = [{"_id": f"d{n}", "text": text} for n, text in enumerate(("a b x", "c y", "other"))]
+    third = folder_of(tmp_path / "c", corpus=more)
+    found = [
+        digest([*read_task(own_tasks([], [str(one)])[0], Path()).splits.values()]) for one in (first, second, third)
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+def test_pairs_without_labels_are_a_search_among_all_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    file.write_text("anchor,positive\na,b\nc,d\na,e\nb,c\n")
+    split = read_task(own_tasks([], [str(file)])[0], Path()).splits["test"]
+    assert split.documents is not None
+    assert (split.left, split.documents.texts) == (["a", "c", "b"], ["b", "d", "e", "c"])
+    assert split.documents.judged == [{0: 1, 2: 1}, {1: 1}, {3: 1}], "lines with one anchor are one query"
+    assert split.documents.own.tolist() == [-1, 3, 0], "no text finds itself"
+
+
+SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive,negative\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("one,two\na,b\n", "mine.csv:1: the columns are one, two; a task needs sentence1, sentence2 and score"),
+        ("", "mine.csv is empty"),
+        ("sentence1,sentence2,score\n", "mine.csv holds no example"),
+        ("sentence1,sentence2,score\na,b,high\n", "mine.csv:2: score 'high' is not a number"),
+        ("sentence1,sentence2,score\na,b,1\nc,,2\n", "mine.csv:3: 'sentence2' is empty"),
+        ("sentence1,sentence2,score\na,b,\nc,d,2\n", "mine.csv:2: score '' is not a number"),
+        ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores in {file} are 1, which nothing can follow"),
+        ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all 2 pairs in {file} have one label, '1'; it needs two"),
+        ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for all in {file} have one label"),
+        ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
+        (TRIPLETS + "a,b,c\na,,c\n", "mine.csv:3: no 'positive'; the columns are anchor, positive, negative"),
+        (TRIPLETS + "a,b,c\na,b,\n", "mine.csv:3: no 'negative'; the columns are anchor, positive, negative"),
+        (TRIPLETS + ",b,c\n", "mine.csv:2: 'anchor' is empty"),
+        (TRIPLETS + "a,b,b\n", "mine.csv:2: 'b' is both a positive and a negative"),
+        (b"sentence1,sentence2,score\na,b,1\n\xff,d,2\n", "mine.csv:3: not utf-8 text (byte 32)"),
+    ],
+)
+def test_a_broken_table_is_one_sentence_with_file_and_line(content: str | bytes, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    refused(file, sentence)
+
+
+QUERY, DOCUMENT = '{"_id": "q1", "text": "a"}\n', '{"_id": "d0", "text": "a"}\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"test": "q9\td0\t1\n"}, "test.tsv:1: no query in {file}/queries.jsonl has the id 'q9'"),
+        ({"test": "q1\td9\t1\n"}, "test.tsv names no document of {file}/corpus.jsonl, but 'd9' and the like"),
+        ({"test": "query-id\tcorpus-id\tscore\n"}, "test.tsv holds no example"),
+        ({"test": "q1\td0\t1\nq1\td1\thigh\n"}, "test.tsv:2: score 'high' is no whole number"),
+        ({"test": "q1\td0\t1\nq1\td0\t2\n"}, "test.tsv:2: 'd0' was judged for 'q1' before, and otherwise"),
+        ({"test": "q1\td0\n"}, "test.tsv:1: expected query-id, corpus-id and score with tabs between, found 'q1"),
+        ({"corpus": "\n"}, "corpus.jsonl holds no text"),
+        ({"corpus": DOCUMENT + '{"_id": "d1", "text": " "}\n'}, "corpus.jsonl:2: no text for 'd1'"),
+        ({"corpus": DOCUMENT + '{"_id": "d1", "text": 5}\n'}, "corpus.jsonl:2: title or text of 'd1' is no text"),
+        ({"corpus": DOCUMENT * 2}, "corpus.jsonl:2: the id 'd0' comes twice"),
+        ({"queries": QUERY * 2}, "queries.jsonl:2: the id 'q1' comes twice"),
+        ({"queries": '{"id": "q1", "text": "a"}\n'}, "queries.jsonl:1: no '_id'; the keys are id, text"),
+        ({"queries": QUERY + "{\n"}, "queries.jsonl:2: not JSON ("),
+        ({"train": "q1\td0\t1\n", "test": "", "other": "q1\td0\t1\n"}, "test.tsv is empty"),
+    ],
+)
+def test_a_broken_folder_is_one_sentence_with_file_and_line(
+    files: dict[str, str], sentence: str, tmp_path: Path
+) -> None:
+    refused(folder_of(tmp_path / "mine", **files), sentence)
+
+
+def refused(place: Path, sentence: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_task(own_tasks([], [str(place)])[0], Path())
+    assert sentence.format(file=place) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_no_text_in_a_corpus(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "mine")
+    (folder / "corpus.jsonl").write_bytes(DOCUMENT.encode() + b'{"_id": "d1", "text": "\xff"}\n')
+    refused(folder, "corpus.jsonl:2: not utf-8 text (byte 23 of the line)")
+
+
+def test_what_is_no_task_at_all(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for given, sentence in (
+        (str(tmp_path / "none.csv"), "--test .*none.csv: .*none.csv does not exist"),
+        (str(tmp_path / "empty"), "empty is no folder of a search task: it has no queries.jsonl"),
+        ("scenes:rings", "--test scenes:rings: the built-in tasks are scenes:classes, scenes:clustering"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            own_tasks([], [given])
+    folder = folder_of(tmp_path / "two", a="q1\td0\t1\n", b="q1\td0\t1\n")
+    (folder / "qrels" / "test.tsv").unlink()
+    with pytest.raises(UserError, match=r"qrels holds a.tsv, b.tsv, and none of them is test.tsv"):
+        own_tasks([], [str(folder)])
+
+
+@pytest.mark.parametrize("parts", [("train",), ("test", "dev"), ("dev", "dev")])
+def test_parts_that_a_kind_does_not_have(parts: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match="needs the splits dev, test, of which it can lack dev or test"):
+        Task("mine", "triplets", "table", ("a.csv",), parts=parts)
+    with pytest.raises(UserError, match=r"needs the splits train, dev, test$"):
+        Task("mine", "split", "table", ("a.csv",), parts=("dev",))
+
+
+def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path, registered: list[Task]) -> None:
+    built_in = [f"{name}=scenes:triplets" for name in ("first", "second")]
+    registered += [*own_tasks([built_in[0]], []), *own_tasks([], [built_in[1]])]
+    TASKS.add(*registered)
+    check_data(tmp_path, ["first", "second"])
+    whole = evaluate(bag_of_words, tmp_path, ["first", "second"])
+    assert [*whole.tasks["first"]] == ["dev_accuracy", "examples", "seconds"]
+    assert [*whole.tasks["second"]] == ["test_accuracy", "examples", "seconds"]
+    assert {*whole.answers} == {"dev.first", "second"}
+    alone = evaluate(bag_of_words, tmp_path, ["first", "second"], parts="development")
+    assert alone.tasks["first"]["dev_accuracy"] == whole.tasks["first"]["dev_accuracy"]
+    assert alone.tasks["second"]["reason"] == "no data: second has no development part"
+    assert alone.errors == {}
+    assert [*development(bag_of_words, tmp_path, ["first", "second"])] == ["first.dev_accuracy", "score"]
+
+
+def test_the_place_of_files_is_no_part_of_what_they_are(tmp_path: Path, registered: list[Task]) -> None:
+    found = set()
+    for first, second in (("a", "b"), ("b", "a")):
+        places = [folder_of(tmp_path / first / "dev", dev="q1\td0\t1\n"), folder_of(tmp_path / second / "test")]
+        (task,) = own_tasks([f"faq={places[0]}"], [f"faq={places[1]}"])
+        TASKS.add(task)
+        found.add(fingerprint("anywhere", ["faq"]))
+        TASKS.remove("faq")
+    assert len(found) == 1
+
+
+def test_embeddings_that_are_all_the_same_show_no_skill(registered: list[Task]) -> None:
+    given = [f"scenes:{name}" for name in ("labelled_pairs", "triplets", "search", "reranking", "clustering")]
+    registered += own_tasks([], given)
+    TASKS.add(*registered)
+    scores = evaluate(lambda texts: np.ones((len(texts), 3), np.float32), "nowhere", [t.name for t in registered]).tasks
+    assert scores["triplets"]["test_accuracy"] == scores["clustering"]["test_v_measure"] == 0.0
+    assert (scores["search"]["test_ndcg@10"] or 0) < 10
+    assert (scores["reranking"]["test_mrr@10"] or 0) < 25
