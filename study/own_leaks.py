@@ -39,7 +39,7 @@ def held_against(prepared: Prepared, tasks: Sequence[Task], drop: bool, where: s
         said.append(f"{count(len(found.drop), 'training row')} that held an item whole: left out")
         return leave_out(prepared, found.drop, where), said
     if found.drop:
-        said.append(f"{count(len(found.drop), 'training row')} hold an item whole; --drop-leaks leaves them out")
+        said.append(f"{count(len(found.drop), 'training row')} with an item whole; --drop-leaks leaves such rows out")
     return prepared, said
 
 

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Sequence
 import rich.console
 from rich.cells import cell_len, set_cell_size
 from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
-from reports.ledger import Record, seed_in_words
+from reports.ledger import Record, is_fresh, seed_in_words
 from reports.markdown import DASH, count, duration, number
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words, searched
@@ -38,6 +40,8 @@ LONGEST_NAME, SHORTEST_NAME = 40, 12
 """Columns that names get; in a narrow terminal fewer, so that what stands beside them fits."""
 BESIDE = 50
 """Columns of seed, step and loss."""
+BAR = 30
+"""Columns of the bar."""
 
 
 class Console(Callback):
@@ -60,6 +64,10 @@ class Console(Callback):
         """How many of them there were since."""
         self.begun = False
         """Whether a trial has."""
+        self.best: list[float | None] = [None] * len(self.goals)
+        """Of each goal, under the seeds that choose."""
+        for record in state.ledger.sift()[0]:
+            self._count(record)
 
     def started(self, trials: Sequence[Trial]) -> None:
         if not self.begun:
@@ -67,9 +75,19 @@ class Console(Callback):
         self.longest = max([self.longest, *(cell_len(printable(trial.name)) for trial in trials)])
 
     def finished(self, trial: Trial, record: Record) -> None:
+        self._count(record)
         above = exceeded(self.state.plan.limits, [record.cost]) if record.status == "finished" else {}
         limits = f"  above the limit of {' and '.join(above)}" if above else ""
         self._line(trial, describe(record, self.goals, self.shown) + limits)
+
+    def _count(self, record: Record) -> None:
+        if record.status != "finished" or is_fresh(record.seed):
+            return
+        values = [goal.of(record.scores, record.cost) for goal in self.goals]
+        self.best = [
+            max((one for one in pair if one is not None), key=goal.upward, default=None)
+            for goal, *pair in zip(self.goals, self.best, values, strict=True)
+        ]
 
     def failed(self, trial: Trial, reason: str) -> None:
         self._line(trial, f"FAILED: {printable(reason)}")
@@ -108,15 +126,26 @@ class Console(Callback):
         else:  # above the block; the terminal breaks lines that are too long
             self.screen.print(Text(text), soft_wrap=True)
 
-    def _block(self) -> Iterator[Text]:
+    def _block(self) -> Iterator[rich.console.RenderableType]:
         """What runs, a line each, and how far the study is, cut to the terminal's width."""
         runs = [*self.state.running.values()]
-        listed = runs[: max(1, min(DRAWN, self.screen.height - 3))]
+        listed = runs[: max(1, min(DRAWN, self.screen.height - 4))]
         width = self._name_width
         lines = ["  ".join(["", _named(run.trial, width), *_state(run, align=True)]) for run in listed]
         lines += [f"  and {len(runs) - len(listed)} more"] if len(runs) > len(listed) else []
         for line in [*lines, self._summary()]:
             yield Text(line, no_wrap=True, overflow="ellipsis")
+        yield self._bar()
+
+    def _bar(self) -> Table:
+        """A bar, `40 %  best so far: dev 61.20`."""
+        ended, total = self.state.ended, max(self.state.total, self.state.ended, 1)
+        names = [name for name, _ in in_words(self.goals, {}, {})]
+        best = [f"{name} {number(value)}" for name, value in zip(names, self.best, strict=True) if value is not None]
+        words = f"{100 * ended // total:>3} %" + (f"  best so far: {', '.join(best)}" if best else "")
+        found = Table.grid(padding=(0, 1))
+        found.add_row(ProgressBar(total, ended, width=BAR), Text(words, no_wrap=True, overflow="ellipsis"))
+        return found
 
     @property
     def _name_width(self) -> int:

@@ -54,6 +54,8 @@ Running the same command again continues: finished trials are skipped, unfinishe
 class Request:
     """What a person asked for."""
 
+    arguments: tuple[str, ...]
+    """As it was typed."""
     space: str
     """A name or a file; empty where `list` or `keys` is asked for, or the recipe of other results."""
     train: tuple[str, ...]
@@ -345,7 +347,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     values["trials"] = values["trials"] or (TIMED_TRIALS if timed else TRIALS)
     for name in ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit"):
         values[name] = tuple(values[name])
-    return Request(**values)
+    return Request(arguments=tuple(arguments), **values)
 
 
 def _check_own(values: Mapping[str, Any]) -> None:

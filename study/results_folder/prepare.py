@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import shlex
-import sys
 from pathlib import Path
 
 from reports.ledger import FAILURES, PLUGINS, STUDY, Finals, Ledger, StudyInfo
@@ -48,7 +47,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),
-        commands=[redacted(shlex.join(["python", "study/run.py", *sys.argv[1:]]))],
+        commands=[redacted(shlex.join(["python", "study/run.py", *plan.request.arguments]))],
         plugins=list(plugins),
         stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
         created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -47,7 +47,7 @@ def test_leaks_are_said_on_the_console_and_stand_in_the_space(
     for sentence in (
         "(dev): the training data holds 1 of 20 items whole (1 normalised), and 2 of 40 single texts (1 exact, 1 n",
         "(test): the training data holds 1 of 20 items whole (1 exact), and 3 of 40 single texts (3 exact)",
-        "2 training rows hold an item whole; --drop-leaks leaves them out",
+        "2 training rows with an item whole; --drop-leaks leaves such rows out",
     ):
         assert sentence in said
         assert sentence in space

@@ -28,6 +28,9 @@ from tests.simulated_study import SCORES, Machine, Study, planned, record_of, si
 SHOWN = load_space("scl_ablation").shown
 
 
+BAR = "━" * console.BAR
+
+
 class Terminal(io.StringIO):
     """A terminal's screen, as far as the console uses one: it draws lines, goes up, and erases lines."""
 
@@ -54,8 +57,8 @@ class Terminal(io.StringIO):
                     row -= int(code[:-1] or 1)
                 elif code == "2K":
                     lines[row] = ""
-                else:
-                    assert code in ("?25l", "?25h"), code  # the cursor is hidden or shown
+                else:  # the cursor is hidden or shown, or a colour begins
+                    assert code in ("?25l", "?25h") or code.endswith("m"), code
                 continue
             sign, rest = rest[0], rest[1:]
             if sign == "\n":
@@ -189,7 +192,7 @@ class TestTerminal:
         for _ in simulate(study, shown, Machine(2, start=0), lambda t: 20.0, lambda t: 10.0, every=0.5):
             seen.append(terminal.screen())
         study.tell(shown, "close")
-        assert "2 running" in seen[0][-1]
+        assert "2 running" in seen[0][-2]
         early = next(screen for screen in seen if "step  50/100" in "".join(screen))
         assert [line[:48] for line in early[:2]] == [
             "  row 0 seed 0  step  50/100  loss 2.2707",
@@ -197,7 +200,9 @@ class TestTerminal:
         ]
         assert early[2].startswith("[0/4] 2 running, about 70 s left (rough guess, until ")
         assert early[2].endswith("), 3.0 trials a minute")
-        assert len(early) == 3
+        assert early[3:] == [f"{BAR}   0 %"]
+        bars = {screen[-1] for screen in seen}
+        assert any(bar.endswith("  50 %  best so far: dev 65.00") for bar in bars)
         scoring = next(screen for screen in seen if "scoring" in "".join(screen))
         assert scoring[0] == "  row 0 seed 0  step 100/100  loss 2.0366  scoring"
         ended = "\n".join(terminal.screen()).rstrip().splitlines()
@@ -228,9 +233,9 @@ class TestTerminal:
         study.now += 1
         shown.tick()
         lines = terminal.screen()
-        assert len(lines) == console.DRAWN + 2
+        assert len(lines) == console.DRAWN + 3
         assert lines[0] == "  row \\x1b[31… seed 0  step     1/1,000  lo…"
-        assert lines[-2] == "  and 12 more"
+        assert lines[-3] == "  and 12 more"
         assert max(map(len, lines)) <= 44
 
     def test_a_low_terminal_keeps_the_summary(
@@ -242,9 +247,10 @@ class TestTerminal:
         study.now += 1
         shown.tick()
         assert [line.strip()[:11] for line in terminal.screen()] == [
-            *(f"row {row}  seed" for row in (0, 1, 2)),
-            "and 17 more",
+            *(f"row {row}  seed" for row in (0, 1)),
+            "and 18 more",
             "[ 0/40] 20 ",
+            BAR[:11],
         ]
 
     def test_other_words_appear_above_the_block(self, begin: Begin, terminal: Terminal) -> None:
@@ -255,7 +261,7 @@ class TestTerminal:
         study.now += 1
         shown.tick()
         assert terminal.screen()[0] == "warning: [bold]something[/bold]"
-        assert len(terminal.screen()) == 3
+        assert len(terminal.screen()) == 4
         study.tell(shown, "close")
         assert sys.stdout is terminal
 

@@ -1,0 +1,214 @@
+"""A study from Python, as the command line runs it: `from study import Outcome, Study`.
+
+found = Study(train=pairs, encoder="sentence-transformers/all-MiniLM-L6-v2", test="sts_like.csv").run(minutes=60)
+found                  # in a notebook: the answer and its forest
+found.model().encode(["a dog runs"])
+
+Outcome("results/pairs")        # what a finished study says
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reports.ledger.folders import JOURNAL
+from trainables.errors import UserError
+from trainables.files import expanded, write_whole
+
+if TYPE_CHECKING:
+    import optuna
+    import pandas as pd
+    from sentence_transformers import SentenceTransformer
+
+    from reports.answer import Answer, Finalist
+    from reports.results import Results
+    from trainables.recipe import Recipe
+
+DATA = ("train", "dev", "test")
+_TOGETHER = (*DATA, "encoder")
+"""Options that take several values at once; others are said again for each."""
+_COLUMNS = {
+    (str,): ("sentence",),
+    (str, str): ("anchor", "positive"),
+    (str, str, str): ("anchor", "positive", "negative"),
+    (str, str, float): ("sentence1", "sentence2", "score"),
+}
+"""What the items of a row without names are."""
+
+
+class Study:
+    """What the command line asks for, by the same names: `Study(space="scl_ablation", search="optuna", trials=50)`.
+
+    `train`, `dev` and `test` are paths, or data at hand: a `datasets.Dataset`, a DataFrame, rows as mappings, or as
+    tuples: (anchor, positive), (anchor, positive, negative), (sentence1, sentence2, score). Data at hand are written
+    beside the results. Several paths are a list; several tests with names a mapping. `set` is a mapping, too.
+    """
+
+    def __init__(self, *, results: str | Path | None = None, **options: Any) -> None:
+        """`results`: the folder; by default below `results/`, called as the space or the training file. `UserError` for
+        options that do not go together."""
+        named = options.get("space") or _first_path(options.get("train")) or "own"
+        self.results = expanded(
+            results if results is not None else Path("results") / Path(named).name.partition(".")[0]
+        )
+        self.options = options
+
+    def arguments(self, **more: Any) -> list[str]:
+        """What would be typed behind `study/run.py`. Data at hand are written."""
+        found = ["--results", str(self.results)]
+        for name, value in {**self.options, **more}.items():
+            option, values = f"--{name.replace('_', '-')}", self._values(name, value)
+            if name in _TOGETHER:
+                found += [option, *values] if values else []
+            else:
+                found += [part for one in values for part in ([option] if one is True else [option, str(one)])]
+        return found
+
+    def run(self, minutes: float | None = None, **more: Any) -> Outcome:
+        """Run or continue it; `minutes` bounds the whole of it. Returns what came out. `UserError` for a mistake in
+        what was asked for, and where no trial finished."""
+        from study.run import main
+
+        limit = [] if minutes is None else ["--limit", f"minutes={minutes:g}"]
+        main([*self.arguments(**more), *limit])
+        return Outcome(self.results)
+
+    def _values(self, name: str, value: Any) -> list[Any]:
+        if value is None or value is False:
+            return []
+        if name in DATA:
+            return [*self._paths(name, value)]
+        if isinstance(value, Mapping):
+            return [f"{key}={one}" for key, one in value.items()]
+        return [*value] if isinstance(value, list | tuple) else [value]
+
+    def _paths(self, part: str, value: Any) -> Iterator[str]:
+        if isinstance(value, str | Path):
+            yield str(value)
+        elif isinstance(value, Mapping):
+            for name, one in value.items():
+                yield from (f"{name}={path}" for path in self._paths(f"{part}_{name}", one))
+        elif isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
+            yield from map(str, value)
+        else:
+            file = self.results.with_name(f"{self.results.name}-given") / f"{part}.jsonl"
+            write_whole(file, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in _rows(part, value)))
+            yield str(file)
+
+
+class Outcome:
+    """What a study came to, read from its folder."""
+
+    def __init__(self, results: str | Path) -> None:
+        self.results = expanded(results)
+
+    @cached_property
+    def _read(self) -> Results:
+        from reports.results import Results
+
+        return Results.load(self.results)
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """A row for each finished trial: settings, scores, what it cost."""
+        import pandas as pd
+
+        return pd.read_csv(self.results / "trials.csv")
+
+    @property
+    def answer(self) -> Answer:
+        """Which settings to use, what they gain, how sure that is."""
+        from reports.answer import Answer
+
+        return Answer.of(self._read)
+
+    @property
+    def best_recipe(self) -> Recipe:
+        """What the answer says to use; where it says nothing, the best by what was searched for."""
+        from reports.best_model import ranking
+        from trainables.recipe import Recipe
+
+        kept = self._kept
+        best = kept.recipe if kept else ranking(self._read)[0].recipe_hash
+        return Recipe.from_flat(next(one.recipe for one in self._read.of_all_trials if one.recipe_hash == best))
+
+    @property
+    def report(self) -> Path:
+        """The report, as markdown."""
+        from reports.formats import FORMATS
+
+        return self.results / FORMATS["md"].file
+
+    @property
+    def optuna(self) -> optuna.Study:
+        """The search, as Optuna keeps it. `UserError` where there was none."""
+        import optuna
+
+        if not (self.results / JOURNAL).is_file():
+            raise UserError(f"{self.results} holds no search by Optuna")
+        backend = optuna.storages.journal.JournalFileBackend(str(self.results / JOURNAL))
+        return optuna.load_study(study_name=self._read.info.space, storage=optuna.storages.JournalStorage(backend))
+
+    def model(self) -> SentenceTransformer:
+        """The model of `best_recipe`. `UserError` where it was not kept."""
+        from reports.best_model import best_trial
+
+        kept = self._kept
+        best = best_trial(self._read)
+        folder = kept.model if kept else best.checkpoint if best else None
+        if folder is None or not (self.results / folder).is_dir():
+            raise UserError(f"{self.results} holds no model of its best recipe; run the study with keep_models='all'")
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(str(self.results / folder))
+
+    @property
+    def _kept(self) -> Finalist | None:
+        """What the answer says to go on with."""
+        answer = self.answer
+        if answer.kind == "use":
+            return answer.picked[0]
+        if answer.base_stands:
+            return answer.references.get("base")
+        return answer.references.get("encoder") if answer.kind == "as it came" else None
+
+    def __repr__(self) -> str:
+        from reports.answer_words import as_text, lines
+
+        return "\n".join(as_text(lines(self.answer, self._read.info, str)))
+
+    def _repr_html_(self) -> str:
+        """The answer, and where there is one its forest."""
+        forest = self.results / "pictures" / "forest.svg"
+        picture = forest.read_text(encoding="utf-8").partition("<svg")[1:] if forest.is_file() else ()
+        return f"<pre>{html.escape(repr(self))}</pre>{''.join(picture)}"
+
+
+def _first_path(value: Any) -> str | Path | None:
+    found = value[0] if isinstance(value, list | tuple) and value else value
+    return found if isinstance(found, str | Path) else None
+
+
+def _rows(part: str, value: Any) -> Iterator[dict[str, Any]]:
+    """Rows by column. `UserError` for what is none."""
+    records = value.to_dict("records") if hasattr(value, "columns") and hasattr(value, "to_dict") else value
+    for number, row in enumerate(records, start=1):
+        names = None if isinstance(row, Mapping) else _columns(row)
+        if names is None and not isinstance(row, Mapping):
+            raise UserError(
+                f"{part}, row {number:,}: {type(row).__name__} is no row; give a mapping, or a tuple such as "
+                "(anchor, positive), (anchor, positive, negative) or (sentence1, sentence2, score)"
+            )
+        found = dict(row) if names is None else dict(zip(names, row, strict=True))
+        yield {name: None if one != one else one.item() if hasattr(one, "item") else one for name, one in found.items()}
+
+
+def _columns(row: Any) -> Sequence[str] | None:
+    if not isinstance(row, list | tuple):
+        return None
+    return _COLUMNS.get(tuple(str if isinstance(one, str) else float for one in row))

@@ -1,0 +1,117 @@
+"""A study from Python: its arguments are the command line's, and what came out is read from its folder."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import datasets
+import optuna
+import pandas as pd
+import pytest
+
+from reports.ledger.folders import JOURNAL
+from study import Outcome, Study
+from study.cli.options import parse
+from trainables.errors import UserError
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+PAIRS = [{"anchor": "a dog", "positive": "an animal"}, {"anchor": "a car", "positive": "a vehicle"}]
+
+
+def test_options_are_those_of_the_command_line() -> None:
+    asked = Study(space="scl_tau", search="optuna", trials=5, set={"optimisation.max_steps": 3}, only=["a", "b"])
+    request = parse(asked.arguments(dry_run=True, list=False))
+    assert (request.space, request.search, request.trials, request.results) == (
+        "scl_tau",
+        "optuna",
+        5,
+        "results/scl_tau",
+    )
+    assert (request.set, request.only, request.dry_run, request.list) == (
+        ("optimisation.max_steps=3",),
+        ("a", "b"),
+        True,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PAIRS,
+        [tuple(row.values()) for row in PAIRS],
+        pd.DataFrame(PAIRS),
+        datasets.Dataset.from_list(PAIRS),
+    ],
+    ids=["rows", "tuples", "frame", "dataset"],
+)
+def test_data_at_hand_are_written_and_read_as_files(data: Any, tmp_path: Path) -> None:
+    study = Study(train=data, encoder="scenes-small", test={"faq": data}, dev="my.csv", results=tmp_path / "mine")
+    request = parse(study.arguments())
+    (train,) = request.train
+    assert [json.loads(line) for line in Path(train).read_text().splitlines()] == PAIRS
+    assert request.test == (f"faq={tmp_path}/mine-given/test_faq.jsonl",)
+    assert (request.dev, request.encoder) == (("my.csv",), ("scenes-small",))
+    assert not (tmp_path / "mine").exists()
+
+
+def test_numbers_and_gaps_of_a_frame_are_plain(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"sentence1": ["a", "b"], "sentence2": ["c", None], "score": [1, 2]})
+    (train,) = parse(Study(train=frame, encoder="e", results=tmp_path / "x").arguments()).train
+    assert [json.loads(line) for line in Path(train).read_text().splitlines()] == [
+        {"sentence1": "a", "sentence2": "c", "score": 1},
+        {"sentence1": "b", "sentence2": None, "score": 2},
+    ]
+
+
+def test_what_is_no_row_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="train, row 2: tuple is no row; give a mapping"):
+        Study(train=[("a", "b"), (1, 2)], encoder="e", results=tmp_path / "x").arguments()
+
+
+def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = Study(space="scl_tau", scale="laptop", results=tmp_path / "mine")
+    study.run(dry_run=True)
+    assert "estimate:" in capsys.readouterr().out
+    assert not (tmp_path / "mine").exists()
+
+
+def test_what_came_out(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(EXAMPLES / "declutr_objective", folder)
+    found = Outcome(folder)
+    trials = found.trials
+    assert len(trials) == len([*(folder / "ledger").iterdir()])
+    assert found.best_recipe.hash in {*trials["recipe_hash"]}
+    assert found.report.is_file()
+    assert found.answer.kind in ("rows", "use", "base", "open")
+    shown = found._repr_html_()
+    assert html.escape(repr(found)) in shown
+    assert shown.count("<svg") == 1
+    with pytest.raises(UserError, match="holds no search by Optuna"):
+        found.optuna  # noqa: B018
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL)))
+    optuna.create_study(study_name=found._read.info.space, storage=storage).enqueue_trial({"x": 1})
+    assert len(found.optuna.trials) == 1
+    with pytest.raises(UserError, match="holds no model of its best recipe"):
+        found.model()
+
+
+@pytest.mark.slow  # through Ray
+def test_a_study_of_ones_own_pairs_from_end_to_end(tmp_path: Path) -> None:
+    nouns = ["dog", "cat", "horse", "train", "river", "child", "baker", "tower", "ship", "cloud", "piano", "garden"]
+    pairs = [(f"a {one} near the {other}", f"the {other} beside a {one}") for one in nouns for other in nouns]
+    data = {"train": pairs[39:], "dev": pairs[:20], "test": pairs[20:40]}
+    study = Study(**data, encoder="scenes-small", results=tmp_path / "mine")
+    asked = {"trials": 1, "finals": "1x2", "set": {"optimisation.max_steps": 2}}
+    found = study.run(minutes=5, **asked)
+    assert len(found.trials) > 3
+    assert len(found.optuna.trials) > 0
+    assert found.model().encode(["a dog"]).shape[0] == 1
+    assert found.report.is_file()
+    assert len(study.run(minutes=5, **asked).trials) == len(found.trials)
+    assert "leaks: 1 training row with an item whole" in found.report.read_text()
