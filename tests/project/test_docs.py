@@ -91,17 +91,17 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-def test_the_readmes_commands_name_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_first_pages_name_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what they set can be set."""
-    readme = (ROOT / "README.md").read_text()
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/studies.md"))
     for page in ("CONTRIBUTING.md", "docs/tutorial.md"):
         for name, content in re.findall(r"^```python (\S+)\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M):
             (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(OBJECTIVES, "_entries", dict(OBJECTIVES))  # as they were, after the test
     monkeypatch.setattr(plugins, "_ran", {})
-    commands = re.findall(r"^ +(?:ray job submit .* -- )?python study/run\.py (.*?)(?: +#.*)?$", readme, re.M)
-    assert len(commands) >= 10
+    commands = re.findall(r"^ +(?:ray job submit .* -- )?python study/run\.py (.*?)(?: +#.*)?$", text, re.M)
+    assert len(commands) >= 20
     for command in commands:
         request = parse(shlex.split(command))
         space = None if request.space.endswith(".py") or not request.space else spaces()[request.space]
