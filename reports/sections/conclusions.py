@@ -103,9 +103,9 @@ def _unjudged(boards: Sequence[Board]) -> list[str]:
             found.setdefault(_keeps(item), {}).setdefault(item.name, []).append(by)
     said = []
     for why, rows in found.items():
-        (name, by), more = next(iter(rows.items())), len(rows) - 1
+        (name, gains), more = next(iter(rows.items())), len(rows) - 1
         so = f" So {'does' if more == 1 else 'do'} {count(more, 'more row')}." if more else ""
-        said.append(f"{code(name)} measured higher ({', '.join(by)}) but {why}: it may be better.{so}")
+        said.append(f"{code(name)} measured higher ({', '.join(gains)}) but {why}: it may be better.{so}")
     return said
 
 
