@@ -72,7 +72,8 @@ class Cosine(Objective):
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         scores = _scores(batch)
         mine = batch.share(len(scores))
-        cosines = torch.nn.functional.cosine_similarity(*(side[mine] for side in _sides(batch)), dim=1)
+        first, second = _sides(batch)
+        cosines = torch.nn.functional.cosine_similarity(first[mine], second[mine], dim=1)
         return Loss((cosines - scores[mine]).square().sum() / len(scores))
 
 

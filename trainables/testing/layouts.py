@@ -107,5 +107,5 @@ def check_batch(batch: Batch, entry: type[Layout]) -> None:
 def equal(one: Batch, other: Batch) -> bool:
     """Whether two batches hold the same."""
     arrays = ("premise", "hypothesis", "label", "group", "score")
-    same = all(np.array_equal(*(np.array(getattr(batch, name)) for batch in (one, other))) for name in arrays)
+    same = all(np.array_equal(np.array(getattr(one, name)), np.array(getattr(other, name))) for name in arrays)
     return same and one.sentences == other.sentences and one.tokens == other.tokens
