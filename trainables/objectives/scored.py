@@ -72,8 +72,8 @@ class Cosine(Objective):
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         scores = _scores(batch)
         mine = batch.share(len(scores))
-        left, right = _sides(batch)
-        cosines = torch.nn.functional.cosine_similarity(left[mine], right[mine], dim=1)
+        first, second = _sides(batch)
+        cosines = torch.nn.functional.cosine_similarity(first[mine], second[mine], dim=1)
         return Loss((cosines - scores[mine]).square().sum() / len(scores))
 
 
