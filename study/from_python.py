@@ -16,18 +16,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reports.answer import Answer, Finalist
+from reports.answer_words import as_text, lines
+from reports.best_model import best_trial, ranking
+from reports.formats import FORMATS
 from reports.ledger.folders import JOURNAL
+from reports.results import Results
+from study.run import main
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
+from trainables.recipe import Recipe
 
 if TYPE_CHECKING:
     import optuna
     import pandas as pd
     from sentence_transformers import SentenceTransformer
-
-    from reports.answer import Answer, Finalist
-    from reports.results import Results
-    from trainables.recipe import Recipe
 
 DATA = ("train", "dev", "test")
 _TOGETHER = (*DATA, "encoder")
@@ -72,8 +75,6 @@ class Study:
     def run(self, minutes: float | None = None, **more: Any) -> Outcome:
         """Run or continue it; `minutes` bounds the whole of it. Returns what came out. `UserError` for a mistake in
         what was asked for, and where no trial finished."""
-        from study.run import main
-
         limit = [] if minutes is None else ["--limit", f"minutes={minutes:g}"]
         main([*self.arguments(**more), *limit])
         return Outcome(self.results)
@@ -109,8 +110,6 @@ class Outcome:
 
     @cached_property
     def _read(self) -> Results:
-        from reports.results import Results
-
         return Results.load(self.results)
 
     @property
@@ -123,16 +122,11 @@ class Outcome:
     @property
     def answer(self) -> Answer:
         """Which settings to use, what they gain, how sure that is."""
-        from reports.answer import Answer
-
         return Answer.of(self._read)
 
     @property
     def best_recipe(self) -> Recipe:
         """What the answer says to use; where it says nothing, the best by what was searched for."""
-        from reports.best_model import ranking
-        from trainables.recipe import Recipe
-
         kept = self._kept
         best = kept.recipe if kept else ranking(self._read)[0].recipe_hash
         return Recipe.from_flat(next(one.recipe for one in self._read.of_all_trials if one.recipe_hash == best))
@@ -140,8 +134,6 @@ class Outcome:
     @property
     def report(self) -> Path:
         """The report, as markdown."""
-        from reports.formats import FORMATS
-
         return self.results / FORMATS["md"].file
 
     @property
@@ -156,8 +148,6 @@ class Outcome:
 
     def model(self) -> SentenceTransformer:
         """The model of `best_recipe`. `UserError` where it was not kept."""
-        from reports.best_model import best_trial
-
         kept = self._kept
         best = best_trial(self._read)
         folder = kept.model if kept else best.checkpoint if best else None
@@ -178,8 +168,6 @@ class Outcome:
         return answer.references.get("encoder") if answer.kind == "as it came" else None
 
     def __repr__(self) -> str:
-        from reports.answer_words import as_text, lines
-
         return "\n".join(as_text(lines(self.answer, self._read.info, str)))
 
     def _repr_html_(self) -> str:
