@@ -155,7 +155,7 @@ class Outcome:
             raise UserError(f"{self.results} holds no model of its best recipe; run the study with keep_models='all'")
         from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(str(self.results / folder))
+        return SentenceTransformer(str(self.results / folder), trust_remote_code=False)
 
     @property
     def _kept(self) -> Finalist | None:

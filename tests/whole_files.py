@@ -58,7 +58,7 @@ TABLE_WRITERS: dict[str, tuple[Callable[[Records], bytes], Mapping[str, Mutation
     ".jsonl": (in_lines, TEXT | JSON_LINES | BYTES),
     ".json": (lambda rows: json.dumps(rows, indent=1).encode(), TEXT | JSON | BYTES),
     ".csv": (lambda rows: delimited(rows, ","), TEXT | BYTES),
-    ".tsv": (lambda rows: delimited(rows, "\t"), TEXT | BYTES),
+    **dict.fromkeys((".tsv", ".txt"), (lambda rows: delimited(rows, "\t"), TEXT | BYTES)),
     ".parquet": (in_parquet, BYTES),
 }
 """How a whole file of each form is written, and how it is broken."""

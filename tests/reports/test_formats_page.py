@@ -94,7 +94,7 @@ def test_dashes_are_last_either_way(page: Any):
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
-        ("objective.weight=0.0", [0, 1, 2]),
+        ("optimisation.weight_decay=0.0", [0, 1, 2]),
         ("objective.name=ce", [0]),
         ("objective.name!=ce  optimisation.batch_size>=16", [1, 2]),
         ("optimisation.batch_size<16", []),
@@ -150,7 +150,7 @@ def test_two_rows_are_compared(page: Any):
 def test_links_open_folds_and_print_opens_all(page: Any):
     fold = page.locator("#careless details")
     assert fold.get_attribute("open") is None
-    page.get_by_role("navigation").get_by_role("link").nth(2).click()
+    page.get_by_role("navigation").locator("a[href='#careless']").click()
     page.locator("#careless details[open]").wait_for(timeout=5000)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("main details:not([open])").count() == 0

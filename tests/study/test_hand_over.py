@@ -25,7 +25,15 @@ from trainables.trial.measure import after_scoring, gpus_of
 from trainables.trial.run import run_trial, run_trials
 from trainables.trial.save_and_score import score
 
-SECONDS = ("seconds", "train_seconds", "evaluation_seconds", "evaluating_seconds", "peak_memory_mb", "resumed_seconds")
+SECONDS = (
+    "seconds",
+    "train_seconds",
+    "evaluation_seconds",
+    "evaluating_seconds",
+    "peak_memory_mb",
+    "resumed_seconds",
+    "encode_ms",
+)
 
 SCORE = """
 import pickle, sys

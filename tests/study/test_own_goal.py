@@ -21,7 +21,7 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import Folder
 from reports.recipe_names import called, recipe_names
 from reports.results import Results
-from reports.sections import explored, finals, in_short, pareto
+from reports.sections import explored, finals, pareto, sure
 from reports.sections.importance import _scored
 from reports.testing import changed
 from reports.trials_csv import write_trials_csv
@@ -133,13 +133,13 @@ def raced(results: Results) -> str:
     return max(values, key=lambda key: (values[key] or [0.0])[0])
 
 
-def first_finalist(results: Results) -> str:
+def first_of_the_semifinal(results: Results) -> str:
     plan = plan_of(results, "mine", "--finals", "1x3")
     assert plan.finals is not None
     asked = StudyFinals(plan, plan.finals, Ledger(results.folder / LEDGER))
     asked.next(results.explored, wait=False)
-    assert asked.finalists is not None
-    return asked.finalists[0].recipe.hash
+    assert asked.semifinal
+    return asked.semifinal[0].recipe.hash
 
 
 def kept_model(results: Results) -> str:
@@ -207,7 +207,7 @@ def learnt_from(results: Results) -> str:
 
 
 def of_importance(results: Results) -> str:
-    (scored,) = _scored(results, results.explored).values()
+    (scored,) = _scored(results).values()
     return max(scored, key=lambda one: one[1])[0].recipe_hash
 
 
@@ -233,7 +233,7 @@ PLACES: Mapping[str, Callable[[Results], str]] = {
     "search": searched_for,
     "pruning": judged_at_rungs,
     "race": raced,
-    "finalists": first_finalist,
+    "semifinal": first_of_the_semifinal,
     "answer": lambda results: Answer.of(results).picked[0].recipe,
     "ranking": lambda results: ranking(results)[0].recipe_hash,
     "best model": lambda results: (best_trial(_with_models(results)) or results.records[0]).recipe_hash,
@@ -263,7 +263,7 @@ def _with_models(results: Results) -> Results:
 def _saved(results: Results) -> str:
     found = Findings.of(results)
     assert found.best is not None
-    return in_short.best_model(results, found.boards, found.best)
+    return sure.best_model(results, found.boards, found.best)
 
 
 @pytest.mark.parametrize("place", PLACES)

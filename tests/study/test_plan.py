@@ -141,7 +141,7 @@ def test_a_continued_study_keeps_what_is_known_of_its_rows(tmp_path: Path) -> No
         assert len(info.row_hashes) == 19
         assert info.row_hashes["Avg. GloVe embeddings"] is None
         assert list(info.missing) == ["Avg. GloVe embeddings"]
-        assert len(info.commands) == 1  # of this test's process
+        assert len(info.commands) == 2
     words = tmp_path / "glove.txt"
     words.write_text("a 1 2\n")
     info = prepare_results(plan_of(*everything, folder, "--word-vectors", str(words)), "hardware")

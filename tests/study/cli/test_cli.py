@@ -196,7 +196,7 @@ def test_a_search_that_goes_on_is_checked(tmp_path: Path, capsys: pytest.Capture
     command = begun(str(tmp_path / "results"), "--search", "optuna", "--trials", "2", *unsearchable)
     code, stderr = answer(capsys, *command, *unsearchable, "--dry-run")
     assert code == 2
-    assert "evaluation.tasks has no task that gives them" in stderr
+    assert "evaluation.tasks has no task that gives it" in stderr
 
 
 def test_list_names_every_space(capsys: pytest.CaptureFixture[str]) -> None:
