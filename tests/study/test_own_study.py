@@ -133,8 +133,25 @@ def test_the_same_data_go_on_and_others_are_refused(
     assert len((plan.results / "data" / "train.jsonl").read_text().splitlines()) == 80
     write("pairs")
     (tmp_path / "mine.csv").rename("yours.csv")
+    kept = (plan.results / "data" / "space.py").read_text()
     with pytest.raises(UserError, match=r"holds another study .mine-scenes-small .* not yours-scenes-small"):
         check_results(plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small"))
+    assert (plan.results / "data" / "space.py").read_text() == kept
+
+
+def test_what_lies_where_the_prepared_data_go_is_never_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("data").mkdir()
+    arguments = ["--train", write("pairs", name="data/mine.csv"), "--encoder", "scenes-small", "--dry-run"]
+    with pytest.raises(UserError, match=f"go to {tmp_path}/data, which holds something else; remove it, or give"):
+        plan_of(*arguments, "--results", ".")
+    assert [path.name for path in Path("data").iterdir()] == ["mine.csv"]
+    plan_of(*arguments, "--results", "results")
+    written = Path("results/data/train.jsonl").stat().st_ino
+    monkeypatch.setattr("study.own_study._put", set())  # as in another process
+    plan_of(*arguments, "--results", "results")
+    with pytest.raises(UserError, match="holds something else"):
+        plan_of(*arguments, "--dev", write("scored", name="sts.csv"), "--results", "results")
+    assert Path("results/data/train.jsonl").stat().st_ino == written
 
 
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
