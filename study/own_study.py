@@ -31,7 +31,7 @@ from trainables.encoders.check import check_encoder
 from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
-from trainables.fingerprints import identity
+from trainables.fingerprints import fingerprint
 from trainables.plugins import forget
 from trainables.recipe import EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import own_tasks
@@ -170,8 +170,8 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
     prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
     given = {"dev": request.dev, "test": request.test}
     digits: dict[str, list[str]] = {
-        "train": [identity(str(path)) for path in (prepared.train, *prepared.held_out.values())],
-        **{part: [identity(absolute(_path(one))) for one in those] for part, those in given.items()},
+        "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
+        **{part: [_digits(_path(one)) for one in those] for part, those in given.items()},
     }
     write_whole(folder / GIVEN, json.dumps(digits, indent=1))
     return prepared, leaked
@@ -186,6 +186,11 @@ def _path(given: str) -> str:
     """Of `PATH` or `NAME=PATH`."""
     name, equals, path = given.partition("=")
     return path if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else given
+
+
+def _digits(given: str) -> str:
+    path = expanded(given)
+    return fingerprint(path) if path.exists() else given
 
 
 def _check_given(made: Path, folder: Path) -> None:

@@ -154,6 +154,21 @@ def test_what_lies_where_the_prepared_data_go_is_never_deleted(tmp_path: Path, m
     assert Path("results/data/train.jsonl").stat().st_ino == written
 
 
+def test_commas_in_names_hide_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dev = write("scored", name="a,b.csv")
+    arguments = ["--train", write("pairs"), "--encoder", "scenes-small", "--dev", dev, "--results", "x,y"]
+    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
+    plan = plan_of(*arguments)
+    check_plan(plan)
+    prepare_results(plan, "2 cores")
+    again = plan_of(*arguments)
+    check_results(again)
+    assert again.base.hash == plan.base.hash
+    write("scored", 101, name=dev)
+    with pytest.raises(UserError, match="a study of other data for --dev"):
+        plan_of(*arguments)
+
+
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
     plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", write("scored", name="sts.csv"))
     (goal,) = searched(plan.space.goals)
@@ -200,6 +215,7 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
         (["--encoder", "scenes-small"], "--encoder goes with --train"),
         (["--train", "mine.csv"], "--train needs an encoder to begin with"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "--write-space", "s.py", "--dry-run"], "leave --dry-run"),
         (["--train", "mine.csv", "--encoder", "./nowhere"], "no encoder at './nowhere'"),
         (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv'"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "scenes-small"], "is given twice"),
