@@ -179,7 +179,9 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
 
 def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
     held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
-    return own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+    found = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+    taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
+    return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in found)
 
 
 def _path(given: str) -> str:

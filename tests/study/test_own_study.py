@@ -169,6 +169,14 @@ def test_commas_in_names_hide_no_change(tmp_path: Path, monkeypatch: pytest.Monk
         plan_of(*arguments)
 
 
+def test_a_task_is_no_goal_of_the_same_name() -> None:
+    plan = plan_of(
+        "--train", write("pairs"), "--encoder", "scenes-small", "--dev", write("scored", name="seconds_dev.csv")
+    )
+    (goal,) = searched(plan.space.goals)
+    assert (goal.tasks, goal.cost) == (("own_seconds",), "")
+
+
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
     plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", write("scored", name="sts.csv"))
     (goal,) = searched(plan.space.goals)
