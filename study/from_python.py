@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +68,8 @@ class Study:
         for name, value in {**self.options, **more}.items():
             option, values = f"--{name.replace('_', '-')}", self._values(name, value)
             if name in _TOGETHER:
+                if name == "train" and not values and value is not None:
+                    raise UserError(f"{name} is empty; give data or a path, or leave it out")
                 found += [option, *values] if values else []
             else:
                 found += [part for one in values for part in ([option] if one is True else [option, str(one)])]
@@ -95,6 +98,9 @@ class Study:
             for name, one in value.items():
                 yield from (f"{name}={path}" for path in self._paths(f"{part}_{name}", one))
         elif isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
+            if value and all(_is_sentence(one) for one in value):
+                yield from self._paths(part, [{"sentence": one} for one in value])
+                return
             yield from map(str, value)
         else:
             file = self.results.with_name(f"{self.results.name}-given") / f"{part}.jsonl"
@@ -193,7 +199,18 @@ def _rows(part: str, value: Any) -> Iterator[dict[str, Any]]:
                 "(anchor, positive), (anchor, positive, negative) or (sentence1, sentence2, score)"
             )
         found = dict(row) if names is None else dict(zip(names, row, strict=True))
-        yield {name: None if one != one else one.item() if hasattr(one, "item") else one for name, one in found.items()}
+        yield {name: _plain(one) for name, one in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it: of an array a list, of what is missing None."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return None if value != value else value
+
+
+def _is_sentence(text: str | Path) -> bool:
+    """Whether an item of a list is no path: nothing is there, and it has spaces."""
+    return isinstance(text, str) and " " in text and not os.path.exists(os.path.expanduser(text))
 
 
 def _columns(row: Any) -> Sequence[str] | None:

@@ -31,7 +31,7 @@ from trainables.encoders.check import check_encoder
 from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
-from trainables.fingerprints import identity
+from trainables.fingerprints import fingerprint
 from trainables.plugins import forget
 from trainables.recipe import EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import own_tasks
@@ -48,6 +48,9 @@ _made: dict[str, list[str]] = {}
 """Spaces that this process made, by their text, and the tasks of each: of two studies in a notebook each has its own
 names."""
 
+_put: set[Path] = set()
+"""Folders of prepared data that this process made, and may replace until a study came of them: others may be in use."""
+
 
 def own_study(request: Request) -> Request:
     """The request for the space that is made of `--train`. What the files hold is said on the console. With
@@ -63,7 +66,8 @@ def own_study(request: Request) -> Request:
     results = request.results or f"results/{name}"
     folder = _folder(request, results)
     made, leaked = _prepare(source, request, _unfinished(folder))
-    prepared = _placed(made, folder, request)
+    goes_on = request.write_space is None and (folder.parent / STUDY).is_file()
+    prepared = _placed(made, folder, request, goes_on)
     _tell(source, prepared, leaked)
     text = _space(name, source, encoders, prepared, request, folder, leaked)
     if request.write_space is not None:
@@ -71,11 +75,13 @@ def own_study(request: Request) -> Request:
         print(f"wrote {request.write_space}, and its data in {folder}; run it by", flush=True)
         print(f"  python study/run.py --space ./{request.write_space} --search {request.search}", flush=True)
         return request
-    write_whole(folder / SPACE, text)
+    # A study there may yet turn out to be another one, and keeps its space.
+    space = (made.train.parent if goes_on else folder) / SPACE
+    write_whole(space, text)
     if request.dry_run:
         print(f"the space that it runs:\n\n{text}", flush=True)
     # What is said of columns and labels was of the person's files, and not of the prepared ones.
-    return dataclasses.replace(request, space=str(folder / SPACE), results=results, columns=None, labels=None)
+    return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
 
 
 def _forget_made() -> None:
@@ -121,19 +127,32 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _placed(made: Prepared, folder: Path, request: Request) -> Prepared:
-    """Moved to where it is kept. A study there goes on with what it has: `UserError` where that is not the same. What a
-    dry run prepared goes at its end."""
-    if (folder.parent / STUDY).is_file() and request.write_space is None:
+def _placed(made: Prepared, folder: Path, request: Request, goes_on: bool) -> Prepared:
+    """Moved to where it is kept. A study there goes on with what it has, and so does a second command of the same data:
+    `UserError` where that is not the same. What this process put there goes at its end unless a study came of it."""
+    if goes_on:
         _check_given(made.train.parent, folder)
-    else:
-        if folder.is_dir():
+    elif not (folder / GIVEN).is_file() or (folder / GIVEN).read_bytes() != (made.train.parent / GIVEN).read_bytes():
+        given = [Path(_path(one)).expanduser().resolve() for one in (*request.train, *request.dev, *request.test)]
+        inside = any(path.is_relative_to(folder.resolve()) for path in given)
+        if folder.exists() and (inside or folder not in _put):
+            raise UserError(
+                f"the prepared data go to {folder}, which holds something else; remove it, or give another folder with "
+                "--results"
+            )
+        if folder.exists():
             shutil.rmtree(folder)
         made.train.parent.rename(folder)
-        if request.dry_run:
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        if request.write_space is None and folder not in _put:
+            _put.add(folder)
+            atexit.register(_remove_unused, folder)
     held_out = {part: folder / path.name for part, path in made.held_out.items()}
     return dataclasses.replace(made, train=folder / made.train.name, held_out=held_out)
+
+
+def _remove_unused(folder: Path) -> None:
+    if not (folder.parent / STUDY).is_file():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, list[str]]:
@@ -151,8 +170,8 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
     prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
     given = {"dev": request.dev, "test": request.test}
     digits: dict[str, list[str]] = {
-        "train": [identity(str(path)) for path in (prepared.train, *prepared.held_out.values())],
-        **{part: [identity(absolute(_path(one))) for one in those] for part, those in given.items()},
+        "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
+        **{part: [_digits(_path(one)) for one in those] for part, those in given.items()},
     }
     write_whole(folder / GIVEN, json.dumps(digits, indent=1))
     return prepared, leaked
@@ -160,13 +179,20 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
 
 def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
     held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
-    return own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+    found = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+    taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
+    return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in found)
 
 
 def _path(given: str) -> str:
     """Of `PATH` or `NAME=PATH`."""
     name, equals, path = given.partition("=")
     return path if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else given
+
+
+def _digits(given: str) -> str:
+    path = expanded(given)
+    return fingerprint(path) if path.exists() else given
 
 
 def _check_given(made: Path, folder: Path) -> None:

@@ -46,11 +46,16 @@ def fingerprints(text: str, holds: str = "") -> dict[str, str]:
     """The digits of those places in the text that are there, by path."""
     parts = (part.strip() for part in text.split(","))
     paths = {_place(part, holds): expanded(_place(part, holds)) for part in parts if part and part not in BUILT_IN}
-    return {place: f"sha256:{_of(path)}" for place, path in paths.items() if path.exists()}
+    return {place: fingerprint(path) for place, path in paths.items() if path.exists()}
 
 
 def _place(part: str, holds: str) -> str:
     return f"{part}/{holds}" if part and holds else part
+
+
+def fingerprint(path: Path) -> str:
+    """The digits of a file or folder that is there, whatever it is called."""
+    return f"sha256:{_of(path)}"
 
 
 def _of(path: Path) -> str:

@@ -67,8 +67,9 @@ class Request:
     test: tuple[str, ...]
     """What judges its answer; empty: a part of the training data."""
     write_space: Path | None
-    drop_leaks: bool
     """Where the space is written instead of being run."""
+    drop_leaks: bool
+    """Whether training rows that hold an item of dev or test whole are left out."""
     recipe: str | None
     """Results with an answer; with a space a row's name, or a file of keys."""
     scale: Scale | Literal["auto"]
@@ -362,6 +363,8 @@ def _check_own(values: Mapping[str, Any]) -> None:
     other = next((name for name in ("space", "recipe", "nli") if values[name]), None)
     if other is not None:
         raise UserError(f"--train makes a space of your own data, and --{other} names another; leave one of them out")
+    if values["write_space"] and values["dry_run"]:
+        raise UserError("--write-space writes a space and runs nothing; leave --dry-run out")
 
 
 def parse_finals(text: str) -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import optuna
 import pandas as pd
 import pytest
@@ -71,6 +72,18 @@ def test_numbers_and_gaps_of_a_frame_are_plain(tmp_path: Path) -> None:
 def test_what_is_no_row_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="train, row 2: tuple is no row; give a mapping"):
         Study(train=[("a", "b"), (1, 2)], encoder="e", results=tmp_path / "x").arguments()
+
+
+def test_arrays_and_plain_sentences_are_data_and_nothing_is_refused(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"anchor": ["a"], "positive": ["b"], "negative": [np.array(["c", "d"])]})
+    for data, rows in (
+        (frame, [{"anchor": "a", "positive": "b", "negative": ["c", "d"]}]),
+        (["a dog runs", "it rains"], [{"sentence": "a dog runs"}, {"sentence": "it rains"}]),
+    ):
+        (train,) = parse(Study(train=data, encoder="e", results=tmp_path / "x").arguments()).train
+        assert [json.loads(line) for line in Path(train).read_text().splitlines()] == rows
+    with pytest.raises(UserError, match="train is empty; give data or a path"):
+        Study(train=[], encoder="e", results=tmp_path / "x").arguments()
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,8 +133,48 @@ def test_the_same_data_go_on_and_others_are_refused(
     assert len((plan.results / "data" / "train.jsonl").read_text().splitlines()) == 80
     write("pairs")
     (tmp_path / "mine.csv").rename("yours.csv")
+    kept = (plan.results / "data" / "space.py").read_text()
     with pytest.raises(UserError, match=r"holds another study .mine-scenes-small .* not yours-scenes-small"):
         check_results(plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small"))
+    assert (plan.results / "data" / "space.py").read_text() == kept
+
+
+def test_what_lies_where_the_prepared_data_go_is_never_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("data").mkdir()
+    arguments = ["--train", write("pairs", name="data/mine.csv"), "--encoder", "scenes-small", "--dry-run"]
+    with pytest.raises(UserError, match=f"go to {tmp_path}/data, which holds something else; remove it, or give"):
+        plan_of(*arguments, "--results", ".")
+    assert [path.name for path in Path("data").iterdir()] == ["mine.csv"]
+    plan_of(*arguments, "--results", "results")
+    written = Path("results/data/train.jsonl").stat().st_ino
+    monkeypatch.setattr("study.own_study._put", set())  # as in another process
+    plan_of(*arguments, "--results", "results")
+    with pytest.raises(UserError, match="holds something else"):
+        plan_of(*arguments, "--dev", write("scored", name="sts.csv"), "--results", "results")
+    assert Path("results/data/train.jsonl").stat().st_ino == written
+
+
+def test_commas_in_names_hide_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dev = write("scored", name="a,b.csv")
+    arguments = ["--train", write("pairs"), "--encoder", "scenes-small", "--dev", dev, "--results", "x,y"]
+    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
+    plan = plan_of(*arguments)
+    check_plan(plan)
+    prepare_results(plan, "2 cores")
+    again = plan_of(*arguments)
+    check_results(again)
+    assert again.base.hash == plan.base.hash
+    write("scored", 101, name=dev)
+    with pytest.raises(UserError, match="a study of other data for --dev"):
+        plan_of(*arguments)
+
+
+def test_a_task_is_no_goal_of_the_same_name() -> None:
+    plan = plan_of(
+        "--train", write("pairs"), "--encoder", "scenes-small", "--dev", write("scored", name="seconds_dev.csv")
+    )
+    (goal,) = searched(plan.space.goals)
+    assert (goal.tasks, goal.cost) == (("own_seconds",), "")
 
 
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
@@ -183,6 +223,7 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
         (["--encoder", "scenes-small"], "--encoder goes with --train"),
         (["--train", "mine.csv"], "--train needs an encoder to begin with"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),
+        (["--train", "mine.csv", "--encoder", "scenes-small", "--write-space", "s.py", "--dry-run"], "leave --dry-run"),
         (["--train", "mine.csv", "--encoder", "./nowhere"], "no encoder at './nowhere'"),
         (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv'"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "scenes-small"], "is given twice"),
