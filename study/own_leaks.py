@@ -12,6 +12,7 @@ from trainables.corpora.held_out import Prepared, leave_out, rows_of
 from trainables.corpora.leaks import KINDS, Counts, Found, leaks
 from trainables.corpora.own_data import texts
 from trainables.senteval.examples import Split
+from trainables.senteval.kinds import KINDS as TASK_KINDS
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
@@ -44,8 +45,9 @@ def held_against(prepared: Prepared, tasks: Sequence[Task], drop: bool, where: s
 
 
 def _items(task: Task, part: str) -> list[tuple[str, ...]]:
-    split = kept_task(task, Path()).splits.get(part)
-    return [] if split is None else [*_texts(split)]
+    kind, data = TASK_KINDS[task.kind], kept_task(task, Path())
+    splits = kind.chosen_by(data) if part == "dev" else kind.tested(data)
+    return [item for split in splits for item in _texts(split)]
 
 
 def _texts(split: Split) -> Iterator[tuple[str, ...]]:
