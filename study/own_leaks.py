@@ -4,13 +4,14 @@ with `--drop-leaks` these rows are left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.markdown import count
 from trainables.corpora.held_out import Prepared, leave_out, rows_of
 from trainables.corpora.leaks import KINDS, Counts, Found, leaks
-from trainables.corpora.own_data import texts
+from trainables.corpora.own_data import Source, texts
 from trainables.senteval.examples import Split
 from trainables.senteval.kinds import KINDS as TASK_KINDS
 from trainables.senteval.read_task import kept_task
@@ -42,6 +43,13 @@ def held_against(prepared: Prepared, tasks: Sequence[Task], drop: bool, where: s
     if found.drop:
         said.append(f"{count(len(found.drop), 'training row')} with an item whole; --drop-leaks leaves such rows out")
     return prepared, said
+
+
+def rows_that_hold(source: Source, tasks: Sequence[Task]) -> frozenset[int]:
+    """The numbers, from 0, of the rows of a source that hold an item of these tasks whole."""
+    named = {f"{task.name} ({part})": _items(task, part) for task in tasks for part in PARTS}
+    rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
+    return frozenset(leaks(rows, named).drop) if named else frozenset()
 
 
 def _items(task: Task, part: str) -> list[tuple[str, ...]]:

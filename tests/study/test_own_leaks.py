@@ -63,6 +63,21 @@ def test_drop_leaks_leaves_rows_out_that_hold_an_item_whole(tmp_path: Path, caps
     assert {PAIRS[30][0], "alone"} <= kept
 
 
+def test_drop_leaks_leaves_them_out_of_what_is_put_aside_too(tmp_path: Path) -> None:
+    test = write(tmp_path / "test.jsonl", PAIRS[:70])
+    mine = write(tmp_path / "mine.jsonl", PAIRS)
+    given = ["--train", mine, "--encoder", "scenes-small", "--test", test, "--results", str(tmp_path / "results")]
+    request = own_study(parse([*given, "--drop-leaks", "--dry-run"]))
+    folder = Path(request.space).parent
+    kept = [
+        (row["sentence1"], row["sentence2"])
+        for name in ("train", "heldout_dev")
+        for row in rows_of(folder / f"{name}.jsonl")
+    ]
+    assert kept
+    assert not {*kept} & {*PAIRS[:70]}
+
+
 def test_a_clean_set_is_not_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     space, _ = made(tmp_path, PAIRS[60:])
     assert "leaks: no text of dev and test stands in the training data" in capsys.readouterr().out
