@@ -4,14 +4,16 @@ with `--drop-leaks` these rows are left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.markdown import count
 from trainables.corpora.held_out import Prepared, leave_out, rows_of
 from trainables.corpora.leaks import KINDS, Counts, Found, leaks
-from trainables.corpora.own_data import texts
+from trainables.corpora.own_data import Source, texts
 from trainables.senteval.examples import Split
+from trainables.senteval.kinds import KINDS as TASK_KINDS
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
@@ -43,9 +45,17 @@ def held_against(prepared: Prepared, tasks: Sequence[Task], drop: bool, where: s
     return prepared, said
 
 
+def rows_that_hold(source: Source, tasks: Sequence[Task]) -> frozenset[int]:
+    """The numbers, from 0, of the rows of a source that hold an item of these tasks whole."""
+    named = {f"{task.name} ({part})": _items(task, part) for task in tasks for part in PARTS}
+    rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
+    return frozenset(leaks(rows, named).drop) if named else frozenset()
+
+
 def _items(task: Task, part: str) -> list[tuple[str, ...]]:
-    split = kept_task(task, Path()).splits.get(part)
-    return [] if split is None else [*_texts(split)]
+    kind, data = TASK_KINDS[task.kind], kept_task(task, Path())
+    splits = kind.chosen_by(data) if part == "dev" else kind.tested(data)
+    return [item for split in splits for item in _texts(split)]
 
 
 def _texts(split: Split) -> Iterator[tuple[str, ...]]:

@@ -22,7 +22,7 @@ from search_spaces.goals import GOALS
 from search_spaces.own_data import OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
-from study.own_leaks import held_against
+from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from study.search.finals import as_it_came
 from trainables.corpora.held_out import DEV, LEFT_OUT, TEST, TRAIN, Prepared, prepare
@@ -166,8 +166,12 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
                 "pairs with scores, labelled texts, triplets or a folder in BEIR's layout"
             )
         parts = []
-    prepared = prepare(source, folder, parts)
+    # Before the split, so that what is put aside to choose by holds none of the tested items either.
+    holding = rows_that_hold(source, own_tasks(request.dev, request.test)) if request.drop_leaks else frozenset()
+    prepared = prepare(source, folder, parts, holding)
     prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
+    if holding:
+        leaked = [f"{count(len(holding), 'training row')} that held an item whole: left out", *leaked]
     given = {"dev": request.dev, "test": request.test}
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from study.cli.options import parse
+from study.own_leaks import _items
 from study.own_study import own_study
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from trainables.corpora.held_out import rows_of
 from trainables.corpora.own_data import texts
+from trainables.senteval.own_tasks import own_tasks
 
 NOUNS = ["dog", "cat", "horse", "train", "river", "child", "baker", "tower", "ship", "cloud", "piano", "garden"]
 PAIRS = [(f"a {noun} stands near the {other}", f"the {other} is beside a {noun}") for noun in NOUNS for other in NOUNS]
@@ -61,6 +63,21 @@ def test_drop_leaks_leaves_rows_out_that_hold_an_item_whole(tmp_path: Path, caps
     assert {PAIRS[30][0], "alone"} <= kept
 
 
+def test_drop_leaks_leaves_them_out_of_what_is_put_aside_too(tmp_path: Path) -> None:
+    test = write(tmp_path / "test.jsonl", PAIRS[:70])
+    mine = write(tmp_path / "mine.jsonl", PAIRS)
+    given = ["--train", mine, "--encoder", "scenes-small", "--test", test, "--results", str(tmp_path / "results")]
+    request = own_study(parse([*given, "--drop-leaks", "--dry-run"]))
+    folder = Path(request.space).parent
+    kept = [
+        (row["sentence1"], row["sentence2"])
+        for name in ("train", "heldout_dev")
+        for row in rows_of(folder / f"{name}.jsonl")
+    ]
+    assert kept
+    assert not {*kept} & {*PAIRS[:70]}
+
+
 def test_a_clean_set_is_not_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     space, _ = made(tmp_path, PAIRS[60:])
     assert "leaks: no text of dev and test stands in the training data" in capsys.readouterr().out
@@ -75,3 +92,19 @@ def test_the_notes_of_a_space_are_the_studys(tmp_path: Path) -> None:
     )
     request = parse(["--space", str(file), "--scale", "laptop", "--results", str(tmp_path / "results")])
     assert "leaks: of note" in prepare_results(decide(read_request(request), 0), "").notes
+
+
+def test_classes_are_held_against_the_training_data_too(tmp_path: Path) -> None:
+    """A dev file of classes is what classifiers are trained on; a test file alone is tested by folds."""
+    texts = [(f"{left}, {right}", str(place % 2)) for place, (left, right) in enumerate(PAIRS)]
+    for name, rows in (("dev", texts[:20]), ("test", texts[20:40])):
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(json.dumps({"sentence": text, "label": label}) + "\n" for text, label in rows)
+        )
+    dev, test = ([str(tmp_path / f"{part}.jsonl")] for part in ("dev", "test"))
+    items = [
+        [*map(len, (_items(task, "dev"), _items(task, "test")))]
+        for given in ((dev, test), (dev, []), ([], test))
+        for task in own_tasks(*given)
+    ]
+    assert items == [[20, 20], [20, 0], [0, 20]]

@@ -177,6 +177,14 @@ def test_a_task_is_no_goal_of_the_same_name() -> None:
     assert (goal.tasks, goal.cost) == (("own_seconds",), "")
 
 
+def test_classes_that_are_given_as_tests_alone_are_never_searched_by() -> None:
+    test = write("labelled", name="intents.csv")
+    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", test)
+    assert list(plan.space.goals) == ["heldout"]
+    assert plan.exploring.tasks == ("heldout",)
+    assert searched(["heldout"])[0].judged_by == (("intents", "test_accuracy"),)
+
+
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
     plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", write("scored", name="sts.csv"))
     (goal,) = searched(plan.space.goals)

@@ -16,7 +16,7 @@ import hashlib
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,13 +54,16 @@ class Prepared:
     """Of the rows to train on."""
 
 
-def prepare(source: Source, folder: Path, parts: Sequence[int] = ()) -> Prepared:
-    """Write the rows of a source into a folder, and put `parts` of them aside. `UserError` for rows that are broken,
+def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()) -> Prepared:
+    """Write the rows of a source into a folder, but for those `without`, by their numbers, and put `parts` of them
+    aside. `UserError` for rows that are broken,
     data that nothing can be learnt from, and too few of them."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), Texts(), folder / "all.jsonl"
     with open(whole, "w", encoding="utf-8") as file:
-        for row in source.rows(left_out):
+        for number, row in enumerate(source.rows(left_out)):
+            if number in without:
+                continue
             if parts:
                 hashes.add(texts(row))
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

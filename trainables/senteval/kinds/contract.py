@@ -149,6 +149,11 @@ class TaskKind(ABC):
             return [data.splits["test"]] if "test" in data.splits else []
         return list(data.splits.values())
 
+    def chosen_by(self, data: TaskData) -> list[Split]:
+        """The splits that a development number is made of, without those that are tested."""
+        tested = {*map(id, self.tested(data))}
+        return [split for split in self.without_test(data).splits.values() if id(split) not in tested]
+
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """(items,) Which items are drawn together: a number for each. None where each is drawn by itself."""
         return pair_groups(splits)
