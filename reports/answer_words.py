@@ -91,7 +91,7 @@ def _gain(answer: Answer, first: Finalist, say: Say) -> str:
     figure = say(answer.figure or "")
     if answer.kind == "use" or answer.kind == "open":
         over = [f"{_points(gain)} over {OVER[name]}" for name, gain in first.gains.items()]
-        chosen_by = "" if answer.fresh_items else ", on the data it was chosen by"
+        chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
         return f"{figure} {_level(first.figure)}{chosen_by}: {'; '.join(over) or 'nothing to compare it with'}"
     kept = "base" if answer.kind == "base" else "encoder"
     reference = answer.references[kept]

@@ -165,6 +165,15 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
         roles = dict(asked)
     else:
         roles = _roles(table.columns)
+        judged = next((role for role in ("label", "score") if role in roles), None)
+        if judged and roles.keys() >= {"anchor", "positive"}:
+            raise UserError(
+                f"{table.name}: beside {roles['anchor'][0]!r} and {roles['positive'][0]!r} stands "
+                f"{roles[judged][0]!r}, which may say that some are wrong; name it, as in --columns "
+                f"sentence1={roles['anchor'][0]},sentence2={roles['positive'][0]},score={roles[judged][0]}, or leave it "
+                "out, as in --columns "
+                f"anchor={roles['anchor'][0]},positive={roles['positive'][0]}"
+            )
 
     def peek(names: Sequence[str]) -> list[Record]:
         return [record for _, record in islice(table.read(names), _PEEKED)]

@@ -40,6 +40,15 @@ def test_columns_tell_the_kind(kind: str, tmp_path: Path) -> None:
     assert take_census(rows, found.kind, found.name).rows == len(rows)
 
 
+@pytest.mark.parametrize("column", ["label", "score"])
+def test_a_label_beside_pairs_is_not_passed_over(column: str, tmp_path: Path) -> None:
+    file = write(tmp_path, f"question,answer,{column}\nwho,he,1\nwho,a car,0\n")
+    with pytest.raises(UserError, match=f"sentence1=question,sentence2=answer,score={column}, or leave it out"):
+        find_kind([file])
+    assert find_kind([file], "anchor=question,positive=answer").kind == "pairs"
+    assert find_kind([file], f"sentence1=question,sentence2=answer,score={column}").kind == "scored"
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "first"),
     [
