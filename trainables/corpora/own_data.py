@@ -170,8 +170,8 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
             raise UserError(
                 f"{table.name}: beside {roles['anchor'][0]!r} and {roles['positive'][0]!r} stands "
                 f"{roles[judged][0]!r}, which may say that some are wrong; name it, as in --columns "
-                f"sentence1={roles['anchor'][0]},sentence2={roles['positive'][0]},score={roles[judged][0]}, or leave it "
-                "out, as in --columns "
+                f"sentence1={roles['anchor'][0]},sentence2={roles['positive'][0]},score={roles[judged][0]}, or leave "
+                "it out, as in --columns "
                 f"anchor={roles['anchor'][0]},positive={roles['positive'][0]}"
             )
 
