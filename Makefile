@@ -1,6 +1,6 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
 # make fuzz     set up, then broken files by the thousand for whatever reads files, and properties by other examples
-# make test     set up, then lint, types and tests, these in two processes: about seven minutes
+# make test     set up, then lint, types and tests, these in two processes: eight to nine minutes
 # make test-long      then the tests that take longer: struck studies, simulations, a whole evaluation
 # make test-versions  reports, figures and recipes on every further Python that this machine has
 # make audit    what is known of holes in the pinned dependencies; asks pypi.org, and fails where that cannot be reached
