@@ -101,6 +101,7 @@ OBJECTIVES.add(Mine, Odd)
 """
 
 
+@pytest.mark.slow
 def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_path: Path) -> None:
     """Workers 2, rows, Optuna, ASHA over two goals and a plugin's objective in one study of a person's own: a
     stopped trial frees its workers for the next, and a trial that cannot work says why and disturbs no other."""
