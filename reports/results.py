@@ -417,8 +417,15 @@ class Results:
 
     def recipe(self, label: str) -> Mapping[str, Any]:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""
-        records = self.of_row(label)
-        return records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
+        if label not in self._row_recipes:
+            records = self.of_row(label)
+            made = records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
+            self._row_recipes[label] = made
+        return self._row_recipes[label]
+
+    @cached_property
+    def _row_recipes(self) -> dict[str, Mapping[str, Any]]:
+        return {}
 
 
 def in_order(info: StudyInfo, space: Space, records: Sequence[Record]) -> list[Record]:

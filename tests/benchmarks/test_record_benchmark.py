@@ -43,6 +43,7 @@ def test_the_plan_is_the_whole_grid_under_several_seeds():
     assert {trial.chosen for trial in trials} == set(points)
 
 
+@pytest.mark.slow
 def test_a_recorded_trial_is_what_a_study_runs(job: Job, tmp_path: Path):
     """The last rung is the end of `run_trial`: the same training, and the same score of the task that both have."""
     bench = Bench(job)

@@ -284,6 +284,7 @@ def test_seeds_that_kept_nothing_leave_the_items_unknown(tmp_path: Path):
     assert found.basis == "seeds only"
 
 
+@pytest.mark.slow
 def test_a_large_report_takes_seconds():
     large = Population(seeds=5, items=2000).study(1)
     begin = time.process_time()

@@ -69,6 +69,7 @@ def drawn() -> None:
     """Asks for real pictures."""
 
 
+@pytest.mark.slow
 def test_what_moves_what_is_told_from_noise(tmp_path: Path, drawn: None):
     results = study(tmp_path, planted=True)
     text = geometry.write(results, tmp_path / "pictures")
@@ -84,6 +85,7 @@ def test_what_moves_what_is_told_from_noise(tmp_path: Path, drawn: None):
     assert ">1<" in picture
 
 
+@pytest.mark.slow
 def test_noise_is_called_noise(tmp_path: Path):
     text = geometry.write(study(tmp_path, planted=False), tmp_path / "pictures")
     assert "None of " in text

@@ -163,6 +163,7 @@ def made_up(chance: np.random.Generator, *, apart: float, unequal: float, seeds:
 
 
 class TestTrueScores:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("apart", "unequal"), [(0.5, 0.0), (2.0, 0.0), (1.0, 1.0)])
     def test_what_is_stated_comes_true(self, monkeypatch: pytest.MonkeyPatch, apart: float, unequal: float):
         """Of recipes said to be on the front with 30 %, about 30 % are; so a printed front is as false as is said."""
@@ -185,6 +186,7 @@ class TestTrueScores:
         if apart < 1:
             assert is_true[on_front].mean() < 0.6  # what a front printed without probabilities keeps to itself
 
+    @pytest.mark.slow
     def test_the_best_of_many_is_not_as_good_as_it_looks(self):
         chance = np.random.default_rng(1)
         bias, cover = [], []

@@ -130,6 +130,7 @@ def test_nothing_is_told_where_seeds_change_nothing(tmp_path: Path) -> None:
     assert said(tmp_path, "--set", "optimisation.epochs=0") == []
 
 
+@pytest.mark.slow
 def test_what_is_assumed_is_what_the_examples_show(tmp_path: Path) -> None:
     spreads = []
     for folder in sorted((ROOT / "docs/examples").iterdir()):

@@ -102,6 +102,7 @@ def test_the_keyboard_reaches_everything(server: LiveServer, page: Any) -> None:
     assert page.is_visible("#queued table")
 
 
+@pytest.mark.slow
 def test_it_says_when_the_server_is_gone(server: LiveServer, page: Any) -> None:
     page.goto(server.address)
     assert page.is_hidden("#lost")
@@ -116,6 +117,7 @@ def test_the_policy_stops_a_foreign_script(server: LiveServer, page: Any, said: 
     assert any("Content Security Policy" in text for text in said)  # so the other tests would see a broken rule
 
 
+@pytest.mark.slow
 def test_the_whole_report_is_served_and_keeps_its_own_policy(server: LiveServer, page: Any, said: list[str]) -> None:
     page.goto(server.address)
     page.click("text=The whole report of what is finished", timeout=120_000)

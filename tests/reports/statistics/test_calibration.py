@@ -31,12 +31,14 @@ def test_nulls_get_verdicts_by_the_old_method_only(name, studies):
     assert found.old.value > 0.15  # the control: one spread for all rows, no test items
 
 
+@pytest.mark.slow
 def test_unequal_seeds_and_a_planted_effect():
     found = calibrate(KINDS["2 to 10 seeds, one planted"], STUDIES)
     sound(found)
     assert abs(found.foretold.value - found.detected.value) < 0.2
 
 
+@pytest.mark.slow
 def test_seeds_that_move_rows_together_are_paired():
     found = calibrate(KINDS["seeds together, nulls"], 30)
     assert found.covered.value > 0.88
@@ -84,11 +86,13 @@ def test_rows_that_scatter_more_than_the_baseline(name):
     assert found.large.value > 0.1  # and still something is found
 
 
+@pytest.mark.slow
 def test_items_in_clusters_and_collapses():
     sound(calibrate(KINDS["200 items in tens"], STUDIES))
     sound(calibrate(KINDS["one seed of ten collapses"], STUDIES))
 
 
+@pytest.mark.slow
 def test_looking_again_spends_the_level_once():
     found = look_again(2, 60)
     assert found.shared.value <= 0.08

@@ -155,6 +155,7 @@ def test_nothing_varies():
     assert compare(sample([61.0, 61.0]), same).p == 0.0
 
 
+@pytest.mark.slow
 def test_intervals_cover_where_items_and_few_seeds_both_count():
     """A hard case: one recipe's spread, of three seeds, beside items that weigh as much.
 

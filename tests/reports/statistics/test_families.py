@@ -158,6 +158,7 @@ def test_rows_far_below_do_not_raise_the_bar_for_the_rest():
     assert best_set(Field.of(good + [row(40)] * 30))[:3] == best_set(Field.of(good)) == [False, True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truths", "spreads", "seeds"),
     [

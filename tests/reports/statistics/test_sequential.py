@@ -30,6 +30,7 @@ def at_most(level: float, studies: int = STUDIES) -> float:
     return level + 2.75 * math.sqrt(level * (1 - level) / studies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_winner_of_all_seeds_is_rarely_lost(noise: str) -> None:
     """Eight recipes that are all alike are the hardest case: any of them may be the winner."""
@@ -37,6 +38,7 @@ def test_the_winner_of_all_seeds_is_rarely_lost(noise: str) -> None:
     assert np.mean(lost) <= at_most(LOST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("least", "stated"), [(1, LOST_AT_WORST), slow_case(2, LOST)])
 def test_a_wild_winner_among_calm_recipes_is_lost_as_often_as_is_said(least: int, stated: float) -> None:
     """Among twelve alike; from one seed on it is more often than LOST, so the range is said."""
@@ -69,6 +71,7 @@ def test_a_race_is_cheap_where_recipes_differ() -> None:
     assert np.mean(shares) < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "real"),
     [slow_case(noise, real, when=(noise, real) not in QUICK) for noise in NOISES for real in (0.0, 1.0)],
@@ -87,6 +90,7 @@ def test_looks_spend_the_level_once() -> None:
     assert looks(3, 3, 3) == 1.0
 
 
+@pytest.mark.slow
 def test_stopping_on_purpose_cannot_force_a_verdict() -> None:
     """An adversary who stops as soon as p is small: without `looks` it succeeds too often, with it it does not."""
     from reports.statistics.comparison import compare

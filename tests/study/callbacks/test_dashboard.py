@@ -64,6 +64,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "axes"),
     [("scl_tau", ["development score"]), ("contrastive_all", ["development sts", "development transfer"])],

@@ -225,6 +225,7 @@ class TestOurs:
                 assert trial.values == pytest.approx(recorded.development[place, 3, -1])  # the first was selected
         assert states == {"PRUNED", "COMPLETE"}
 
+    @pytest.mark.slow
     def test_tpe_learns_and_so_beats_chance(self):
         recorded = make_recorded(noise=0.1).of_goals(["transfer"])
         found = compare(recorded, our_searches(recorded, ["tpe", "random"], ["none"]), Conditions(trials=30), 12)
@@ -244,10 +245,12 @@ class TestLearning:
         without, learning = (float(np.mean([outcome.found for outcome in found])) for found in outcomes)
         return without, learning
 
+    @pytest.mark.slow
     def test_a_record_that_agrees_helps(self):
         without, learning = self.found(make_recorded(seed=5))
         assert learning < without / 2
 
+    @pytest.mark.slow
     def test_one_that_misleads_does_little_harm(self):
         other = make_recorded(seed=5)
         without, learning = self.found(replace(other, development=-other.development))

@@ -75,6 +75,7 @@ def _ranked(history: History, ends: np.ndarray, first_decides: bool) -> list[tup
     return found
 
 
+@pytest.mark.slow
 def test_a_recipe_that_went_on_is_ranked_by_seeds_that_had_no_say() -> None:
     """Its expected score is the true one, so it is above an equal row in half of the cases."""
     found = equal_recipes(60, first_decides=True)
@@ -84,6 +85,7 @@ def test_a_recipe_that_went_on_is_ranked_by_seeds_that_had_no_say() -> None:
     assert found.first(3) == 1.0  # none is ranked that has fewer
 
 
+@pytest.mark.slow
 def test_where_each_seed_is_judged_survivors_look_better_than_they_are() -> None:
     """What the rule is there for; so the simulation can tell the two apart."""
     found = equal_recipes(60, first_decides=False)

@@ -92,6 +92,7 @@ def searches(sampler: str, kind: str | None) -> np.ndarray:  # (REPEATS, ASKS)
     return np.array([search(sampler, seed, [source(kind, seed)] if kind else []) for seed in range(REPEATS)])
 
 
+@pytest.mark.slow
 def test_a_helpful_source_makes_a_search_faster_and_a_misleading_one_does_no_harm() -> None:
     """Beside the same random search without it, which learns nothing by itself: what harms it is not made good by its
     sampler. Differences are paired by seed, and judged by their standard errors."""

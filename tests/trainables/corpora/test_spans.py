@@ -135,6 +135,7 @@ def fits(sample: np.ndarray, expected: np.ndarray) -> bool:
     return bool(stats.chi2_contingency(np.stack(counts)).pvalue > 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", ["apart", "blocks"])
 @pytest.mark.parametrize(("part", "a", "b"), [("anchor_length", 4, 2), ("positive_length", 2, 4)])
 def test_lengths_follow_the_papers_beta_distributions(part, a, b, places):
@@ -175,6 +176,7 @@ def naive(n: int, strategy: str, seed: int = 11) -> dict[str, np.ndarray]:
     return dict(zip(("anchor", "start", "positive", "offset", "overlap"), np.array(rows).T, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1024, 3000])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_starts_and_overlaps_follow_the_papers_formulas(strategy, n):
