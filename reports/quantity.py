@@ -68,9 +68,9 @@ def quantity(table: Table, column: Column, name: str = "") -> Quantity:
     return Quantity(name or column.name, _of_column(table, column))
 
 
-def average_quantity(name: str) -> Quantity:
-    """A paper's average; `UserError` for an unknown name."""
-    return Quantity(name, _of_average(AVERAGES[name]))
+def average_quantity(name: str, label: str = "") -> Quantity:
+    """A paper's average, by its label where it has one; `UserError` for an unknown name."""
+    return Quantity(label or name, _of_average(AVERAGES[name]))
 
 
 def goals_quantity(goals: Sequence[Goal], scored: Collection[str]) -> Quantity | None:

@@ -348,14 +348,16 @@ class Results:
 
     @cached_property
     def figures(self) -> list[Quantity]:
-        """What sums the study up: what judges its own goals, and the topics' averages; without tables every test
-        average that some trial has."""
+        """What sums the study up: what judges its own goals, and the topics' averages. Without tables what the space
+        shows of a trial, and where no trial has that, every test average that one has."""
         own = [self.own_figure] if self.own_figure else []
         if self.topics:
             return [*own, *(quantity(table, column, topic_name(table, column)) for table, column in self.topics)]
         found = [averages(record.scores).items() for record in self.records]
         names = sorted({name for items in found for name, value in items if value is not None})
-        return [*own, *(average_quantity(name) for name in names if not AVERAGES[name].development)]
+        usual = [average_quantity(name, f"{label} Avg.") for label, name in self.space.shown if name in names]
+        others = [average_quantity(name) for name in names if not AVERAGES[name].development]
+        return [*own, *(usual or others)]
 
     @cached_property
     def summaries(self) -> list[tuple[str, Callable[[Sequence[Record]], Measured | None]]]:

@@ -9,7 +9,7 @@ from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, number, signed, spread, table, text
 from reports.plots.forest import FLAG
-from reports.quantity import Quantity, quantity
+from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import Results
 from reports.wording import interval, reason
 from search_spaces.averages import AVERAGES, describe
@@ -83,8 +83,9 @@ def plain_table(results: Results) -> str:
 
 def made_of(figure: Quantity) -> str:
     """A paper's average in its words, another figure by its numbers and tasks."""
-    if figure.name in AVERAGES:
-        return describe(figure.name)
+    for name in AVERAGES:
+        if average_quantity(name).weights == figure.weights:
+            return describe(name)
     return ", ".join(f"{code(number)} of {text(task)}" for task, number in sorted(figure.weights))
 
 

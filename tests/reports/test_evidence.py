@@ -192,7 +192,7 @@ def test_explored_recipes_are_compared_when_asked_but_stand_on_no_board(tmp_path
 def test_a_space_without_tables_has_a_board_for_each_average(tmp_path: Path):
     bare = dataclasses.replace(SCL, tables=(), claims=(), figures=())
     results = dataclasses.replace(STS, space=bare).study(1)
-    assert [board.quantity.name for board in boards(Evidence.of(results))] == ["liao_sts"]
+    assert [board.quantity.name for board in boards(Evidence.of(results))] == ["STS Avg."]
 
 
 def test_a_comparison_across_a_flag_gets_no_verdict():

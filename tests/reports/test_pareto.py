@@ -113,7 +113,7 @@ class TestPareto:
         measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
         rewrite(tmp_path, lambda record: with_goals(changed(record, scores=measured), 60.0, 70.0))
         text = told(tmp_path)
-        assert "test: liao_sts" in text
+        assert "test: STS Avg." in text
         assert "test: development" not in text
 
     def test_the_front(self):

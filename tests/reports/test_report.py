@@ -264,7 +264,7 @@ def test_a_persons_own_space(tmp_path: Path):
     assert "Space: `mine`, from `space.py`" in report
     assert "published" not in report.split("## What the search found")[0]
     assert cells(report, "## Tables", "warm") == ["50.00"]
-    assert "- `liao_sts`: the mean of `spearman_wmean` of STS12, STS13, STS14, STS15, STS16." in report
+    assert "- `STS Avg.`: the mean of `spearman_wmean` of STS12, STS13, STS14, STS15, STS16." in report
 
 
 def test_the_reason_of_a_failure_is_in_the_report(tmp_path: Path):
