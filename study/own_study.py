@@ -226,7 +226,8 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
             f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
         )
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
-        print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}", flush=True)
+        few = f"; {count(prepared.unjudged, 'label')} of too few texts only to train on" if prepared.unjudged else ""
+        print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}{few}", flush=True)
     for sentence in leaked:
         print(f"leaks: {sentence}", flush=True)
 

@@ -15,6 +15,7 @@ from trainables.senteval import check_data, development, evaluate, fingerprint
 from trainables.senteval.items import digest
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.own_tasks import own_tasks
+from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import bag_of_words
@@ -24,8 +25,8 @@ TABLES = {
     "sts.csv": ("scored_pairs", "sentence1,sentence2,score\na b,a c,80\nb d,c e,10\n"),
     "similar.tsv": ("scored_pairs", "sentence1\tsentence2\tlabel\na b\ta c\t0.8\nb d\tc e\t0.1\n"),
     "quora.csv": ("labelled_pairs", "question1,question2,is_duplicate\na b,a c,1\nb d,c e,0\n"),
-    "nli.csv": ("classes", "premise,hypothesis,label\na b,a c,0\nb d,c e,2\nb d,c e,1\n"),
-    "topics.tsv": ("classes", "text\tlabel\na b\tgood\nb d\tbad\n"),
+    "nli.csv": ("classes", "premise,hypothesis,label\na b,a c,0\nb d,c e,2\nb d,c e,1\na,c,1\nb,d,1\n"),
+    "topics.tsv": ("classes", "text\tlabel\na b\tgood\nb d\tbad\na d\tbad\nc d\tbad\n"),
     "groups.tsv": ("clustering", "sentence\tcluster\na b\tgood\nb d\tbad\n"),
     "triplets.csv": ("triplets", "anchor,positive,negative\na b,a c,b d\n"),
     "mined.csv": ("reranking", "query,positive,negative_1,negative_2\na b,a c,b d,e f\n"),
@@ -202,6 +203,10 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
         ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores in {file} are 1, which nothing can follow"),
         ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all 2 pairs in {file} have one label, '1'; it needs two"),
         ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for all in {file} have one label"),
+        (
+            "sentence,label\na,x\nb,x\nc,y\n",
+            "mine: {file} holds 3 examples of 2 labels, and no label has more than 2; it takes 3 of one at least",
+        ),
         ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
         (TRIPLETS + "a,b,c\na,,c\n", "mine.csv:3: no 'positive'; the columns are anchor, positive, negative"),
         (TRIPLETS + "a,b,c\na,b,\n", "mine.csv:3: no 'negative'; the columns are anchor, positive, negative"),
@@ -294,6 +299,24 @@ def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path, registered: list[
     assert alone.tasks["second"]["reason"] == "no data: second has no development part"
     assert alone.errors == {}
     assert [*development(bag_of_words, tmp_path, ["first", "second"])] == ["first.dev_accuracy", "score"]
+
+
+def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registered: list[Task]) -> None:
+    rows = [f"{f'word{number % 5} ' * 9}{number},{number % 5}\n" for number in range(20)]
+    (tmp_path / "dev.csv").write_text("text,label\n" + "".join(rows))
+    files = [str(tmp_path / "dev.csv")]
+    registered += [*own_tasks([f"first={files[0]}"], []), *own_tasks([], [f"second={files[0]}"])]
+    TASKS.add(*registered)
+    for name, number in (("first", "dev_accuracy"), ("second", "test_accuracy")):
+        scores = evaluate(bag_of_words, tmp_path, [name])
+        assert scores.errors == {}
+        found = scores.tasks[name][number]
+        assert isinstance(found, float)
+        assert found > 20
+    answers, kind = scores.answers["second"], KINDS["nested_cv"]
+    protocol = PROTOCOLS["full"]
+    assert kind.numbers(registered[1], answers, protocol)["test_accuracy"] == pytest.approx(found)
+    assert kind.effects(registered[1], "test_accuracy", answers, protocol) is not None
 
 
 def test_the_place_of_files_is_no_part_of_what_they_are(tmp_path: Path, registered: list[Task]) -> None:

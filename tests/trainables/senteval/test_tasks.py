@@ -350,7 +350,7 @@ def test_quotes_in_a_tsv_file_are_text(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(HEAD + '"Go!" she said\tgood\n"no\tbad\n')
     (tmp_path / "a.csv").write_text('label,sentence\ngood,"""Go!"" she\n said"\nbad,"""no"\n')
     for file in ("a.tsv", "a.csv"):
-        split = read_task(Task("mine", "nested_cv", "table", (file,)), tmp_path).splits["all"]
+        split = read_task(Task("mine", "clustering", "table", (file,), parts=("test",)), tmp_path).splits["test"]
         assert split.left == ['"Go!" she said', '"no']
         assert split.labels.tolist() == [1, 0]
 
