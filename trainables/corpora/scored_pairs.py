@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,6 @@ from trainables.corpora.tables import Table, open_table
 from trainables.errors import UserError, shown
 from trainables.sections import STSB
 
-ROLES = {
-    "sentence1": ("sentence1", "sentence_A", "text1"),
-    "sentence2": ("sentence2", "sentence_B", "text2"),
-    "score": ("score", "similarity_score", "relatedness_score", "label"),
-}
-
 
 @dataclass(frozen=True)
 class ScoredPairs(TableLayout):
@@ -34,7 +29,7 @@ class ScoredPairs(TableLayout):
 
     name = "scored_pairs"
     positives_at_most = 0
-    roles = ROLES
+    roles = MappingProxyType({"sentence1": ("sentence1",), "sentence2": ("sentence2",), "score": ("score", "label")})
 
     def value(self, found: Any, where: str) -> float | None:
         if found is None or str(found).strip() == "":

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
+from trainables.corpora.own_data import find_kind, texts
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.senteval import check_data, development, evaluate, fingerprint
@@ -54,6 +58,56 @@ def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> Non
         assert {number.split("_")[0] for number in task.numbers} == {split}
         assert task.development == (KINDS[kind].development if split == "dev" else "")
     read_task(task, Path())
+
+
+FORMS: Mapping[str, Callable[[pandas.DataFrame, Path], object]] = {
+    "mine.csv": lambda table, file: table.to_csv(file, index=False),
+    "mine.tsv": lambda table, file: table.to_csv(file, index=False, sep="\t", quoting=csv.QUOTE_ALL),
+    "mine.csv.gz": lambda table, file: table.to_csv(file, index=False),
+    "mine.json": lambda table, file: table.to_json(file, orient="records"),
+    "mine.jsonl.gz": lambda table, file: table.to_json(file, orient="records", lines=True),
+    "mine.parquet": lambda table, file: table.to_parquet(file),
+}
+HEADS = {
+    ("search", "pairs"): ("Question", "answer"),
+    ("triplets", "triplets"): ("query", "pos", "Neg_1"),
+    ("scored_pairs", "scored"): ("Sentence A", "sentence_B", "relatedness_score"),
+    ("classes", "nli"): ("premise", "hypothesis", "gold_label"),
+    ("classes", "labelled"): ("text", "class"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kinds", HEADS)
+def test_forms_and_names_are_those_of_training_data(kinds: tuple[str, str], form: str, tmp_path: Path) -> None:
+    numbers = range(9)
+    table = pandas.DataFrame({name: [f"{name}, {number}" for number in numbers] for name in HEADS[kinds]})
+    if kinds[1] in ("scored", "nli", "labelled"):
+        table[HEADS[kinds][-1]] = [0.5, 1.5, 2.5] * 3 if kinds[1] == "scored" else [0, 1, 2] * 3
+    FORMS[form](table, tmp_path / form)
+    (task,) = own_tasks([], [str(tmp_path / form)])
+    assert task.kind == of_kind(kinds[0], "test")
+    split = next(iter(read_task(task, Path()).splits.values()))
+    source = find_kind([str(tmp_path / form)])
+    rows = [*source.rows(Counter())]
+    assert source.kind == kinds[1]
+    assert split.left == [texts(row)[0] for row in rows] == [f"{HEADS[kinds][0]}, {number}" for number in numbers]
+
+
+def test_a_label_beside_a_question_and_its_answer_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("question,answer,label\na,b,1\na,c,0\n")
+    with pytest.raises(UserError, match="call them sentence1, sentence2 and label or score, or leave 'label' out"):
+        own_tasks([], [str(tmp_path / "mine.csv")])
+
+
+def test_a_whole_number_is_one_label_however_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "dev.jsonl").write_text("".join(f'{{"text": "a {n}", "label": {n % 2}.0}}\n' for n in range(6)))
+    (tmp_path / "test.csv").write_text("text,label\nb,1\nc,0\nd, 1.0\n")
+    (task,) = own_tasks([str(tmp_path / "dev.jsonl")], [str(tmp_path / "test.csv")])
+    assert read_task(task, Path()).splits["test"].labels.tolist() == [1, 0, 1]
+    (tmp_path / "test.csv").write_text("text,label\nb,1\nc,2\nd,3\n")
+    with pytest.raises(UserError, match="csv, line 3: label '2' is none of 0, 1, nor are those of 1 more"):
+        read_task(task, Path())
 
 
 def names(tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
@@ -194,12 +248,12 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("one,two\na,b\n", "mine.csv:1: the columns are one, two; a task needs sentence1, sentence2 and score"),
+        ("one,two\na,b\n", "mine.csv, line 2: the columns are one, two; a task needs sentence1, sentence2 and score"),
         ("", "mine.csv is empty"),
         ("sentence1,sentence2,score\n", "mine.csv holds no example"),
-        ("sentence1,sentence2,score\na,b,high\n", "mine.csv:2: score 'high' is not a number"),
-        ("sentence1,sentence2,score\na,b,1\nc,,2\n", "mine.csv:3: 'sentence2' is empty"),
-        ("sentence1,sentence2,score\na,b,\nc,d,2\n", "mine.csv:2: score '' is not a number"),
+        ("sentence1,sentence2,score\na,b,high\n", "mine.csv, line 2: score 'high' is no finite number"),
+        ("sentence1,sentence2,score\na,b,1\nc,,2\n", "mine.csv, line 3: 'sentence2' is empty"),
+        ("sentence1,sentence2,score\na,b,\nc,d,2\n", "mine.csv, line 2: score '' is no finite number"),
         ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores in {file} are 1, which nothing can follow"),
         ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all 2 pairs in {file} have one label, '1'; it needs two"),
         ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for all in {file} have one label"),
@@ -208,11 +262,11 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
             "mine: {file} holds 3 examples of 2 labels, and no label has more than 2; it takes 3 of one at least",
         ),
         ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
-        (TRIPLETS + "a,b,c\na,,c\n", "mine.csv:3: no 'positive'; the columns are anchor, positive, negative"),
-        (TRIPLETS + "a,b,c\na,b,\n", "mine.csv:3: no 'negative'; the columns are anchor, positive, negative"),
-        (TRIPLETS + ",b,c\n", "mine.csv:2: 'anchor' is empty"),
-        (TRIPLETS + "a,b,b\n", "mine.csv:2: 'b' is both a positive and a negative"),
-        (b"sentence1,sentence2,score\na,b,1\n\xff,d,2\n", "mine.csv:3: not utf-8 text (byte 32)"),
+        (TRIPLETS + "a,b,c\na,,c\n", "mine.csv, line 3: no 'positive'; the columns are anchor, positive, negative"),
+        (TRIPLETS + "a,b,c\na,b,\n", "mine.csv, line 3: no 'negative'; the columns are anchor, positive, negative"),
+        (TRIPLETS + ",b,c\n", "mine.csv, line 2: 'anchor' is empty"),
+        (TRIPLETS + "a,b,b\n", "mine.csv, line 2: 'b' is both a positive and a negative"),
+        (b"sentence1,sentence2,score\na,b,1\n\xff,d,2\n", "mine.csv, line 3: not UTF-8 (invalid start byte)"),
     ],
 )
 def test_a_broken_table_is_one_sentence_with_file_and_line(content: str | bytes, sentence: str, tmp_path: Path) -> None:
