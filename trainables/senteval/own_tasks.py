@@ -98,10 +98,14 @@ def _task(parts: Sequence[_Part]) -> Task:
     return Task(name, kind, "beir" if last.path.is_dir() else "table", files, labels=parts[0].labels, parts=there)
 
 
-def _part(given: str, split: str) -> _Part:
+def named(given: str) -> tuple[str, str]:
+    """Name and path of `NAME=PATH`; of a `PATH` the name is empty."""
     name, equals, place = given.partition("=")
-    if not equals or not re.fullmatch(r"[\w-]+", name) or Path(given).exists():
-        name, place = "", given
+    return (name, place) if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else ("", given)
+
+
+def _part(given: str, split: str) -> _Part:
+    name, place = named(given)
     path = _built_in(place, split) if place.startswith(_SCENES) else Path(place).expanduser().absolute()
     if not path.exists():
         raise UserError(f"--{split} {given}: {path} does not exist")

@@ -88,7 +88,7 @@ class TestScoredPairs:
                 "sentence1,sentence2\na,b\n",
                 r"no column score, .*, label, .* \(found: sentence1, sentence2\); name others by",
             ),
-            ("sentence1,sentence2,score\na,b,much\n", "line 2: the score 'much' is no number"),
+            ("sentence1,sentence2,score\na,b,much\n", "line 2: the score 'much' is no finite number"),
             ("sentence1,sentence2,score\na,b,inf\n", "line 2: the score 'inf' is no finite number"),
             ("sentence1,sentence2,score\na,,1\n", "line 2: sentence2 is empty"),
             ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores are 1, so there is nothing to learn"),

@@ -196,6 +196,19 @@ def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
     ]
 
 
+def test_other_texts_under_the_same_numbers_are_another_part(tmp_path: Path, registered: list[Task]) -> None:
+    places = [folder_of(tmp_path / part, **{part: "q1\td0\t1\n"}) for part in ("dev", "test")]
+    registered += own_tasks([f"faq={places[0]}"], [f"faq={places[1]}"])
+    TASKS.add(*registered)
+    for place in places:
+        (place / "qrels" / f"{place.name}.tsv").write_text("q1\td0\t1\n")
+    with pytest.raises(UserError, match=r"test\.tsv \(faq\) has the same content as \S*dev\.tsv \(faq\); give files"):
+        check_data(tmp_path, ["faq"])
+    (places[1] / "queries.jsonl").write_text('{"_id": "q1", "text": "other"}\n')
+    check_data(tmp_path, ["faq"])
+    assert evaluate(bag_of_words, "nowhere", ["faq"]).errors == {}
+
+
 def test_what_is_drawn_of_a_large_corpus_while_training_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
