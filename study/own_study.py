@@ -34,7 +34,7 @@ from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import forget
 from trainables.recipe import EncoderConfig, Recipe, changed
-from trainables.senteval.own_tasks import own_tasks
+from trainables.senteval.own_tasks import named, own_tasks
 from trainables.senteval.tasks import TASKS, Task
 
 SPACE, GIVEN = "space.py", "given.json"
@@ -133,7 +133,7 @@ def _placed(made: Prepared, folder: Path, request: Request, goes_on: bool) -> Pr
     if goes_on:
         _check_given(made.train.parent, folder)
     elif not (folder / GIVEN).is_file() or (folder / GIVEN).read_bytes() != (made.train.parent / GIVEN).read_bytes():
-        given = [Path(_path(one)).expanduser().resolve() for one in (*request.train, *request.dev, *request.test)]
+        given = [Path(named(one)[1]).expanduser().resolve() for one in (*request.train, *request.dev, *request.test)]
         inside = any(path.is_relative_to(folder.resolve()) for path in given)
         if folder.exists() and (inside or folder not in _put):
             raise UserError(
@@ -169,13 +169,18 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
     holding = rows_that_hold(source, own_tasks(request.dev, request.test)) if request.drop_leaks else frozenset()
     prepared = prepare(source, folder, parts, holding)
-    prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
+    try:
+        prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
+    except UserError as error:  # a person knows the file that was given, not the one that was made of it
+        made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
+        said, found = made.subn(f"what is put aside of {source.name}", str(error))
+        raise UserError(f"{said}; give --dev and --test" if found else said) from None
     if holding:
         leaked = [f"{count(len(holding), 'training row')} that held an item whole: left out", *leaked]
     given = {"dev": request.dev, "test": request.test}
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
-        **{part: [_digits(_path(one)) for one in those] for part, those in given.items()},
+        **{part: [_digits(named(one)[1]) for one in those] for part, those in given.items()},
     }
     write_whole(folder / GIVEN, json.dumps(digits, indent=1))
     return prepared, leaked
@@ -186,12 +191,6 @@ def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
     found = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
     taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
     return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in found)
-
-
-def _path(given: str) -> str:
-    """Of `PATH` or `NAME=PATH`."""
-    name, equals, path = given.partition("=")
-    return path if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else given
 
 
 def _digits(given: str) -> str:
@@ -226,7 +225,8 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
             f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
         )
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
-        print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}", flush=True)
+        few = f"; {count(prepared.unjudged, 'label')} of too few texts only to train on" if prepared.unjudged else ""
+        print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}{few}", flush=True)
     for sentence in leaked:
         print(f"leaks: {sentence}", flush=True)
 

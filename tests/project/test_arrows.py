@@ -29,6 +29,7 @@ SHARED = tuple(
         "process_cache",
         "lines",
         "delimited",
+        "tabular",
         "to_device",
         "lazy_torch",
         "typed_json",
@@ -101,6 +102,8 @@ MAY_IMPORT = {
     "trainables.senteval": ("trainables.senteval", *SHARED),
     # Tasks of one's own may be the built-in ones.
     "trainables.senteval.own_tasks": ("trainables.senteval", "trainables.corpora.scenes_tasks", *SHARED),
+    # Tables of one's own are read as training data are.
+    "trainables.senteval.table": ("trainables.senteval", "trainables.corpora.tables", *SHARED),
     # The command line names data and encoders, and may load them.
     "trainables.senteval.__main__": (
         "trainables.senteval",

@@ -51,7 +51,7 @@ def own_task(tmp_path: Path) -> Iterator[Task]:
     """Two classes, whose files are there."""
     lines = [f"{('calm', 'loud')[number % 2]} word {number}\t{number % 2}\n" for number in range(20)]
     for part in ("train", "dev", "test"):
-        (tmp_path / f"{part}.tsv").write_text("sentence\tlabel\n" + "".join(lines), "utf-8")
+        (tmp_path / f"{part}.tsv").write_text("sentence\tlabel\n" + "".join(lines).replace("word", part), "utf-8")
     task = Task("mine", "split", "table", tuple(str(tmp_path / f"{part}.tsv") for part in ("train", "dev", "test")))
     TASKS.add(task)
     yield task

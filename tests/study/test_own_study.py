@@ -252,6 +252,25 @@ def test_what_cannot_work_is_refused_in_a_sentence(arguments: list[str], said: s
         plan_of(*arguments)
 
 
+def test_what_is_wrong_with_rows_put_aside_is_said_of_the_file_that_was_given() -> None:
+    rows = [f"a dog eats {number},an animal eats {number},{int(not number)}" for number in range(100)]
+    Path("mine.csv").write_text("\n".join(["sentence1,sentence2,score", *rows]))
+    with pytest.raises(UserError, match=r"all scores in what is put aside of \S*mine\.csv are 0, which .*; give --dev"):
+        plan_of("--train", "mine.csv", "--encoder", "scenes-small")
+    Path("dev.csv").write_text("text,label\n" + "".join(f"one {number},{number % 2}\n" for number in range(20)))
+    with pytest.raises(
+        UserError, match=r"^what is put aside of \S*yours\.csv: label '(animals|things)' is none of 0, 1, nor"
+    ):
+        plan_of("--train", write("labelled", name="yours.csv"), "--encoder", "scenes-small", "--dev", "dev.csv")
+
+
+def test_two_files_of_one_content_are_refused_before_anything_runs() -> None:
+    given = [f"first={write('scored', name='a.csv')}", f"second={write('scored', name='b.csv')}"]
+    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--dev", given[0], "--test", given[1])
+    with pytest.raises(UserError, match=r"b\.csv \(second\) has the same content as .*a\.csv \(second\); give files"):
+        check_plan(plan)
+
+
 @pytest.mark.slow
 def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -> None:
     """Without Ray: the base settings and the encoder as it came, on built-in pairs."""

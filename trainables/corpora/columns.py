@@ -3,15 +3,15 @@
     columns, lacking = find_columns(table.columns, table.first, asked=None), Counter()
     for row in columns.rows(table.read(columns.used), Labels(None), lacking):   # (premise, hypothesis, label), or None
 
-Known are the names of the hub's NLI data (premise, hypothesis, label), of the original SNLI files (sentence1,
-sentence2, gold_label), and of what sentence-transformers and its miners write (sentence1, sentence2, label; anchor,
-positive, negative or negative_1, negative_2, ...; query, pos, neg with lists). Others are named by `corpus.columns` and
-`corpus.labels`. What a layout of other columns reads is found by their roles (`role_columns`).
+Known are the names of `trainables.tabular`: those of the hub's NLI data (premise, hypothesis, label), of the original
+SNLI files (sentence1, sentence2, gold_label), and of what sentence-transformers and its miners write (sentence1,
+sentence2, label; anchor, positive, negative or negative_1, negative_2, ...; query, pos, neg with lists). Others are
+named by `corpus.columns` and `corpus.labels`. What a layout of other columns reads is found by their roles
+(`role_columns`).
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from typing import Any, Union
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, choices, is_text, listed, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
+from trainables.tabular import NAMES, roles_of
 
 Row = tuple[str, str, int]
 """Premise, hypothesis, label."""
@@ -30,12 +31,6 @@ NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in
 TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
 
 _UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
-_LABELLED = (
-    ("premise", "hypothesis", "label"),
-    ("sentence1", "sentence2", "gold_label"),
-    ("sentence1", "sentence2", "label"),
-)
-_NEGATIVE = re.compile(r"neg(ative)?(_\d+)?")
 _ROLES = (("premise", "hypothesis", "label"), ("anchor", "positive", "negative"))
 
 
@@ -174,32 +169,33 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
             found = f"(found: {listed(columns)})"
             raise UserError(f"{where}: column {missing[0]!r}, which corpus.columns names, is missing {found}")
         return asked
-    for names in _LABELLED:
-        if set(names) <= set(columns):
-            return LabelledColumns(*names)
-    for names in _LABELLED:
-        if set(names[:2]) & set(columns):
-            _need(names, columns, where)
-    anchor = next((name for name in ("anchor", "query") if name in columns), None)
-    positive = next((name for name in ("positive", "pos") if name in columns), None)
-    if anchor is None or positive is None:
-        raise UserError(
-            f"{where}: no columns premise, hypothesis and label, and none of triplets (found: {listed(columns)}); "
-            "name others by --columns premise=YOURS,hypothesis=YOURS,label=YOURS"
-        )
-    return TripletColumns(anchor, (positive,), tuple(name for name in columns if _NEGATIVE.fullmatch(name)))
+    roles = roles_of(columns)
+    labelled = [roles[role][0] for role in ("sentence1", "sentence2", "label") if role in roles]
+    if len(labelled) == 3:
+        return LabelledColumns(*labelled)
+    if roles.keys() >= {"anchor", "positive"}:
+        return TripletColumns(roles["anchor"][0], roles["positive"], roles.get("negative", ()))
+    raise UserError(
+        f"{where}: no columns premise, hypothesis and label, and none of triplets (found: {listed(columns)}); "
+        "name others by --columns premise=YOURS,hypothesis=YOURS,label=YOURS"
+    )
 
 
 def role_columns(
     columns: Sequence[str], where: str, said: str | None, roles: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """The column of each role: the one that `said` (`corpus.columns`) names, or the first of its usual names."""
+    """The column of each role: the one that `said` (`corpus.columns`) names, or that by its name has the first of the
+    roles of `NAMES` that will do."""
     asked = dict(_assignments(said, "corpus.columns", list(roles))) if said is not None else {}
-    found = {role: asked.get(role) or next((n for n in names if n in columns), None) for role, names in roles.items()}
+    known = roles_of(columns)
+    found = {
+        role: asked.get(role) or next((known[one][0] for one in able if one in known), None)
+        for role, able in roles.items()
+    }
     lacking = next((role for role, column in found.items() if column is None or column not in columns), None)
     if lacking is not None:
         named = ",".join(f"{role}=YOURS" for role in roles)
-        missing = asked.get(lacking) or choices(roles[lacking])
+        missing = asked.get(lacking) or choices(name for one in roles[lacking] for name in NAMES[one])
         raise UserError(f"{where}: no column {missing} (found: {listed(columns)}); name others by --columns {named}")
     return {role: str(column) for role, column in found.items()}
 
@@ -225,11 +221,6 @@ def _need(columns: Iterable[str], record: Iterable[str], where: str) -> None:
     for column in columns:
         if column not in record:
             raise UserError(f"{where}: column {column!r} is missing")
-
-
-def is_negative(column: str) -> bool:
-    """Whether a column's name says that it holds negatives."""
-    return _NEGATIVE.fullmatch(column.lower()) is not None
 
 
 def texts_in(record: Record, column: str, where: str) -> list[str]:

@@ -1,12 +1,12 @@
 """A person's training files in their normal form, and a share of them put aside to judge models by.
 
     found = prepare(find_kind(["pairs.csv"]), Path("data"), (DEV, TEST))
-    found.train, found.dev, found.test     # data/train.jsonl, data/heldout_dev, data/heldout_test
+    found.train, found.held_out[DEV], found.held_out[TEST]     # data/train.jsonl, data/heldout_dev, data/heldout_test
 
 No text of what is put aside stands in what is left to train on. Rows that share a text, but for case, white space and
 punctuation, belong together. Where nearly all of them hang together, as those of NLI do by common hypotheses, anchors
-are put aside that share few texts with others, and those other rows are left out. Files are read twice, and never held
-whole.
+are put aside that share few texts with others, and those other rows are left out. Of labelled texts each part gets some
+of every label that has enough. Files are read twice, and never held whole.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ SHARE, MOST = 0.1, 1000
 """Of the rows that are put aside for each part: their share, and how many at most, for they are scored often."""
 FEWEST = 40
 """Rows from which some can be put aside."""
+OF_LABEL = 2
+"""Texts of a label at least in each part, and in what is left to train on."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Prepared:
     """Rows that cannot be trained on, by why."""
     census: Census
     """Of the rows to train on."""
+    unjudged: int = 0
+    """Labels of too few texts to put some aside."""
 
 
 def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()) -> Prepared:
@@ -65,7 +69,7 @@ def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Co
             if number in without:
                 continue
             if parts:
-                hashes.add(texts(row))
+                hashes.add(texts(row), row["label"] if source.kind == "labelled" else None)
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     if not parts:
         train = whole.rename(folder / "train.jsonl")
@@ -80,7 +84,9 @@ def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Co
         whole.unlink()
         census = take_census(rows_of(train), source.kind, f"{source.name}, what is left of it to train on,")
     held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
-    return Prepared(source.kind, train, held, rows, counts, left_out, census)
+    judged = {row["label"] for file in held.values() if source.kind == "labelled" for row in rows_of(file)}
+    unjudged = len({*census.labels} - judged) if judged else 0
+    return Prepared(source.kind, train, held, rows, counts, left_out, census, unjudged)
 
 
 def leave_out(prepared: Prepared, rows: Sequence[int], where: str) -> Prepared:
@@ -146,9 +152,12 @@ class Texts:
     def __init__(self) -> None:
         self._texts = array("Q")
         self._ends = array("q", [0])
+        self._labels, self._label = dict[str, int](), array("q")
 
-    def add(self, texts: Sequence[str]) -> None:
-        """The texts of the next row, its anchor first."""
+    def add(self, texts: Sequence[str], label: str | None = None) -> None:
+        """The texts of the next row, its anchor first; or its one text and the label of that."""
+        if label is not None:
+            self._label.append(self._labels.setdefault(label, len(self._labels)))
         for text in texts:
             digest = hashlib.blake2b(plain(text).encode(), digest_size=8).digest()
             self._texts.append(int.from_bytes(digest, "little"))
@@ -165,7 +174,10 @@ class Texts:
             raise UserError(
                 f"{where} holds {rows} rows, too few to put some aside to judge models by; give --dev and --test"
             )
-        return _split(_Rows.of(self._texts, self._ends), parts, min(MOST, round(SHARE * rows)), where)
+        found = _Rows.of(self._texts, self._ends)
+        if self._label:
+            return _split_labelled(found, np.array(self._label), parts, where)
+        return _split(found, parts, min(MOST, round(SHARE * rows)), where)
 
 
 class _Rows:
@@ -219,6 +231,32 @@ def _split(rows: _Rows, parts: Sequence[int], wanted: int, where: str) -> np.nda
             "standing in what is left; give --dev and --test"
         )
     return found
+
+
+def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where: str) -> np.ndarray:
+    """Of each label with enough texts its share, `OF_LABEL` at least; a text that has several labels stays."""
+    of_text = np.zeros(len(rows.order), np.int64)  # the label
+    of_text[rows.anchor] = label
+    plain_ones = np.ones(len(of_text), bool)
+    plain_ones[rows.anchor[of_text[rows.anchor] != label]] = False
+    texts = np.flatnonzero(plain_ones)
+    texts = texts[np.lexsort((rows.order[texts], of_text[texts]))]
+    counts = np.bincount(of_text[texts], minlength=label.max() + 1)
+    enough = counts >= OF_LABEL * (len(parts) + 1)
+    if enough.sum() < 2:
+        raise UserError(
+            f"{where}: to put some aside to judge models by takes two labels with {OF_LABEL * (len(parts) + 1)} "
+            f"different texts, and {int(enough.sum())} of its {len(counts):,} labels have so many in {len(label):,} "
+            "rows; give more rows, or --dev and --test"
+        )
+    enough[np.argsort(-np.where(enough, counts, 0), kind="stable")[MOST // OF_LABEL :]] = False
+    each = np.where(enough, np.maximum(OF_LABEL, np.round(counts * min(SHARE, MOST / len(label)))), 0).astype(np.int64)
+    place = np.arange(len(texts)) - (np.cumsum(counts) - counts)[of_text[texts]]  # among those of its label
+    part = np.full(len(of_text), TRAIN, np.int8)
+    for number, one in enumerate(parts):
+        size = each[of_text[texts]]
+        part[texts[(place >= number * size) & (place < (number + 1) * size)]] = one
+    return part[rows.anchor]
 
 
 def _cut(rows: _Rows, found: np.ndarray, parts: Sequence[int], wanted: int) -> None:

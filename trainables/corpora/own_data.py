@@ -25,12 +25,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from trainables.corpora.columns import Labels, is_negative, texts_in
+from trainables.corpora.columns import Labels, texts_in
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, choices, listed, shown
 from trainables.files import expanded
 from trainables.labels import LABELS
+from trainables.tabular import NAMES, SEVERAL, as_label, as_number, roles_of
 
 Kind = Literal["pairs", "triplets", "nli", "scored", "labelled", "sentences"]
 Normal = dict[str, Any]
@@ -44,29 +45,7 @@ IN_WORDS: Mapping[Kind, str] = {
     "labelled": "labelled texts",
     "sentences": "plain sentences",
 }
-_FIRST, _SECOND = ("sentence1", "premise", "text1", "sentence_a"), ("sentence2", "hypothesis", "text2", "sentence_b")
-_USUAL: Mapping[str, Sequence[str]] = {
-    "anchor": ("anchor", "query", "question"),
-    "positive": ("positive", "pos", "answer"),
-    "first": _FIRST,
-    "second": _SECOND,
-    "score": ("score", "similarity", "similarity_score", "relatedness_score"),
-    "sentence": ("sentence", "text"),
-    "label": ("label", "gold_label"),
-}
-"""What columns of a role are called, in small letters."""
-_ROLES = (
-    "anchor",
-    "positive",
-    "negative",
-    "premise",
-    "hypothesis",
-    "sentence1",
-    "sentence2",
-    "score",
-    "sentence",
-    "label",
-)
+_MAY_NAME = (*NAMES, "premise", "hypothesis")
 """What `--columns` may name."""
 _PEEKED = 1000
 """Rows that are looked at to tell what a column holds."""
@@ -164,7 +143,7 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
             )
         roles = dict(asked)
     else:
-        roles = _roles(table.columns)
+        roles = roles_of(table.columns)
         judged = next((role for role in ("label", "score") if role in roles), None)
         if judged and roles.keys() >= {"anchor", "positive"}:
             raise UserError(
@@ -191,24 +170,12 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
 _TAKEN: Mapping[Kind, tuple[str, ...]] = {
     "pairs": ("anchor", "positive"),
     "triplets": ("anchor", "positive", "negative"),
-    "nli": ("first", "second", "label"),
-    "scored": ("first", "second", "score"),
+    "nli": ("sentence1", "sentence2", "label"),
+    "scored": ("sentence1", "sentence2", "score"),
     "labelled": ("sentence", "label"),
     "sentences": ("sentence",),
 }
 """The roles of each kind's columns."""
-
-
-def _roles(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Which column has which role, by its name."""
-    small = {name.lower().replace(" ", "_"): name for name in reversed(columns)}
-    found = {
-        role: (small[known],)
-        for role, names in _USUAL.items()
-        if (known := next((n for n in names if n in small), None))
-    }
-    negatives = tuple(filter(is_negative, columns))
-    return {**found, **({"negative": negatives} if negatives else {})}
 
 
 def _asked(said: str | None) -> dict[str, tuple[str, ...]] | None:
@@ -218,10 +185,12 @@ def _asked(said: str | None) -> dict[str, tuple[str, ...]] | None:
     found: dict[str, tuple[str, ...]] = {}
     for part in said.split(","):
         role, equals, column = (piece.strip() for piece in part.partition("="))
-        if not equals or not column or role not in _ROLES:
-            raise UserError(f"--columns {said!r}: {part.strip()!r} is not NAME=COLUMN, where NAME is {choices(_ROLES)}")
-        role = {"premise": "first", "sentence1": "first", "hypothesis": "second", "sentence2": "second"}.get(role, role)
-        if role in found and role not in ("positive", "negative"):
+        if not equals or not column or role not in _MAY_NAME:
+            raise UserError(
+                f"--columns {said!r}: {part.strip()!r} is not NAME=COLUMN, where NAME is {choices(_MAY_NAME)}"
+            )
+        role = {"premise": "sentence1", "hypothesis": "sentence2"}.get(role, role)
+        if role in found and role not in SEVERAL:
             raise UserError(
                 f"--columns {said!r} names two columns for one thing; only positive and negative may be several"
             )
@@ -233,11 +202,11 @@ def _kind(roles: dict[str, tuple[str, ...]], peek: Any) -> Kind | None:
     """By the roles; `peek` gives the first rows, where a label may be one of three or a number."""
     if roles.keys() >= {"anchor", "positive"}:
         return "triplets" if "negative" in roles else "pairs"
-    if roles.keys() >= {"first", "second"}:
+    if roles.keys() >= {"sentence1", "sentence2"}:
         if "score" in roles:
             return "scored"
         if "label" not in roles:
-            roles["anchor"], roles["positive"] = roles["first"], roles["second"]
+            roles["anchor"], roles["positive"] = roles["sentence1"], roles["sentence2"]
             return "triplets" if "negative" in roles else "pairs"
         if _is_graded([record.get(roles["label"][0]) for record in peek(roles["label"])]):
             roles["score"] = roles["label"]
@@ -266,17 +235,9 @@ def _is_prose(values: Sequence[object]) -> bool:
 
 def _is_graded(values: Sequence[object]) -> bool:
     """Whether labels are numbers, and others than those that stand for the three labels of NLI."""
-    numbers = [_number(value) for value in values if value not in (None, "")]
+    numbers = [as_number(value) for value in values if value not in (None, "")]
     known = {None, *map(float, range(-1, len(LABELS)))}
     return bool(numbers) and None not in numbers and not set(numbers) <= known
-
-
-def _number(value: object) -> float | None:
-    try:
-        found = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-    return found if math.isfinite(found) else None
 
 
 Columns = Mapping[str, tuple[str, ...]]
@@ -303,8 +264,8 @@ def _pair(record: Record, columns: Columns, where: str, labels: Labels) -> Norma
 
 
 def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | None:
-    (first,), (second,), (label,) = columns["first"], columns["second"], columns["label"]
-    code = labels.code(record.get(label), where)
+    (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["label"]
+    code = labels.code(record.get(name), where)
     if code is None:
         return None
     premise, hypothesis = _text(record, first, where), _text(record, second, where)
@@ -312,8 +273,8 @@ def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels)
 
 
 def _scored_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
-    (first,), (second,), (name,) = columns["first"], columns["second"], columns["score"]
-    score = _number(record.get(name))
+    (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["score"]
+    score = as_number(record.get(name))
     if score is None:
         raise UserError(f"{where}: {name} is {shown(record.get(name))}, and a score is a number")
     return {
@@ -325,10 +286,8 @@ def _scored_pair(record: Record, columns: Columns, where: str, labels: Labels) -
 
 def _labelled_text(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | None:
     (sentence,), (name,) = columns["sentence"], columns["label"]
-    label = record.get(name)
-    if label is None or label != label or not str(label).strip():
-        return None
-    return {"sentence": _text(record, sentence, where), "label": str(label).strip()}
+    found = as_label(record.get(name))
+    return None if found is None else {"sentence": _text(record, sentence, where), "label": found}
 
 
 def _sentence(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:

@@ -66,7 +66,7 @@ class TableLayout(Tables, Layout):
     hard_negatives = False
 
     roles: ClassVar[Mapping[str, tuple[str, ...]]]
-    """What the columns are for, the value's last, each with its usual names."""
+    """What the columns are for, the value's last, each with the roles of `trainables.tabular` that will do."""
 
     def value(self, found: Any, where: str) -> Any:
         """A row's value; None where it has none, `UserError` where it is none that can be."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from trainables.corpora.batch import Sampler
@@ -16,8 +17,7 @@ from trainables.corpora.tables import Record, Table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, is_text
 from trainables.keys import at_least, key
-
-ROLES = {"sentence": ("sentence", "text"), "label": ("label", "class")}
+from trainables.tabular import as_label
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,17 @@ class SameLabel(TableLayout):
 
     name = "same_label"
     classes = True
-    roles = ROLES
+    roles = MappingProxyType({"sentence": ("sentence",), "label": ("label",)})
 
     each: int = key(
         2, "How many texts of one label stand together.", at_least(2), label="texts of a label", search=(2, 4, 8)
     )
 
     def value(self, found: Any, where: str) -> str | None:
-        if isinstance(found, float) and found.is_integer():  # what an integer column with gaps turns into
-            found = int(found)
-        if found is None or found != found or str(found).strip() == "":
-            return None
-        if not is_text(str(found)):
+        name = as_label(found)
+        if name is not None and not is_text(name):
             raise UserError(f"{where}: the label holds half of a character (a lone surrogate)")
-        return str(found).strip()
+        return name
 
     def scenes(self, folder: Path) -> Table:
         """TREC's questions, each after its class."""

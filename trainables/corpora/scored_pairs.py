@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,7 @@ from trainables.corpora.samplers import PairSampler
 from trainables.corpora.tables import Table, open_table
 from trainables.errors import UserError, shown
 from trainables.sections import STSB
-
-ROLES = {
-    "sentence1": ("sentence1", "sentence_A", "text1"),
-    "sentence2": ("sentence2", "sentence_B", "text2"),
-    "score": ("score", "similarity_score", "relatedness_score", "label"),
-}
+from trainables.tabular import as_number
 
 
 @dataclass(frozen=True)
@@ -34,18 +29,13 @@ class ScoredPairs(TableLayout):
 
     name = "scored_pairs"
     positives_at_most = 0
-    roles = ROLES
+    roles = MappingProxyType({"sentence1": ("sentence1",), "sentence2": ("sentence2",), "score": ("score", "label")})
 
     def value(self, found: Any, where: str) -> float | None:
-        if found is None or str(found).strip() == "":
-            return None
-        try:
-            score = float(found)
-        except (TypeError, ValueError):
-            raise UserError(f"{where}: the score {shown(found)} is no number") from None
-        if math.isinf(score):
-            raise UserError(f"{where}: the score {shown(found)} is no finite number")
-        return None if math.isnan(score) else score
+        score = as_number(found)
+        if score is not None or found is None or str(found).strip().lower() in ("", "nan"):
+            return score
+        raise UserError(f"{where}: the score {shown(found)} is no finite number")
 
     def scenes(self, folder: Path) -> Table:
         return open_table(folder / STSB / "sts-train.csv")

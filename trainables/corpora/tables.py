@@ -34,6 +34,7 @@ from trainables.corpora.text_lines import (
 from trainables.delimited import csv_rows, named_twice, tsv_rows
 from trainables.errors import UserError, choices, reason
 from trainables.files import expanded
+from trainables.tabular import as_number
 
 Record = Mapping[str, Any]
 FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"
@@ -161,7 +162,7 @@ _STS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
 
 def _csv(file: Path) -> Iterator[tuple[str, Record]]:
     _, first = next(numbered_lines(file), (0, ""))
-    if first.count("\t") >= len(_STS) - 1 and _is_number(first.split("\t")[4]):
+    if first.count("\t") >= len(_STS) - 1 and as_number(first.split("\t")[4]) is not None:
         yield from _sts(file)
         return
     for number, row in csv_rows(numbered_lines(file), partial(refusal, file)):
@@ -174,14 +175,6 @@ def _sts(file: Path) -> Iterator[tuple[str, Record]]:
         if len(fields) < len(_STS):
             raise refusal(file, number, f"{len(fields)} fields where STSBenchmark has {len(_STS)} or more")
         yield f"{file}, line {number}", dict(zip(_STS, fields, strict=False))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _tsv(file: Path) -> Iterator[tuple[str, Record]]:

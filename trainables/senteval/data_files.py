@@ -46,15 +46,20 @@ def check_task(task: Task, data: Path) -> None:
 
 
 def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
-    """Tasks of which a sentence file has the content of another file: name to a sentence that says so."""
-    owners: dict[str, tuple[str, str]] = {}
+    """Tasks of which a sentence file has the content of another file: name to a sentence that says so. What names texts
+    by their numbers alone, as qrels may, is another where the texts are others, whose file comes before it."""
+    owners: dict[tuple[str, ...], tuple[str, str]] = {}
     problems: dict[str, str] = {}
     for name in tasks:
-        may_recur = FILE_LAYOUTS[TASKS[name].layout].may_recur
-        for file in TASKS[name].files:
-            if not (data / file).is_file() or Path(file).name.startswith(may_recur) or not (data / file).stat().st_size:
+        files, layout = TASKS[name].files, FILE_LAYOUTS[TASKS[name].layout]
+        for place, file in enumerate(files):
+            recurs = Path(file).name.startswith(layout.may_recur)
+            if not (data / file).is_file() or recurs or not (data / file).stat().st_size:
                 continue
-            other_name, other = owners.setdefault(content_hash(data / file), (name, file))
+            before = files[place - place % (layout.files_per_split or 1) : place]
+            texts = [one for one in before if Path(one).name.startswith(layout.may_recur) and (data / one).is_file()]
+            content = tuple(content_hash(data / one) for one in (*texts, file))
+            other_name, other = owners.setdefault(content, (name, file))
             if other != file:
                 problem = f"{data / file} ({name}) has the same content as {data / other} ({other_name})"
                 problems.setdefault(name, problem)

@@ -13,9 +13,11 @@ SEED = 1111
 
 
 def fold_numbers(labels: np.ndarray, folds: int) -> np.ndarray | None:
-    """(items,) The number of each item's fold; None where no class has an item for each fold."""
+    """(items,) The number of each item's fold. Where no class has an item for each fold, there are as many as the
+    largest has items; None where that has one."""
     _, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
-    if counts.max() < folds:
+    folds = min(folds, int(counts.max()))
+    if folds < 2:
         return None
     encoded = np.argsort(np.argsort(first))[inverse]  # classes are numbered as they come
     ordered, random = np.sort(encoded), np.random.RandomState(SEED)

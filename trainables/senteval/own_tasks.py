@@ -2,11 +2,12 @@
 
     own_tasks(dev=["sts_dev.csv"], test=["sts_test.csv", "faq=queries_test/"])
 
-A table (`table.py`) with `sentence1`, `sentence2` and `score` holds scored pairs, with labels 0 and 1 labelled pairs,
-with other labels classes of pairs; `sentence` and `label` are classes, `sentence` and `cluster` clusters; `anchor`,
-`positive` and `negative` triplets, with more than one of these a reranking task. Pairs without label or negative are a
-search for the second text among all of the file. A folder with `queries.jsonl`, `corpus.jsonl` and `qrels/` is a search
-task, too (`beir.py`). `scenes:triplets` and the like are built-in ones.
+A table (`table.py`), in any form that training data may have, with `sentence1`, `sentence2` and `score` holds scored
+pairs, with labels 0 and 1 labelled pairs, with other labels classes of pairs; `sentence` and `label` are classes,
+`sentence` and `cluster` clusters; `anchor`, `positive` and `negative` triplets, with more than one of these a reranking
+task. Pairs without label or negative are a search for the second text among all of the file. A folder with
+`queries.jsonl`, `corpus.jsonl` and `qrels/` is a search task, too (`beir.py`). `scenes:triplets` and the like are
+built-in ones.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from pathlib import Path
 
 from trainables.errors import UserError, choices, listed, shown
 from trainables.senteval import beir
-from trainables.senteval.table import COLUMNS, SIDES, Table, open_table
+from trainables.senteval.table import Table, open_table
 from trainables.senteval.tasks import TASKS, Task, groups
-from trainables.senteval.text_files import broken
+from trainables.tabular import as_number
 
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
 _SCENES = "scenes:"
-_BINARY = ({"0", "1"}, {"0.0", "1.0"}, {"False", "True"}, {"false", "true"})
+_BINARY = ({"0", "1"}, {"False", "True"}, {"false", "true"})
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,14 @@ def _task(parts: Sequence[_Part]) -> Task:
     return Task(name, kind, "beir" if last.path.is_dir() else "table", files, labels=parts[0].labels, parts=there)
 
 
-def _part(given: str, split: str) -> _Part:
+def named(given: str) -> tuple[str, str]:
+    """Name and path of `NAME=PATH`; of a `PATH` the name is empty."""
     name, equals, place = given.partition("=")
-    if not equals or not re.fullmatch(r"[\w-]+", name) or Path(given).exists():
-        name, place = "", given
+    return (name, place) if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else ("", given)
+
+
+def _part(given: str, split: str) -> _Part:
+    name, place = named(given)
     path = _built_in(place, split) if place.startswith(_SCENES) else Path(place).expanduser().absolute()
     if not path.exists():
         raise UserError(f"--{split} {given}: {path} does not exist")
@@ -126,48 +131,36 @@ def _kind(path: Path, split: str) -> tuple[str, tuple[str, ...]]:
         beir.files(path, split)
         return "search", ()
     table = open_table(path)
-    if table.has("anchor") and (sides := _sides(table))[1]:
-        return ("search" if not sides[0] else "triplets" if sides == (1, 1) else "reranking"), ()
-    if table.has("sentence1") and table.has("sentence2"):
+    if table.has("anchor") and (most := [table.most(role) for role in ("positive", "negative")])[0]:
+        if not most[1] and (judged := table.roles.get("label") or table.roles.get("score")):
+            (anchor,), positive = table.roles["anchor"], table.roles["positive"]
+            raise UserError(
+                f"{path}: beside {anchor!r} and {positive[0]!r} stands {judged[0]!r}, which may say that some are "
+                f"wrong; call them sentence1, sentence2 and label or score, or leave {judged[0]!r} out"
+            )
+        return ("search" if not most[1] else "triplets" if most == [1, 1] else "reranking"), ()
+    if table.has("sentence1", "sentence2"):
         return _of_pairs(table)
-    if table.has("sentence") and table.has("label"):
-        return ("clustering" if "cluster" in table.columns else "classes"), ()
-    raise broken(
-        path,
-        1,
-        f"the columns are {listed(sorted(table.columns))}; a task needs sentence1, sentence2 and score or label, "
-        "sentence and label or cluster, or anchor and positive, with negative or without",
+    if table.has("sentence", "label"):
+        return ("clustering" if table.roles["label"][0].lower() == "cluster" else "classes"), ()
+    raise UserError(
+        f"{table.lines[0][0]}: the columns are {listed(table.columns)}; a task needs sentence1, sentence2 and score "
+        "or label, sentence and label or cluster, or anchor and positive, with negative or without"
     )
 
 
-def _sides(table: Table) -> tuple[int, int]:
-    """The most negatives and positives that a line has."""
-
-    def most(names: re.Pattern[str]) -> int:
-        sides = ([value for name, value in values.items() if names.fullmatch(name)] for _, values in table.lines)
-        return max(sum(len(one) if isinstance(one, list) else bool(one) for one in side) for side in sides)
-
-    return most(SIDES[0]), most(SIDES[1])
-
-
 def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
-    if table.has("score") and table.called("score") not in COLUMNS["label"]:
+    if table.has("score"):
         return "scored_pairs", ()
     if not table.has("label"):
         return "search", ()
     labels = table.labels()
     if {*labels} in _BINARY:
         return "labelled_pairs", labels
-    if all(_is_number(label) for label in labels) and not all(float(label).is_integer() for label in labels):
+    numbers = [as_number(label) for label in labels]
+    if None not in numbers and not all(float(label).is_integer() for label in labels):
         return "scored_pairs", ()
     if len(labels) == 1:
         count = len(table.lines)
         raise UserError(f"all {count:,} pairs in {table.path} have one label, {shown(labels[0])}; it needs two")
     return "classes", ()
-
-
-def _is_number(label: str) -> bool:
-    try:
-        return float(label) == float(label)
-    except ValueError:
-        return False

@@ -30,6 +30,7 @@ class Protocol:
     name: str
     """Another name for other settings: scores are known by it."""
     folds: int
+    """As many as the largest class has examples, where these are fewer."""
     fit: Fit
     decays: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
     """L2 values, given to the optimiser as its weight decay."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainables.errors import UserError, choices, reason, shown
 from trainables.lines import bounded_lines
+from trainables.tabular import as_number
 from trainables.typed_json import parse_json
 
 _NAMED, _LENGTH = 12, 40
@@ -84,11 +85,9 @@ def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> in
 
 def score_within(found: str, path: Path, line: int, scale: tuple[float, float]) -> float:
     """A number within a scale."""
-    low, high = scale
-    try:
-        value = float(found)
-    except ValueError:
-        raise broken(path, line, f"score {shown(found)} is not a number") from None
+    (low, high), value = scale, as_number(found)
+    if value is None:
+        raise broken(path, line, f"score {shown(found)} is no finite number")
     if not low <= value <= high:
         raise broken(path, line, f"score {value:g} is not between {low:g} and {high:g}")
     return value

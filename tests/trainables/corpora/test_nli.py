@@ -116,7 +116,7 @@ BAD_FILES = {
     "json.jsonl": ('{"premise": "a", "hypothesis": "b", "label": 0}\n{"premise": \n', "line 2: not a JSON object"),
     "twice.jsonl": ('{"label": 0, "label": 1}\n', r"line 1: not a JSON object \(it says 'label' twice\)"),
     "list.jsonl": ("[1, 2]\n", "line 1: not a JSON object but list"),
-    "column.jsonl": ('{"premise": "a", "label": 0}\n', "line 1: column 'hypothesis' is missing"),
+    "column.jsonl": ('{"premise": "a", "label": 0}\n', "line 1: no columns premise, hypothesis and label"),
     "later.jsonl": (
         '{"premise": "a", "hypothesis": "b", "label": 0}\n\n{"premise": "a", "hypothesis": "b"}\n',
         "line 3: column 'label' is missing",

@@ -330,7 +330,7 @@ class TestTriplets:
 
 PAIRED = ("pairs", "groups")
 BROKEN: dict[str, tuple[str | bytes, str]] = {
-    "array.json": ('[{"premise": "a"}, {}]', "array.json, row 1: column 'hypothesis' is missing"),
+    "array.json": ('[{"premise": "a"}, {}]', "array.json, row 1: no columns premise, hypothesis and label, "),
     "number.json": ('[{"premise": "a", "hypothesis": "b", "label": 0}, 3]', "row 2: not a JSON object but int"),
     "cut.json": ('[{"premise": "a"', "cut.json: not a JSON array"),
     "cut.jsonl.gz": (gzip.compress(lines(ROWS).encode())[:-9], "cut.jsonl.gz, after line .: not a readable gzip file"),

@@ -86,9 +86,9 @@ class TestScoredPairs:
         [
             (
                 "sentence1,sentence2\na,b\n",
-                r"no column score, .* or label \(found: sentence1, sentence2\); name others by",
+                r"no column score, .*, label, .* \(found: sentence1, sentence2\); name others by",
             ),
-            ("sentence1,sentence2,score\na,b,much\n", "line 2: the score 'much' is no number"),
+            ("sentence1,sentence2,score\na,b,much\n", "line 2: the score 'much' is no finite number"),
             ("sentence1,sentence2,score\na,b,inf\n", "line 2: the score 'inf' is no finite number"),
             ("sentence1,sentence2,score\na,,1\n", "line 2: sentence2 is empty"),
             ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores are 1, so there is nothing to learn"),
@@ -175,7 +175,10 @@ class TestSameLabel:
         [
             ("sentence,label\na,1\nb,1\n", "all labels are '1', so there are no negatives"),
             ("sentence,label\na,1\nb,2\n", "no label has two texts, so there are no positives"),
-            ("sentence,kind\na,1\n", r"no column label or class \(found: sentence, kind\); name others by --columns"),
+            (
+                "sentence,kind\na,1\n",
+                r"no column gold_label, label, class, .* \(found: sentence, kind\); name others by --columns",
+            ),
         ],
     )
     def test_refused(self, tmp_path: Path, text: str, sentence: str):

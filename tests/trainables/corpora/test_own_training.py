@@ -14,6 +14,8 @@ from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, TEST, TRAIN, Text
 from trainables.corpora.leaks import plain
 from trainables.corpora.own_data import find_kind, take_census, texts
 from trainables.errors import UserError
+from trainables.senteval.own_tasks import own_tasks
+from trainables.senteval.read_task import read_task
 
 KINDS = {
     "pairs": "anchor,positive\na dog,an animal\n",
@@ -170,6 +172,22 @@ def test_too_few_rows_or_all_of_one_piece() -> None:
         split([[f"anchor {number}"] for number in range(FEWEST - 1)])
     with pytest.raises(UserError, match="hang together by their texts"):
         split([["one anchor", f"positive {number}"] for number in range(100)])
+
+
+def test_each_label_is_put_aside_of_and_trained_on(tmp_path: Path) -> None:
+    """Many labels of few texts each; one label has too few to be judged by, and texts of several labels stay."""
+    rows = [f"text {number} of {label},{label}\n" for label in range(60) for number in range(10)]
+    mine = write(tmp_path, "text,label\n" + "".join(rows) + "rare,rare\nrarer,rare\ntwofold,1\ntwofold,2\n")
+    found = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
+    labels = {part: Counter(str(row["label"]) for row in lines(file)) for part, file in found.held_out.items()}
+    assert labels[DEV] == labels[TEST] == dict.fromkeys(map(str, range(60)), 2)
+    assert (found.unjudged, found.census.labels["rare"], found.census.labels["1"]) == (1, 2, 7)
+    (task,) = own_tasks([str(found.held_out[DEV])], [str(found.held_out[TEST])])
+    assert read_task(task, Path()).classes == 60
+    few = write(tmp_path, "text,label\n" + "".join(f"text {n},{n // 5}\n" for n in range(60)), "few.csv")
+    with pytest.raises(UserError, match="takes two labels with 6 different texts, and 0 of its 12 labels have so many"):
+        prepare(find_kind([few]), tmp_path / "few", (DEV, TEST))
+    assert prepare(find_kind([few]), tmp_path / "less", (DEV,)).parts == {DEV: 24, TRAIN: 36, LEFT_OUT: 0}
 
 
 def lines(path: Path) -> list[dict[str, object]]:

@@ -24,3 +24,7 @@ def test_they_are_those_of_scikit_learn(items: int, classes: int, folds: int) ->
 
 def test_no_class_has_an_item_for_each() -> None:
     assert fold_numbers(np.arange(12), 10) is None
+    labels = np.arange(4).repeat(5)
+    found = fold_numbers(labels, 10)
+    assert found is not None
+    assert [np.bincount(found[labels == one]).tolist() for one in range(4)] == [[1] * 5] * 4

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
+from trainables.corpora.own_data import find_kind, texts
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.senteval import check_data, development, evaluate, fingerprint
 from trainables.senteval.items import digest
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.own_tasks import own_tasks
+from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import bag_of_words
@@ -24,8 +29,8 @@ TABLES = {
     "sts.csv": ("scored_pairs", "sentence1,sentence2,score\na b,a c,80\nb d,c e,10\n"),
     "similar.tsv": ("scored_pairs", "sentence1\tsentence2\tlabel\na b\ta c\t0.8\nb d\tc e\t0.1\n"),
     "quora.csv": ("labelled_pairs", "question1,question2,is_duplicate\na b,a c,1\nb d,c e,0\n"),
-    "nli.csv": ("classes", "premise,hypothesis,label\na b,a c,0\nb d,c e,2\nb d,c e,1\n"),
-    "topics.tsv": ("classes", "text\tlabel\na b\tgood\nb d\tbad\n"),
+    "nli.csv": ("classes", "premise,hypothesis,label\na b,a c,0\nb d,c e,2\nb d,c e,1\na,c,1\nb,d,1\n"),
+    "topics.tsv": ("classes", "text\tlabel\na b\tgood\nb d\tbad\na d\tbad\nc d\tbad\n"),
     "groups.tsv": ("clustering", "sentence\tcluster\na b\tgood\nb d\tbad\n"),
     "triplets.csv": ("triplets", "anchor,positive,negative\na b,a c,b d\n"),
     "mined.csv": ("reranking", "query,positive,negative_1,negative_2\na b,a c,b d,e f\n"),
@@ -53,6 +58,56 @@ def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> Non
         assert {number.split("_")[0] for number in task.numbers} == {split}
         assert task.development == (KINDS[kind].development if split == "dev" else "")
     read_task(task, Path())
+
+
+FORMS: Mapping[str, Callable[[pandas.DataFrame, Path], object]] = {
+    "mine.csv": lambda table, file: table.to_csv(file, index=False),
+    "mine.tsv": lambda table, file: table.to_csv(file, index=False, sep="\t", quoting=csv.QUOTE_ALL),
+    "mine.csv.gz": lambda table, file: table.to_csv(file, index=False),
+    "mine.json": lambda table, file: table.to_json(file, orient="records"),
+    "mine.jsonl.gz": lambda table, file: table.to_json(file, orient="records", lines=True),
+    "mine.parquet": lambda table, file: table.to_parquet(file),
+}
+HEADS = {
+    ("search", "pairs"): ("Question", "answer"),
+    ("triplets", "triplets"): ("query", "pos", "Neg_1"),
+    ("scored_pairs", "scored"): ("Sentence A", "sentence_B", "relatedness_score"),
+    ("classes", "nli"): ("premise", "hypothesis", "gold_label"),
+    ("classes", "labelled"): ("text", "class"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kinds", HEADS)
+def test_forms_and_names_are_those_of_training_data(kinds: tuple[str, str], form: str, tmp_path: Path) -> None:
+    numbers = range(9)
+    table = pandas.DataFrame({name: [f"{name}, {number}" for number in numbers] for name in HEADS[kinds]})
+    if kinds[1] in ("scored", "nli", "labelled"):
+        table[HEADS[kinds][-1]] = [0.5, 1.5, 2.5] * 3 if kinds[1] == "scored" else [0, 1, 2] * 3
+    FORMS[form](table, tmp_path / form)
+    (task,) = own_tasks([], [str(tmp_path / form)])
+    assert task.kind == of_kind(kinds[0], "test")
+    split = next(iter(read_task(task, Path()).splits.values()))
+    source = find_kind([str(tmp_path / form)])
+    rows = [*source.rows(Counter())]
+    assert source.kind == kinds[1]
+    assert split.left == [texts(row)[0] for row in rows] == [f"{HEADS[kinds][0]}, {number}" for number in numbers]
+
+
+def test_a_label_beside_a_question_and_its_answer_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("question,answer,label\na,b,1\na,c,0\n")
+    with pytest.raises(UserError, match="call them sentence1, sentence2 and label or score, or leave 'label' out"):
+        own_tasks([], [str(tmp_path / "mine.csv")])
+
+
+def test_a_whole_number_is_one_label_however_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "dev.jsonl").write_text("".join(f'{{"text": "a {n}", "label": {n % 2}.0}}\n' for n in range(6)))
+    (tmp_path / "test.csv").write_text("text,label\nb,1\nc,0\nd, 1.0\n")
+    (task,) = own_tasks([str(tmp_path / "dev.jsonl")], [str(tmp_path / "test.csv")])
+    assert read_task(task, Path()).splits["test"].labels.tolist() == [1, 0, 1]
+    (tmp_path / "test.csv").write_text("text,label\nb,1\nc,2\nd,3\n")
+    with pytest.raises(UserError, match="csv, line 3: label '2' is none of 0, 1, nor are those of 1 more"):
+        read_task(task, Path())
 
 
 def names(tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
@@ -141,6 +196,19 @@ def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
     ]
 
 
+def test_other_texts_under_the_same_numbers_are_another_part(tmp_path: Path, registered: list[Task]) -> None:
+    places = [folder_of(tmp_path / part, **{part: "q1\td0\t1\n"}) for part in ("dev", "test")]
+    registered += own_tasks([f"faq={places[0]}"], [f"faq={places[1]}"])
+    TASKS.add(*registered)
+    for place in places:
+        (place / "qrels" / f"{place.name}.tsv").write_text("q1\td0\t1\n")
+    with pytest.raises(UserError, match=r"test\.tsv \(faq\) has the same content as \S*dev\.tsv \(faq\); give files"):
+        check_data(tmp_path, ["faq"])
+    (places[1] / "queries.jsonl").write_text('{"_id": "q1", "text": "other"}\n')
+    check_data(tmp_path, ["faq"])
+    assert evaluate(bag_of_words, "nowhere", ["faq"]).errors == {}
+
+
 def test_what_is_drawn_of_a_large_corpus_while_training_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,21 +261,25 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("one,two\na,b\n", "mine.csv:1: the columns are one, two; a task needs sentence1, sentence2 and score"),
+        ("one,two\na,b\n", "mine.csv, line 2: the columns are one, two; a task needs sentence1, sentence2 and score"),
         ("", "mine.csv is empty"),
         ("sentence1,sentence2,score\n", "mine.csv holds no example"),
-        ("sentence1,sentence2,score\na,b,high\n", "mine.csv:2: score 'high' is not a number"),
-        ("sentence1,sentence2,score\na,b,1\nc,,2\n", "mine.csv:3: 'sentence2' is empty"),
-        ("sentence1,sentence2,score\na,b,\nc,d,2\n", "mine.csv:2: score '' is not a number"),
+        ("sentence1,sentence2,score\na,b,high\n", "mine.csv, line 2: score 'high' is no finite number"),
+        ("sentence1,sentence2,score\na,b,1\nc,,2\n", "mine.csv, line 3: 'sentence2' is empty"),
+        ("sentence1,sentence2,score\na,b,\nc,d,2\n", "mine.csv, line 2: score '' is no finite number"),
         ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores in {file} are 1, which nothing can follow"),
         ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all 2 pairs in {file} have one label, '1'; it needs two"),
         ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for all in {file} have one label"),
+        (
+            "sentence,label\na,x\nb,x\nc,y\n",
+            "mine: {file} holds 3 examples of 2 labels, and no label has more than 2; it takes 3 of one at least",
+        ),
         ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
-        (TRIPLETS + "a,b,c\na,,c\n", "mine.csv:3: no 'positive'; the columns are anchor, positive, negative"),
-        (TRIPLETS + "a,b,c\na,b,\n", "mine.csv:3: no 'negative'; the columns are anchor, positive, negative"),
-        (TRIPLETS + ",b,c\n", "mine.csv:2: 'anchor' is empty"),
-        (TRIPLETS + "a,b,b\n", "mine.csv:2: 'b' is both a positive and a negative"),
-        (b"sentence1,sentence2,score\na,b,1\n\xff,d,2\n", "mine.csv:3: not utf-8 text (byte 32)"),
+        (TRIPLETS + "a,b,c\na,,c\n", "mine.csv, line 3: no 'positive'; the columns are anchor, positive, negative"),
+        (TRIPLETS + "a,b,c\na,b,\n", "mine.csv, line 3: no 'negative'; the columns are anchor, positive, negative"),
+        (TRIPLETS + ",b,c\n", "mine.csv, line 2: 'anchor' is empty"),
+        (TRIPLETS + "a,b,b\n", "mine.csv, line 2: 'b' is both a positive and a negative"),
+        (b"sentence1,sentence2,score\na,b,1\n\xff,d,2\n", "mine.csv, line 3: not UTF-8 (invalid start byte)"),
     ],
 )
 def test_a_broken_table_is_one_sentence_with_file_and_line(content: str | bytes, sentence: str, tmp_path: Path) -> None:
@@ -294,6 +366,24 @@ def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path, registered: list[
     assert alone.tasks["second"]["reason"] == "no data: second has no development part"
     assert alone.errors == {}
     assert [*development(bag_of_words, tmp_path, ["first", "second"])] == ["first.dev_accuracy", "score"]
+
+
+def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registered: list[Task]) -> None:
+    rows = [f"{f'word{number % 5} ' * 9}{number},{number % 5}\n" for number in range(20)]
+    (tmp_path / "dev.csv").write_text("text,label\n" + "".join(rows))
+    files = [str(tmp_path / "dev.csv")]
+    registered += [*own_tasks([f"first={files[0]}"], []), *own_tasks([], [f"second={files[0]}"])]
+    TASKS.add(*registered)
+    for name, number in (("first", "dev_accuracy"), ("second", "test_accuracy")):
+        scores = evaluate(bag_of_words, tmp_path, [name])
+        assert scores.errors == {}
+        found = scores.tasks[name][number]
+        assert isinstance(found, float)
+        assert found > 20
+    answers, kind = scores.answers["second"], KINDS["nested_cv"]
+    protocol = PROTOCOLS["full"]
+    assert kind.numbers(registered[1], answers, protocol)["test_accuracy"] == pytest.approx(found)
+    assert kind.effects(registered[1], "test_accuracy", answers, protocol) is not None
 
 
 def test_the_place_of_files_is_no_part_of_what_they_are(tmp_path: Path, registered: list[Task]) -> None:

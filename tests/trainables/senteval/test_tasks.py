@@ -212,7 +212,7 @@ def test_a_mistake_in_an_own_file_does_not_wait_until_a_model_is_trained(corpus:
     (tmp_path / "a.tsv").write_text(PAIR + "x\ty\tfive\n")
     TASKS.add(Task("broken", "similarity", "table", (str(tmp_path / "a.tsv"),)))
     try:
-        with pytest.raises(UserError, match=r"a\.tsv:2: score 'five' is not a number"):
+        with pytest.raises(UserError, match=r"a\.tsv, line 2: score 'five' is no finite number"):
             check_data(corpus, ["STS12", "broken"])
     finally:
         TASKS.remove("broken")
@@ -303,24 +303,44 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
             "a.tsv",
             HEAD + "x\tgood\nonly one column\n",
             "nested_cv",
-            "a.tsv:3: one column where the header has 2",
+            "a.tsv, line 3: one column where the header has 2",
         ),
-        ("a.tsv", "words\tlabel\nx\tgood\n", "nested_cv", "a.tsv:2: no 'sentence'; the columns are words, label"),
-        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv:1: two columns are named 'label'"),
-        ("a.tsv", "sentence\tclass\nx\tgood\n", "nested_cv", "a.tsv:2: no 'label'; the columns are"),
+        ("a.tsv", "words\tlabel\nx\tgood\n", "nested_cv", "a.tsv, line 2: no 'sentence'; the columns are words, label"),
+        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv, line 1: two columns are named 'label'"),
+        ("a.tsv", "sentence\tkind\nx\tgood\n", "nested_cv", "a.tsv, line 2: no 'label'; the columns are"),
         ("a.tsv", HEAD, "nested_cv", "a.tsv holds no example"),
         ("a.tsv", "", "nested_cv", "a.tsv is empty"),
         ("a.tsv", HEAD + "x\tgood\ny\tgood\n", "nested_cv", "all 2 examples for all in"),
-        ("a.csv", 'sentence,label\nx,good\n"open,bad\n', "nested_cv", "a.csv:3: not CSV (unexpected end of data)"),
-        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "nested_cv", "a.csv:4: 3 columns where the header has 2"),
-        ("a.jsonl", '{"sentence": "x", "label": 0}\n{"sentence"\n', "nested_cv", "a.jsonl:2: not JSON ("),
-        ("a.jsonl", '{"sentence": "x", "label": 0}\n["y", 1]\n', "nested_cv", "a.jsonl:2: expected an object"),
-        ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl:1: 'sentence' is ['x'], not text"),
-        ("a.jsonl", '{"sentence": "x", "label": null}\n', "nested_cv", "a.jsonl:1: no 'label'"),
-        ("a.txt", "x good\n", "nested_cv", "a.txt is no table; a file must end in .tsv, .csv or .jsonl"),
-        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tfive\n", "similarity", "a.tsv:3: score 'five' is not a number"),
-        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tnan\n", "similarity", "a.tsv:3: score nan is not"),
-        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tinf\n", "similarity", "a.tsv:3: score inf is not a finite number"),
+        (
+            "a.csv",
+            'sentence,label\nx,good\n"open,bad\n',
+            "nested_cv",
+            "a.csv, line 3: not CSV (unexpected end of data)",
+        ),
+        (
+            "a.csv",
+            'sentence,label\n"x\ny",good\nz,bad,1\n',
+            "nested_cv",
+            "a.csv, line 4: 3 columns where the header has 2",
+        ),
+        (
+            "a.jsonl",
+            '{"sentence": "x", "label": 0}\n{"sentence"\n',
+            "nested_cv",
+            "a.jsonl, line 2: not a JSON object (",
+        ),
+        (
+            "a.jsonl",
+            '{"sentence": "x", "label": 0}\n["y", 1]\n',
+            "nested_cv",
+            "a.jsonl, line 2: not a JSON object but list",
+        ),
+        ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl, line 1: 'sentence' is ['x'], not text"),
+        ("a.jsonl", '{"sentence": "x", "label": null}\n', "nested_cv", "a.jsonl, line 1: no 'label'"),
+        ("a.xml", "x good\n", "nested_cv", "a.xml is no .jsonl, .json, .csv, .tsv, .txt, .parquet, "),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tfive\n", "similarity", "a.tsv, line 3: score 'five' is no finite number"),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tnan\n", "similarity", "a.tsv, line 3: score 'nan' is no"),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tinf\n", "similarity", "a.tsv, line 3: score 'inf' is no finite number"),
         ("a.tsv", "sentence\tscore\nx\t1\n", "similarity", "must be a pair of sentences"),
     ],
 )
@@ -339,7 +359,7 @@ def test_tables_of_one_task_must_agree(tmp_path: Path) -> None:
     for file in files:
         (tmp_path / file).write_text(HEAD + "x\tgood\ny\tbad\n")
     (tmp_path / "dev.tsv").write_text(HEAD + "x\tfair\n")
-    with pytest.raises(UserError, match=r"dev\.tsv:2: label 'fair' is none of bad or good"):
+    with pytest.raises(UserError, match=r"dev\.tsv, line 2: label 'fair' is none of bad, good"):
         read_task(Task("mine", "split", "table", files), tmp_path)
     (tmp_path / "dev.tsv").write_text("sentence1\tsentence2\tlabel\nx\ty\tgood\n")
     with pytest.raises(UserError, match=r"dev.tsv must be a sentence"):
@@ -350,7 +370,7 @@ def test_quotes_in_a_tsv_file_are_text(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(HEAD + '"Go!" she said\tgood\n"no\tbad\n')
     (tmp_path / "a.csv").write_text('label,sentence\ngood,"""Go!"" she\n said"\nbad,"""no"\n')
     for file in ("a.tsv", "a.csv"):
-        split = read_task(Task("mine", "nested_cv", "table", (file,)), tmp_path).splits["all"]
+        split = read_task(Task("mine", "clustering", "table", (file,), parts=("test",)), tmp_path).splits["test"]
         assert split.left == ['"Go!" she said', '"no']
         assert split.labels.tolist() == [1, 0]
 
@@ -373,7 +393,7 @@ def test_a_second_sentence_that_only_the_first_line_lacks_is_not_dropped_from_al
     file = Path(write_table(tmp_path / "a.jsonl", pairs=True))
     first, *rest = file.read_text().splitlines()
     file.write_text("\n".join([first.replace("sentence2", "sentence_2"), *rest]))
-    with pytest.raises(UserError, match=r"a.jsonl:1: no 'sentence2'; the columns are sentence1, sentence_2"):
+    with pytest.raises(UserError, match=r"a.jsonl, line 1: no 'sentence2'; the columns are sentence1, sentence_2"):
         read_task(Task("mine", "nested_cv", "table", (str(file),)), tmp_path)
 
 
@@ -414,7 +434,7 @@ def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) ->
 def test_an_entry_may_say_its_scale(tmp_path: Path) -> None:
     task = scaled(tmp_path, 0, 1, scale=(0, 2))
     assert read_task(task, tmp_path).splits["train"].scale == (0, 1)
-    with pytest.raises(UserError, match=r"-0-1.tsv:2: score 0 is not between 0.5 and 1"):
+    with pytest.raises(UserError, match=r"-0-1.tsv, line 2: score 0 is not between 0.5 and 1"):
         read_task(dataclasses.replace(task, scale=(0.5, 1)), tmp_path)
     for wrong in ({"scale": (1, 1)}, {"scale": (0, 1), "kind": "similarity"}):
         with pytest.raises(UserError, match=r"scale=\(., 1\) must be the lowest and highest score of relatedness"):

@@ -182,7 +182,7 @@ class TestOverlap:
             (folder / f"sts-{split}.csv").write_text("".join(f"a\tb\tc\td\t4.5\t{line}\n" for line in lines))
         trec = tmp_path / "senteval/downstream/TREC"
         trec.mkdir()
-        (trec / "train_5500.label").write_text("DESC:x two dogs run\nHUM:x who\n")
+        (trec / "train_5500.label").write_text("DESC:x two dogs run\nHUM:x who\nHUM:x where\n")
         (trec / "TREC_10.label").write_text("DESC:x two dogs\nHUM:x A person sleeps\nHUM:x two animals run\n")
         return Recipe().preferring(
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Classification(TaskKind):
     development = "dev_accuracy"
     main = "test_accuracy"
     chance = "test_accuracy"
+    fewest: ClassVar[int] = 1
+    """How many examples of its first split the largest class needs, so that there are folds."""
 
     def numbers_of(self, task: Task) -> tuple[str, ...]:
         f1 = task.f1 and self._has(task, "test_f1")
@@ -47,6 +49,12 @@ class Classification(TaskKind):
         name, split = next(iter(data.splits.items()))
         if len(np.unique(split.labels)) < 2:
             raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {files[name]} have one label")
+        most = int(np.bincount(split.labels).max())
+        if most < self.fewest:
+            raise UserError(
+                f"{task.name}: {files[name]} holds {len(split):,} examples of {len(np.unique(split.labels)):,} labels, "
+                f"and no label has more than {most}; it takes {self.fewest} of one at least"
+            )
         if task.f1 and data.classes != 2:
             raise UserError(f"{task.name}: F1 is for two classes, not {data.classes}")
 
@@ -93,6 +101,7 @@ class NestedCrossValidation(Classification):
     name = "nested_cv"
     splits = ("all",)
     splits_without_test = ("all",)
+    fewest = 3
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         import torch
@@ -122,17 +131,19 @@ class NestedCrossValidation(Classification):
 
         rows, labels, classes = given.rows("all"), given.labels("all"), given.data.classes
         outer = _folds(labels, protocol.folds)
+        parts = [_folds(labels[fold.train], protocol.folds) for fold in outer]
         inner = [
             Fold(fold.train[part.train], fold.train[part.dev])
-            for fold in outer
-            for part in _folds(labels[fold.train], protocol.folds)
+            for fold, those in zip(outer, parts, strict=True)
+            for part in those
         ]
         classifiers = fit_classifiers(
             rows, labels, classes, inner, protocol.decays, protocol.fit, seed, precision=fast_precision(rows.device)
         )
         sizes = np.array([len(part.dev) for part in inner])[:, None]
         accuracy = classifiers.dev_correct.reshape(len(inner), -1) / sizes
-        return outer, _rounded(accuracy.reshape(len(outer), protocol.folds, -1).mean(axis=1))
+        of_outer = np.split(accuracy, np.cumsum([len(those) for those in parts])[:-1])
+        return outer, _rounded(np.array([one.mean(axis=0) for one in of_outer]))
 
     def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
         if protocol is None:
@@ -140,12 +151,13 @@ class NestedCrossValidation(Classification):
         fold, hits = fold_numbers(answers.gold, protocol.folds), answers.predicted == answers.gold
         if fold is None:
             return None
-        return float(100 * np.mean([hits[fold == number].mean() for number in range(protocol.folds)]))
+        return float(100 * np.mean([hits[fold == number].mean() for number in range(fold.max() + 1)]))
 
     def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
-        if number != "test_accuracy" or protocol is None:
+        fold = None if protocol is None else fold_numbers(answers.gold, protocol.folds)
+        if number != "test_accuracy" or fold is None:
             return super().effects(task, number, answers, protocol)
-        return accuracy_effects(answers.predicted == answers.gold, protocol.folds)
+        return accuracy_effects(answers.predicted == answers.gold, int(fold.max()) + 1)
 
     def hits(self, number: str, answers: Answers) -> np.ndarray | None:
         return None
@@ -158,6 +170,7 @@ class KFold(Classification):
     splits = ("train", "test")
     optional = ("test",)
     splits_without_test = ("train",)
+    fewest = 2
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         from trainables.senteval.classifier import fit_classifiers, hold_out
@@ -236,8 +249,8 @@ def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
 
     numbers = fold_numbers(labels, folds)
     if numbers is None:
-        raise UserError(f"{len(labels)} examples are too few for {folds} folds with every class in each")
-    return [Fold((numbers != fold).nonzero()[0], (numbers == fold).nonzero()[0]) for fold in range(folds)]
+        raise UserError(f"{len(labels)} examples are too few for folds, for no class has two")
+    return [Fold((numbers != fold).nonzero()[0], (numbers == fold).nonzero()[0]) for fold in range(numbers.max() + 1)]
 
 
 def _rounded(accuracy: np.ndarray) -> np.ndarray:
