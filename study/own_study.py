@@ -32,10 +32,10 @@ from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_p
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
-from trainables.plugins import forget
+from trainables.plugins import withdraw_spaces
 from trainables.recipe import EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import own_tasks
-from trainables.senteval.tasks import TASKS, Task
+from trainables.senteval.tasks import Task
 
 SPACE, GIVEN = "space.py", "given.json"
 """In the folder of prepared data: the space, and the digits of what was given."""
@@ -43,10 +43,6 @@ _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
 """Folders of models that are called so do not say which model it is; the folder above may."""
 _NAME = 60
 """Letters of a study's name at most."""
-
-_made: dict[str, list[str]] = {}
-"""Spaces that this process made, by their text, and the tasks of each: of two studies in a notebook each has its own
-names."""
 
 _put: set[Path] = set()
 """Folders of prepared data that this process made, and may replace until a study came of them: others may be in use."""
@@ -58,7 +54,7 @@ def own_study(request: Request) -> Request:
 
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
-    _forget_made()
+    withdraw_spaces()  # of two studies in a notebook each has its own names
     encoders = _encoders(request.encoder)
     source = find_kind(request.train, request.columns, request.labels)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
@@ -82,15 +78,6 @@ def own_study(request: Request) -> Request:
         print(f"the space that it runs:\n\n{text}", flush=True)
     # What is said of columns and labels was of the person's files, and not of the prepared ones.
     return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
-
-
-def _forget_made() -> None:
-    for text, names in _made.items():
-        for registry in (TASKS, GOALS):
-            for name in {*names, OWN_GOAL} & {*registry}:
-                registry.remove(name)
-        forget(text)
-    _made.clear()
 
 
 def _folder(request: Request, results: str) -> Path:
@@ -245,7 +232,7 @@ def _space(
         raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
     census = prepared.census
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
-    text = space_text(
+    return space_text(
         OwnSpace(
             name=name,
             title=title,
@@ -260,8 +247,6 @@ def _space(
             notes=tuple(f"leaks: {sentence}" for sentence in leaked),
         )
     )
-    _made[text] = [task.name for task in tasks]
-    return text
 
 
 def _encoders(names: Sequence[str]) -> list[OwnEncoder]:
