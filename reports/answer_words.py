@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reports.answer import Answer, Finalist, Gain, Other, Rows
-from reports.commands import results_place, study_command
+from reports.commands import recipe_command, results_place, study_command
 from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number
 from reports.recipe_names import plain
@@ -54,8 +54,10 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     kept = first if answer.kind == "use" else answer.references.get("base") if answer.base_stands else None
     found += [_model(kept.name, info)] if kept is not None and kept.model else []
-    again = shlex.join(["python", "study/run.py", "--recipe", results_place(info)])
-    return [*found, *([Line("Again", again, command=True)] if answer.kind == "use" or answer.base_stands else [])]
+    return [
+        *found,
+        *([Line("Again", recipe_command(info), command=True)] if answer.kind == "use" or answer.base_stands else []),
+    ]
 
 
 def _verdict(answer: Answer, say: Say) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from search_spaces.goals import GOALS
 from search_spaces.own_data import OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
+from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from study.search.finals import as_it_came
@@ -35,7 +36,7 @@ from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
 from trainables.recipe import EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import own_tasks
-from trainables.senteval.tasks import Task
+from trainables.senteval.tasks import TASKS, Task, task_names
 
 SPACE, GIVEN = "space.py", "given.json"
 """In the folder of prepared data: the space, and the digits of what was given."""
@@ -55,6 +56,8 @@ def own_study(request: Request) -> Request:
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
     withdraw_spaces()  # of two studies in a notebook each has its own names
+    if request.recipe is not None:
+        return _of_recipe(request)
     encoders = _encoders(request.encoder)
     source = find_kind(request.train, request.columns, request.labels)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
@@ -78,6 +81,22 @@ def own_study(request: Request) -> Request:
         print(f"the space that it runs:\n\n{text}", flush=True)
     # What is said of columns and labels was of the person's files, and not of the prepared ones.
     return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
+
+
+def _of_recipe(request: Request) -> Request:
+    """The request for the recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are
+    the tasks of that recipe's study."""
+    space = read_recipe(request).space
+    source = find_kind(request.train, request.columns, request.labels)
+    results = request.results or f"results/{space.name}"
+    folder = _folder(request, results)
+    tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
+    own = [task for task in tasks if all(Path(file).is_absolute() for file in task.files)]
+    made, leaked = _prepare(source, request, _unfinished(folder), own)
+    prepared = _placed(made, folder, request, (folder.parent / STUDY).is_file())
+    _tell(source, prepared, leaked)
+    file = str(prepared.train)
+    return dataclasses.replace(request, nli=file, results=results, train=(), columns="none", labels="none")
 
 
 def _folder(request: Request, results: str) -> Path:
@@ -142,11 +161,15 @@ def _remove_unused(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, list[str]]:
-    """A part that no file is given for is put aside, where the data say what is right. Sentences say what of dev and
-    test stands in the training data."""
+def _prepare(
+    source: Source, request: Request, folder: Path, judged_by: Sequence[Task] | None = None
+) -> tuple[Prepared, list[str]]:
+    """A part that no file is given for is put aside, where the data say what is right; nothing where it is known what
+    a model is `judged_by`. Sentences say what of dev and test stands in the training data."""
     parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
-    if source.kind == "sentences":
+    if judged_by is not None:
+        parts = []
+    elif source.kind == "sentences":
         if not request.dev:
             raise UserError(
                 f"{source.name} holds plain sentences, which do not say what a good model is; give --dev a file of "
@@ -154,9 +177,11 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
             )
         parts = []
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
-    holding = rows_that_hold(source, own_tasks(request.dev, request.test)) if request.drop_leaks else frozenset()
+    known = own_tasks(request.dev, request.test) if judged_by is None else judged_by
+    holding = rows_that_hold(source, known) if request.drop_leaks else frozenset()
     prepared = prepare(source, folder, parts, holding)
-    prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
+    tasks = _tasks(prepared, request) if judged_by is None else judged_by
+    prepared, leaked = held_against(prepared, tasks, request.drop_leaks, source.name) if tasks else (prepared, [])
     if holding:
         leaked = [f"{count(len(holding), 'training row')} that held an item whole: left out", *leaked]
     given = {"dev": request.dev, "test": request.test}

@@ -262,9 +262,53 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     assert {domain.key: domain.choices for domain in alone.space.domains}["encoder.query_prompt"] == ("ask: ", None)
 
 
+def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
+    arguments = ["--recipe", "found", "--train", write("pairs", name="all.csv")]
+    searched_for = plan_of("--train", "all.csv", "--encoder", "scenes-small", "--results", "found")
+    prepare_results(searched_for, "2 cores")
+    came_from = {"corpus.nli": "scenes", "corpus.columns": "anchor=a,positive=b"}  # the prepared file has no such names
+    picked = searched_for.base.preferring({"optimisation.learning_rate": 0.002, **came_from})
+    monkeypatch.setattr(
+        "study.one_recipe._answered", lambda results, where: (picked.flat(), "learning rate 0.002", "4", "the best")
+    )
+    figures = {("heldout", "dev_ndcg@10"): 50.0}
+    Ledger(Path("found") / LEDGER).write(make_record(searched_for.base, searched_for.evaluation, 0, figures))
+    capsys.readouterr()
+    plan = plan_of(*arguments)
+    check_plan(plan)
+    check_results(plan)
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "all.csv: 100 rows, pairs (an anchor and its positive)\nleaks: heldout (dev): the training data "
+    )
+    ((label, recipe),) = plan.rows.items()
+    assert recipe is not None
+    assert plan.results == Path("results/all-scenes-small-recipe-4").absolute()
+    assert label == "learning rate 0.002"
+    assert {key for key, value in recipe.flat().items() if value != picked.flat().get(key)} == {*came_from}
+    train = plan.results / "data" / "train.jsonl"
+    assert recipe.flat()["corpus.nli"] == str(train)
+    assert len(train.read_text().splitlines()) == 100
+    assert plan.request.keep_models == "rows"
+    assert plan.evaluation.tasks == ("heldout",)
+    prepare_results(plan, "2 cores")
+    check_results(plan_of(*arguments))
+    plan_of(*arguments, "--drop-leaks", "--results", "clean")
+    assert len(Path("clean/data/train.jsonl").read_text().splitlines()) == 80
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (
+            ["--recipe", "found", "--train", "mine.csv", "--encoder", "scenes-small"],
+            "--recipe has its encoder and what",
+        ),
+        (["--recipe", "found", "--train", "mine.csv", "--search", "optuna"], "--recipe trains one recipe and --search"),
+        (["--recipe", "found", "--train", "mine.csv"], "--recipe found is neither a study's results nor a file"),
         (["--encoder", "scenes-small"], "--encoder goes with --train"),
         (["--train", "mine.csv"], "--train needs an encoder to begin with"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),
