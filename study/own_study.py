@@ -77,8 +77,6 @@ def own_study(request: Request) -> Request:
     # A study there may yet turn out to be another one, and keeps its space.
     space = (made.train.parent if goes_on else folder) / SPACE
     write_whole(space, text)
-    if request.dry_run:
-        print(f"the space that it runs:\n\n{text}", flush=True)
     # What is said of columns and labels was of the person's files, and not of the prepared ones.
     return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
 

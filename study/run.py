@@ -73,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     if request.dry_run:
         print(preview(plan, cluster, allotment))
+        if request.train and draft.space_file is not None:
+            print(f"\nthe space that it runs, which --write-space my_space.py keeps:\n\n{draft.space_file.text}")
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)
     stop_on_sigterm()

@@ -109,6 +109,25 @@ def test_the_written_space_is_the_same_study() -> None:
         main([*arguments, "--write-space", "my_space.py"])
 
 
+def test_a_dry_run_tells_first_what_is_done_and_last_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--train", write("pairs"), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    order = (
+        "mine.csv: 100 rows, pairs",
+        "put aside 10 to choose by and 10 to judge by",
+        "leaks: no text",
+        "then the finals, up to",
+        "searched for heldout",
+        "limit minutes=60",
+        "then 200 recipes over optimisation.learning_rate",
+        "the space that it runs, which --write-space my_space.py keeps:",
+        "SPACE = Space(",
+    )
+    places = [said.find(words) for words in order]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
 def test_the_same_data_go_on_and_others_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
