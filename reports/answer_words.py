@@ -45,7 +45,11 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     if not answer.picked:
         return [Line("Open", "nothing can be told: the finalists have no test score in common")]
     first = answer.picked[0]
-    found = [Line(*_verdict(answer, say)), Line("Gain", _gain(answer, first, say)), Line("Sure", _sure(answer, first))]
+    found = [
+        Line(*_verdict(answer, say)),
+        Line("Gain", _gain(answer, first, say)),
+        Line("Sure", _sure(answer, first, info)),
+    ]
     found += [Line("Beside", _beside(answer.beside, say))] * bool(answer.beside and answer.kind in ("use", "open"))
     if answer.kind == "open":
         found += [Line("Next", words) for words in [_next(answer, info.search, say)] if words]
@@ -104,7 +108,7 @@ def _gain(answer: Answer, first: Finalist, say: Say) -> str:
     return "; ".join(said)
 
 
-def _sure(answer: Answer, first: Finalist) -> str:
+def _sure(answer: Answer, first: Finalist, info: StudyInfo) -> str:
     base = answer.references.get("base")
     more = f", {base.seeds} of the base" if base and base.seeds != first.seeds else ""
     said = [f"{count(first.seeds, 'fresh seed')} each{more}"]
@@ -112,6 +116,8 @@ def _sure(answer: Answer, first: Finalist) -> str:
     if collapsed:
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
     said.append(f"the best {len(answer.finalists)} of {count(answer.tried, 'recipe')}")
+    if info.finals is not None and info.finals.smaller:
+        said.append("fewer recipes and seeds than usual, so that half of the limit was left to explore")
     said.append(f"all trials took {duration(answer.seconds)}")
     if answer.noise_floor is not None:
         said.append(f"seeds move a score by {number(answer.noise_floor)} (standard deviation)")

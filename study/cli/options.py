@@ -96,6 +96,8 @@ class Request:
     goals: str | None
     finals: tuple[int, int] | None
     """How many recipes, and fresh seeds of each; None where the search ends without finals."""
+    fit_finals: bool
+    """Whether they become smaller where they would take more than half of a limit: nobody asked for so many."""
     limit: tuple[str, ...]
     nli: str | None
     columns: str | None
@@ -209,7 +211,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--finals",
         metavar="KxS",
         help="how a search ends: the best K recipes run again under S seeds that had no say in the choice, beside the "
-        f"base settings and the encoder as it came (default {FINALS}); none leaves that out",
+        f"base settings and the encoder as it came (default {FINALS}, fewer where these would take more than half of "
+        "a --limit, but at least 2x3); none leaves that out",
     )
     what.add_argument(
         "--limit",
@@ -343,6 +346,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     if values["rungs"] and values["scheduler"] == "none":
         raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
+    values["fit_finals"] = values["finals"] is None
     values["finals"] = parse_finals(values["finals"] or FINALS) if values["search"] != "paper" else None
     timed = any(text.startswith("minutes=") for text in values["limit"])
     values["trials"] = values["trials"] or (TIMED_TRIALS if timed else TRIALS)
