@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reports.answer import Answer, Finalist, Gain, Other, Rows
-from reports.commands import results_place, study_command
+from reports.commands import recipe_command, results_place, study_command
 from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number
 from reports.recipe_names import plain
@@ -45,7 +45,11 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     if not answer.picked:
         return [Line("Open", "nothing can be told: the finalists have no test score in common")]
     first = answer.picked[0]
-    found = [Line(*_verdict(answer, say)), Line("Gain", _gain(answer, first, say)), Line("Sure", _sure(answer, first))]
+    found = [
+        Line(*_verdict(answer, say)),
+        Line("Gain", _gain(answer, first, say)),
+        Line("Sure", _sure(answer, first, info)),
+    ]
     found += [Line("Beside", _beside(answer.beside, say))] * bool(answer.beside and answer.kind in ("use", "open"))
     if answer.kind == "open":
         found += [Line("Next", words) for words in [_next(answer, info.search, say)] if words]
@@ -54,8 +58,10 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     kept = first if answer.kind == "use" else answer.references.get("base") if answer.base_stands else None
     found += [_model(kept.name, info)] if kept is not None and kept.model else []
-    again = shlex.join(["python", "study/run.py", "--recipe", results_place(info)])
-    return [*found, *([Line("Again", again, command=True)] if answer.kind == "use" or answer.base_stands else [])]
+    return [
+        *found,
+        *([Line("Again", recipe_command(info), command=True)] if answer.kind == "use" or answer.base_stands else []),
+    ]
 
 
 def _verdict(answer: Answer, say: Say) -> tuple[str, str]:
@@ -102,7 +108,7 @@ def _gain(answer: Answer, first: Finalist, say: Say) -> str:
     return "; ".join(said)
 
 
-def _sure(answer: Answer, first: Finalist) -> str:
+def _sure(answer: Answer, first: Finalist, info: StudyInfo) -> str:
     base = answer.references.get("base")
     more = f", {base.seeds} of the base" if base and base.seeds != first.seeds else ""
     said = [f"{count(first.seeds, 'fresh seed')} each{more}"]
@@ -110,6 +116,8 @@ def _sure(answer: Answer, first: Finalist) -> str:
     if collapsed:
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
     said.append(f"the best {len(answer.finalists)} of {count(answer.tried, 'recipe')}")
+    if info.finals is not None and info.finals.smaller:
+        said.append("fewer recipes and seeds than usual, so that half of the limit was left to explore")
     said.append(f"all trials took {duration(answer.seconds)}")
     if answer.noise_floor is not None:
         said.append(f"seeds move a score by {number(answer.noise_floor)} (standard deviation)")

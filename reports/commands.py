@@ -13,6 +13,8 @@ from reports.ledger import StudyInfo
 
 SEARCH = {"--search", "--trials", "--sampler", "--learn-from", "--scheduler", "--rungs", "--finals"}
 """Options that matter to explored recipes only; without the first the others are refused."""
+OF_DATA = {"--train", "--columns", "--labels", "--drop-leaks"}
+"""Options that say what one's own data are."""
 _OPTION = re.compile(r"--[a-z-]+(=|$)")
 
 
@@ -26,6 +28,12 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
     if seeds is not None:
         words = [*_without(words, {"--seeds"}), "--seeds", str(seeds)]
     return shlex.join(words)
+
+
+def recipe_command(info: StudyInfo) -> str:
+    """Trains the recipe that a search's answer says to use: of own data on all, also on what was put aside."""
+    of_data = _apart(_words(info), OF_DATA)[1]
+    return shlex.join(["python", "study/run.py", "--recipe", results_place(info), *of_data])
 
 
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
@@ -69,14 +77,17 @@ def _words(info: StudyInfo) -> list[str]:
 
 
 def _without(words: Sequence[str], options: set[str]) -> list[str]:
-    """The words without these options and all their values, also where a name is cut short: `--only ROW`, `--only=ROW`,
-    `--on ROW`, `--learn-from RESULTS RESULTS`."""
-    kept: list[str] = []
-    dropped = False
+    return _apart(words, options)[0]
+
+
+def _apart(words: Sequence[str], options: set[str]) -> tuple[list[str], list[str]]:
+    """The words without these options and all their values, and these, also where a name is cut short: `--only ROW`,
+    `--only=ROW`, `--on ROW`, `--learn-from RESULTS RESULTS`."""
+    parts: tuple[list[str], list[str]] = ([], [])
+    among = False
     for word in words:
         if _OPTION.match(word):
             name = word.partition("=")[0]
-            dropped = any(option.startswith(name) for option in options)
-        if not dropped:
-            kept.append(word)
-    return kept
+            among = any(option.startswith(name) for option in options)
+        parts[among].append(word)
+    return parts

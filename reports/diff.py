@@ -23,7 +23,9 @@ from reports.quantity import Quantity
 from reports.results import Results
 from reports.statistics import Comparison, compare, holm
 from reports.wording import interval, probability
+from trainables.errors import UserError
 from trainables.registry import load
+from trainables.senteval.tasks import TASKS, kind_of
 
 SETTINGS = ("space", "scale", "search", "trials", "seeds", "across")
 """What a study's description has besides its base recipe."""
@@ -35,7 +37,13 @@ CONDITIONS = ("code", "data", "encoder", "steps", "tokens", "hardware", "precisi
 
 def diff(a: Path, b: Path) -> str:
     """Markdown. Raises `UserError` for a folder that is no study's, or where nothing is finished."""
-    first, second = Results.load(a), Results.load(b)
+    (first, mine), (second, other) = _read(a), _read(b)
+    for task in mine.keys() & other.keys():
+        if mine[task] != other[task]:
+            raise UserError(
+                f"both studies have a task {task!r}, of the kind {mine[task]} in {a} and {other[task]} in {b}, so they "
+                "cannot be compared"
+            )
     names = code(a.resolve().name), code(b.resolve().name)
     if names[0] == names[1]:
         names = code(str(a)), code(str(b))
@@ -52,6 +60,16 @@ def diff(a: Path, b: Path) -> str:
         _claims(first, second, names),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _read(folder: Path) -> tuple[Results, dict[str, str]]:
+    """A study, and the kinds of its tasks. Its figures are read now: the next study may call its own tasks and goals by
+    the same names."""
+    results = Results.load(folder)
+    tasks = {task for record in [*results.of_all_trials] for task in record.scores}.union(
+        *(figure.tasks for figure in results.figures)
+    )
+    return results, {task: kind_of(task).name for task in tasks if task in TASKS}
 
 
 # What was asked, and what it ran on

@@ -87,7 +87,9 @@ class Items:
         if before.named != after.named or len(before.moves) != len(after.moves):
             raise UserError(f"--items {task}: the two recipes were scored on other items, so none can be compared")
         gain = after.value - before.value
-        change = after.moves - before.moves + gain / len(after.moves)
+        change = after.moves - before.moves
+        if not (before.adds_up and after.adds_up):
+            change += gain / len(change)
         if before.right is not None and after.right is not None:
             was, now = before.right > MOST, after.right > MOST
             mended, broke = np.flatnonzero(now & ~was), np.flatnonzero(was & ~now)
@@ -169,6 +171,8 @@ class _Seeds:
     """A digest of the items' texts; empty in older files."""
     value: float
     moves: np.ndarray  # (items,) what each does to the number, in points
+    adds_up: bool
+    """Whether the moves are what each item adds to the number: their sum is `value`, and not 0."""
     right: np.ndarray | None  # (items,) the share of the seeds that answer it rightly
 
     @classmethod
@@ -188,7 +192,10 @@ class _Seeds:
         right = None
         if kind_of(task).predicted == "classes":
             right = np.mean([one.predicted == one.gold for one in kept], axis=0)
-        return cls(kept[0].named, value, np.mean(moves, axis=0, dtype=float), right)
+        shares = [results.predictions.shares(record, task, name) for record in records]
+        adding = [one for one in shares if one is not None]
+        adds_up = len(adding) == len(records)
+        return cls(kept[0].named, value, np.mean(adding if adds_up else moves, axis=0, dtype=float), adds_up, right)
 
 
 def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray | None:

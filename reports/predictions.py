@@ -69,6 +69,13 @@ class Predictions:
         effects = np.asarray(found, dtype=np.float32)  # NaN where there are none
         return effects if np.isfinite(effects).all() else None
 
+    def shares(self, record: Record, task: str, number: str) -> Array | None:
+        """(items,) What each item adds to that number, in points, where it is the sum of that; None of any other, and
+        where there are no effects."""
+        if self.effects(record, task, number) is None:
+            return None
+        return kind_of(task).shares(number, self._of(record)[_part(task, number)], _protocol(record))
+
     def hits(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) Whether each was answered rightly, of a number that is the share of these; None of anything else.
 

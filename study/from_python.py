@@ -114,8 +114,14 @@ class Outcome:
     def __init__(self, results: str | Path) -> None:
         self.results = expanded(results)
 
-    @cached_property
+    @property
     def _read(self) -> Results:
+        """With the study's own names known, whatever another study calls so since."""
+        self._loaded.info.load_space(self.results)
+        return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Results:
         return Results.load(self.results)
 
     @property

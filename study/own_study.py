@@ -22,6 +22,7 @@ from search_spaces.goals import GOALS
 from search_spaces.own_data import OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
+from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from study.search.finals import as_it_came
@@ -32,10 +33,10 @@ from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_p
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
-from trainables.plugins import forget
+from trainables.plugins import withdraw_spaces
 from trainables.recipe import EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import named, own_tasks
-from trainables.senteval.tasks import TASKS, Task
+from trainables.senteval.tasks import TASKS, Task, task_names
 
 SPACE, GIVEN = "space.py", "given.json"
 """In the folder of prepared data: the space, and the digits of what was given."""
@@ -43,10 +44,6 @@ _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
 """Folders of models that are called so do not say which model it is; the folder above may."""
 _NAME = 60
 """Letters of a study's name at most."""
-
-_made: dict[str, list[str]] = {}
-"""Spaces that this process made, by their text, and the tasks of each: of two studies in a notebook each has its own
-names."""
 
 _put: set[Path] = set()
 """Folders of prepared data that this process made, and may replace until a study came of them: others may be in use."""
@@ -58,7 +55,9 @@ def own_study(request: Request) -> Request:
 
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
-    _forget_made()
+    withdraw_spaces()  # of two studies in a notebook each has its own names
+    if request.recipe is not None:
+        return _of_recipe(request)
     encoders = _encoders(request.encoder)
     source = find_kind(request.train, request.columns, request.labels)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
@@ -78,19 +77,24 @@ def own_study(request: Request) -> Request:
     # A study there may yet turn out to be another one, and keeps its space.
     space = (made.train.parent if goes_on else folder) / SPACE
     write_whole(space, text)
-    if request.dry_run:
-        print(f"the space that it runs:\n\n{text}", flush=True)
     # What is said of columns and labels was of the person's files, and not of the prepared ones.
     return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
 
 
-def _forget_made() -> None:
-    for text, names in _made.items():
-        for registry in (TASKS, GOALS):
-            for name in {*names, OWN_GOAL} & {*registry}:
-                registry.remove(name)
-        forget(text)
-    _made.clear()
+def _of_recipe(request: Request) -> Request:
+    """The request for the recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are
+    the tasks of that recipe's study."""
+    space = read_recipe(request).space
+    source = find_kind(request.train, request.columns, request.labels)
+    results = request.results or f"results/{space.name}"
+    folder = _folder(request, results)
+    tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
+    own = [task for task in tasks if all(Path(file).is_absolute() for file in task.files)]
+    made, leaked = _prepare(source, request, _unfinished(folder), own)
+    prepared = _placed(made, folder, request, (folder.parent / STUDY).is_file())
+    _tell(source, prepared, leaked)
+    file = str(prepared.train)
+    return dataclasses.replace(request, nli=file, results=results, train=(), columns="none", labels="none")
 
 
 def _folder(request: Request, results: str) -> Path:
@@ -155,11 +159,15 @@ def _remove_unused(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, list[str]]:
-    """A part that no file is given for is put aside, where the data say what is right. Sentences say what of dev and
-    test stands in the training data."""
+def _prepare(
+    source: Source, request: Request, folder: Path, judged_by: Sequence[Task] | None = None
+) -> tuple[Prepared, list[str]]:
+    """A part that no file is given for is put aside, where the data say what is right; nothing where it is known what
+    a model is `judged_by`. Sentences say what of dev and test stands in the training data."""
     parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
-    if source.kind == "sentences":
+    if judged_by is not None:
+        parts = []
+    elif source.kind == "sentences":
         if not request.dev:
             raise UserError(
                 f"{source.name} holds plain sentences, which do not say what a good model is; give --dev a file of "
@@ -167,10 +175,12 @@ def _prepare(source: Source, request: Request, folder: Path) -> tuple[Prepared, 
             )
         parts = []
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
-    holding = rows_that_hold(source, own_tasks(request.dev, request.test)) if request.drop_leaks else frozenset()
+    known = own_tasks(request.dev, request.test) if judged_by is None else judged_by
+    holding = rows_that_hold(source, known) if request.drop_leaks else frozenset()
     prepared = prepare(source, folder, parts, holding)
     try:
-        prepared, leaked = held_against(prepared, _tasks(prepared, request), request.drop_leaks, source.name)
+        tasks = _tasks(prepared, request) if judged_by is None else judged_by
+        prepared, leaked = held_against(prepared, tasks, request.drop_leaks, source.name) if tasks else (prepared, [])
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
         made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
         said, found = made.subn(f"what is put aside of {source.name}", str(error))
@@ -245,7 +255,7 @@ def _space(
         raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
     census = prepared.census
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
-    text = space_text(
+    return space_text(
         OwnSpace(
             name=name,
             title=title,
@@ -260,8 +270,6 @@ def _space(
             notes=tuple(f"leaks: {sentence}" for sentence in leaked),
         )
     )
-    _made[text] = [task.name for task in tasks]
-    return text
 
 
 def _encoders(names: Sequence[str]) -> list[OwnEncoder]:

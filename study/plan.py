@@ -26,7 +26,7 @@ from study.engine.cluster import inside_copy
 from study.given import overrides, plugin, space_file
 from study.one_recipe import read_recipe
 from study.rows import chosen_rows, given_models, inputs_of
-from study.search.finals import SearchFinals
+from study.search.finals import SIZES, SearchFinals
 from study.search.points import grid
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
@@ -229,7 +229,8 @@ class Plan:
         """How the search ends; None where it has no finals."""
         if self.request.finals is None:
             return None
-        return SearchFinals.of(*self.request.finals, self.base, self.rows, self.space.baseline)
+        smaller = self.request.fit_finals and self.request.finals != SIZES[0]
+        return SearchFinals.of(*self.request.finals, self.base, self.rows, self.space.baseline, smaller)
 
     def fixed_trials(self) -> list[Trial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""

@@ -57,13 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
+    from reports.ledger import LEDGER, Ledger
     from study.check import check_plan, notes, warnings
     from study.engine.launch import TERMINATED, run_study, stop_on_sigterm
     from study.results_folder.check import check_results, continued, set_aside
+    from study.search.finals import fitted
 
     plan.place.bring()
     check_results(plan)
     plan = continued(plan)
+    plan = fitted(plan, Ledger(plan.results / LEDGER, plan.asked_of), allotment.concurrent)
     check_plan(plan)
     for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0)]:
         print(f"warning: {warning}", flush=True)
@@ -73,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     if request.dry_run:
         print(preview(plan, cluster, allotment))
+        if request.train and draft.space_file is not None:
+            print(f"\nthe space that it runs, which --write-space my_space.py keeps:\n\n{draft.space_file.text}")
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)
     stop_on_sigterm()

@@ -4,6 +4,9 @@
 
 A plugin is a file that calls `add` on registries (docs: CONTRIBUTING.md). It is run once in each process that needs it:
 the one that plans a study, each worker, and each report.
+
+Of two studies in one process each may call its own task `heldout`: what a space file added gives way to entries of
+these names from another file, and comes back when the file is asked for again.
 """
 
 from __future__ import annotations
@@ -12,13 +15,48 @@ import hashlib
 import sys
 import traceback
 import types
+from collections.abc import Set
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainables.errors import OUTSIDE, SHORT, UserError, reason, sentence, unforeseen
 from trainables.files import check_plain
 from trainables.moved import moved
+from trainables.registry import Entry, Registry
 
-_ran: dict[str, types.ModuleType] = {}
+
+@dataclass(frozen=True)
+class _Ran:
+    """A file, and what it added."""
+
+    module: types.ModuleType
+    added: tuple[tuple[Registry[Any], Entry], ...]
+
+    @property
+    def is_space(self) -> bool:
+        return hasattr(self.module, "SPACE") or hasattr(self.module, "SPACES")
+
+    def bring(self) -> None:
+        """Have what it added there, and nothing of these names from another space file, whatever it is."""
+        names = {entry.name for _, entry in self.added}
+        for other in _ran.values():
+            if other is not self:
+                other.withdraw(names)
+        for registry, entry in self.added:
+            if not registry.holds(entry):
+                registry.add(entry)
+            if self.is_space:
+                registry.lend(entry.name)
+
+    def withdraw(self, names: Set[str]) -> None:
+        """Take what it added under these names away, if it is a space."""
+        for registry, entry in self.added if self.is_space else ():
+            if entry.name in names and registry.holds(entry):
+                registry.remove(entry.name)
+
+
+_ran: dict[str, _Ran] = {}
 """By source: what this process has run already. Entries of a file that is run twice would be duplicates."""
 
 
@@ -43,8 +81,21 @@ def read_source(path: Path, what: str) -> str:
 def run_source(source: str, path: str, what: str) -> types.ModuleType:
     """Run Python source as a module, once in this process; `UserError` with its line where it fails, by whatever error:
     `sys.exit()` in it does not end the study."""
-    if source in _ran:
-        return _ran[source]
+    if source not in _ran:
+        before = len(Registry.added)
+        module = _run(source, path, what)
+        _ran[source] = _Ran(module, tuple(Registry.added[before:]))
+    _ran[source].bring()
+    return _ran[source].module
+
+
+def withdraw_spaces() -> None:
+    """Take away what space files added, until they are asked for again."""
+    for ran in _ran.values():
+        ran.withdraw({entry.name for _, entry in ran.added})
+
+
+def _run(source: str, path: str, what: str) -> types.ModuleType:
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]  # two files of one name stay two modules
     module = types.ModuleType(f"{what}_{Path(path).stem}_{digest}")
     module.__file__ = path
@@ -65,10 +116,4 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), None) or 1
         raise UserError(f"{path}, line {line}: {moved(error) or unforeseen(error)}") from None
-    _ran[source] = module
     return module
-
-
-def forget(source: str) -> None:
-    """Have this source run again when it is asked for next; what it added must have been removed."""
-    _ran.pop(source, None)

@@ -33,24 +33,38 @@ class Registry(Mapping[str, E]):
 
     changes: ClassVar[int] = 0
     """How often entries came or went, in all registries: what is gathered from them is gathered anew."""
+    added: ClassVar[list[tuple[Registry[Any], Entry]]] = []
+    """All entries that ever came, in that order, each with its registry."""
 
     def __init__(self, noun: str, *entries: E) -> None:
         self.noun = noun
         self._entries: dict[str, E] = {}
+        self._lent: set[str] = set()
         self.add(*entries)
 
     def add(self, *entries: E) -> None:
         """Add entries; `UserError` for a name that is taken."""
         for entry in entries:
-            if entry.name in self._entries:
+            if entry.name in self._entries and entry.name not in self._lent:
                 raise UserError(f"the name {entry.name!r} is taken by another {self.noun}; give yours another name")
             self._entries[entry.name] = entry
+            self._lent.discard(entry.name)
+            Registry.added.append((self, entry))
         Registry.changes += 1
+
+    def lend(self, name: str) -> None:
+        """From now on another entry of that name takes this one's place."""
+        self._lent.add(name)
 
     def remove(self, name: str) -> None:
         """Take an entry out, as a test does with one that it added."""
         del self._entries[name]
+        self._lent.discard(name)
         Registry.changes += 1
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether it is there, this one and not another of its name."""
+        return self._entries.get(entry.name) is entry
 
     def __getitem__(self, name: str) -> E:
         """The entry of that name; `UserError` with the nearest and all names if there is none, from `get`, too."""

@@ -64,6 +64,8 @@ class Finals:
     """The encoder without any training; None where it cannot be scored so."""
     baseline: Hash | None = None
     """The space's baseline row, where it has one that can be run."""
+    smaller: bool = False
+    """Whether recipes and seeds are fewer than usual, so that half of a limit was left to explore."""
 
     @property
     def hashes(self) -> set[str]:

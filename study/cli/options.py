@@ -40,7 +40,7 @@ EXAMPLES = """examples:
   python study/run.py --space scl_ablation --search optuna --trials 50 --seeds 1:10
   python study/run.py --space scl_lambda --scale laptop --dry-run
   python study/run.py --space clsr_main --evaluate 'SBERT-base=sentence-transformers/bert-base-nli-mean-tokens'
-  python study/run.py --recipe results/mine --nli all_my_pairs.csv     what its answer says to use, on other data
+  python study/run.py --recipe results/mine --train all_my_pairs.csv   what its answer says to use, on all your data
   python study/run.py --space ./my_space.py --nli mine.csv --columns premise=text_a,hypothesis=text_b,label=y
   python study/run.py --space clsr_batch_size --plugin my_objective.py --set objective.name=alignment
   ray job submit --working-dir . -- python study/run.py --space scl_ablation
@@ -96,6 +96,8 @@ class Request:
     goals: str | None
     finals: tuple[int, int] | None
     """How many recipes, and fresh seeds of each; None where the search ends without finals."""
+    fit_finals: bool
+    """Whether they become smaller where they would take more than half of a limit: nobody asked for so many."""
     limit: tuple[str, ...]
     nli: str | None
     columns: str | None
@@ -126,8 +128,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--recipe",
         metavar="WHAT",
-        help="train one recipe alone: what the answer of a results folder says to use (then without --space); or a "
-        "row of the space; or its base with the keys of a .toml or .json file",
+        help="train one recipe alone: what the answer of a results folder says to use (then without --space; on all "
+        "of your data with --train); or a row of the space; or its base with the keys of a .toml or .json file",
     )
     what.add_argument(
         "--train",
@@ -209,7 +211,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--finals",
         metavar="KxS",
         help="how a search ends: the best K recipes run again under S seeds that had no say in the choice, beside the "
-        f"base settings and the encoder as it came (default {FINALS}); none leaves that out",
+        f"base settings and the encoder as it came (default {FINALS}, fewer where these would take more than half of "
+        "a --limit, but at least 2x3); none leaves that out",
     )
     what.add_argument(
         "--limit",
@@ -307,7 +310,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         parser.exit()
     values: dict[str, Any] = vars(parser.parse_args(arguments))
     _check_own(values)
-    values["search"] = values["search"] or ("optuna" if values["train"] else "paper")
+    values["search"] = values["search"] or ("optuna" if values["train"] and not values["recipe"] else "paper")
     if values["recipe"] and values["search"] != "paper":
         raise UserError("--recipe trains one recipe and --search looks for one; leave one of them out")
     if not (values["space"] or values["train"] or values["recipe"] or values["list"] or values["keys"]):
@@ -343,6 +346,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     if values["rungs"] and values["scheduler"] == "none":
         raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
+    values["fit_finals"] = values["finals"] is None
     values["finals"] = parse_finals(values["finals"] or FINALS) if values["search"] != "paper" else None
     timed = any(text.startswith("minutes=") for text in values["limit"])
     values["trials"] = values["trials"] or (TIMED_TRIALS if timed else TRIALS)
@@ -358,9 +362,13 @@ def _check_own(values: Mapping[str, Any]) -> None:
         if given is not None:
             raise UserError(f"--{given.replace('_', '-')} goes with --train; give your training data by --train FILE")
         return
-    if not values["encoder"]:
+    if values["recipe"]:
+        given = next((name for name in ("encoder", "dev", "test", "write_space") if values[name]), None)
+        if given is not None:
+            raise UserError(f"--recipe has its encoder and what judges it; leave --{given.replace('_', '-')} out")
+    elif not values["encoder"]:
         raise UserError("--train needs an encoder to begin with; add --encoder with its folder or hub id")
-    other = next((name for name in ("space", "recipe", "nli") if values[name]), None)
+    other = next((name for name in ("space", "nli") if values[name]), None)
     if other is not None:
         raise UserError(f"--train makes a space of your own data, and --{other} names another; leave one of them out")
     if values["write_space"] and values["dry_run"]:

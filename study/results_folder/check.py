@@ -81,6 +81,7 @@ def continued(plan: Plan) -> Plan:
         search=before.search,
         trials=before.trials or len(before.explored) or asked.trials,
         finals=(before.finals.recipes, before.finals.seeds) if before.finals else None,
+        fit_finals=before.finals is not None and before.finals.smaller,
         seeds=max(asked.seeds, len(before.seeds)),
         most_seeds=max(asked.most_seeds, len(before.seeds), before.most_seeds or 0),
     )

@@ -10,6 +10,7 @@ and the finalists are those of the best means.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +27,17 @@ from reports.recipe_names import AS_IT_CAME, BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
 from reports.statistics.finals import base_seeds
 from reports.statistics.fronts import front_numbers, spread
+from search_spaces.limits import LIMITS
+from study.search.budget import Budget
 from study.trial import Trial
 from trainables.encoders import available
 from trainables.recipe import EncoderConfig, Recipe
 
 if TYPE_CHECKING:
     from study.plan import Plan
+
+SIZES = ((3, 5), (2, 5), (2, 4), (2, 3))
+"""Recipes and seeds of each, where nobody asks for others: the first that fit, or the last."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,18 @@ class SearchFinals:
     as_it_came: Entrant
     baseline: Entrant | None
     """None where the space has none, and where it does not run."""
+    smaller: bool = False
+    """Than usual, so that half of a limit is left to explore."""
 
     @classmethod
     def of(
-        cls, recipes: int, seeds: int, base: Recipe, rows: Mapping[str, Recipe | None], baseline: str | None
+        cls,
+        recipes: int,
+        seeds: int,
+        base: Recipe,
+        rows: Mapping[str, Recipe | None],
+        baseline: str | None,
+        smaller: bool = False,
     ) -> SearchFinals:
         """`rows` are those that run, by label; `baseline` is the label of the space's."""
         labels = {recipe.hash: label for label, recipe in reversed([*rows.items()]) if recipe is not None}
@@ -79,6 +93,7 @@ class SearchFinals:
             entrant(base, BASE, base_seeds(recipes, seeds)),
             Entrant(came, AS_IT_CAME, seeds_of(came, 1, came.hash in labels)),
             None if row is None else entrant(row, labels[row.hash], seeds),
+            smaller,
         )
 
     @property
@@ -90,6 +105,11 @@ class SearchFinals:
                 found.setdefault(entrant.recipe.hash, entrant)
         return [*found.values()]
 
+    @property
+    def trials(self) -> int:
+        """How many there are of finalists and of what they are compared with."""
+        return self.recipes * self.seeds + sum(len(entrant.seeds) for entrant in self.beside)
+
     def told(self, finalists: Sequence[Entrant] = ()) -> Finals:
         """As `study.json` keeps it."""
         return Finals(
@@ -100,6 +120,7 @@ class SearchFinals:
             self.base.recipe.hash,
             self.as_it_came.recipe.hash,
             self.baseline.recipe.hash if self.baseline else None,
+            self.smaller,
         )
 
     def in_words(self, finalists: int | None = None) -> str:
@@ -110,7 +131,32 @@ class SearchFinals:
             + (f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else "")
             for entrant in self.beside
         ]
-        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds, beside {listed(beside)}"
+        why = " (fewer than usual, so that half of the limit explores)" if self.smaller else ""
+        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds{why}, beside {listed(beside)}"
+
+
+def fitted(plan: Plan, ledger: Ledger, places: int) -> Plan:
+    """With smaller finals, fewer recipes first and then fewer seeds, where they would take more than half of a limit on
+    the whole study, so that at least half of it explores. What a trial takes the first row that trains has told: the
+    same is decided whenever it is asked again. `places`: trials that run at once."""
+    budget = Budget(plan.limits, places=places)
+    if plan.request.finals is None or not plan.request.fit_finals or not budget.limits:
+        return plan
+    measured = next((trial for trial in plan.fixed_trials() if trial.row and trial.recipe.trains), None)
+    record = ledger.get(measured.recipe_hash, measured.seed) if measured else None
+    if record is None or record.status != "finished":
+        return plan
+    rooms = [
+        number * (places if LIMITS[name].clock else 1) / 2 / one
+        for name, number in budget.limits.items()
+        if (one := LIMITS[name].of(record.cost))
+    ]
+    for size in SIZES:
+        sized = plan.asking(dataclasses.replace(plan.request, finals=size))
+        assert sized.finals is not None
+        if sized.finals.trials <= min(rooms, default=math.inf):
+            break
+    return plan if sized.request.finals == plan.request.finals else sized
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:

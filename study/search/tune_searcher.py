@@ -27,7 +27,7 @@ from study.cli.terminal import printable, say
 from study.plan import Plan
 from study.search.ask_tell import AskTell
 from study.search.budget import Budget
-from study.search.finals import StudyFinals
+from study.search.finals import StudyFinals, fitted
 from study.search.journal import ROW, explored_recipe, name_explored, of_journal, open_journal, told_rows
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
@@ -161,6 +161,8 @@ class TuneSearcher(Searcher):
             self.budget.add(record)
         else:
             self.failed.add(key)
+        if planned.row and self.finals and self._explores:
+            self._fit_finals()
         if is_fresh(planned.seed):
             return  # what a fresh seed says must not reach any choice
         if self.race:
@@ -234,6 +236,14 @@ class TuneSearcher(Searcher):
     def _explores(self) -> bool:
         """Whether trials before the finals are left to begin."""
         return self._may_ask or not all(is_fresh(trial.seed) for trial in self.waiting())
+
+    def _fit_finals(self) -> None:
+        """Make the finals smaller where they would leave less than half of a limit to explore."""
+        plan = fitted(self.plan, self.ledger, self.places)
+        if plan is not self.plan and plan.finals is not None:
+            self.plan, self.finals = plan, StudyFinals(plan, plan.finals, self.ledger)
+            self.asked(self.explored, self.finals.told)
+            say(printable(f"the finals are now {plan.finals.in_words()}"))
 
     def _queue_finals(self) -> None:
         """Queue the finals once nothing else is left to begin, the finalists once nothing else runs."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reports.__main__ import main as reports
 from reports.check import check
-from reports.commands import report_command, study_command
+from reports.commands import recipe_command, report_command, study_command
 from reports.export import export
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.report import write_report
@@ -31,7 +31,7 @@ LABELS = st.one_of(
     ),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
 )
-SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals")
+SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals", "fit_finals")
 
 
 def given_as(option: str, value: str, joined: bool, short: int) -> list[str]:
@@ -102,6 +102,28 @@ def test_what_a_report_tells_to_type_is_what_it_means(words: list[str], rows: li
     if seeds is not None:
         meant |= {"seeds": seeds, "most_seeds": seeds}
     assert told == dataclasses.replace(asked, arguments=told.arguments, **meant)
+
+
+@given(
+    st.permutations(
+        [
+            ["--train", "my pairs.csv", "b.csv"],
+            ["--columns=anchor=a,positive=b"],
+            ["--lab", "entailment=yes"],
+            ["--drop-leaks"],
+            ["--encoder", "scenes-small"],
+            ["--test", "sts.csv", "x=y/"],
+            ["--results", "res/mine"],
+            ["--limit", "minutes=60"],
+        ]
+    )
+)
+@settings(max_examples=20, derandomize=True)
+def test_the_recipe_of_own_data_is_trained_on_all_of_them(asked: list[list[str]]) -> None:
+    told = read(recipe_command(info_of([word for words in asked for word in words])))
+    assert (told.recipe, told.train, told.search) == ("res/mine", ("my pairs.csv", "b.csv"), "paper")
+    assert (told.columns, told.labels, told.drop_leaks) == ("anchor=a,positive=b", "entailment=yes", True)
+    assert (told.encoder, told.test, told.limit) == ((), (), ())
 
 
 @pytest.mark.parametrize("commands", [[], ["python 'no end"]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,24 +20,26 @@ from tests.synthetic_results import add_finals, make_results
 from trainables.errors import UserError
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds import KINDS
+from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 
-ITEMS = 40
+ITEMS = 43  # no multiple of the folds
 MENDED, BROKE = (3, 8, 21), (30,)
 """Places of items, from 0."""
 WRONG = (3, 8, 21, 35)
 """What the base gets wrong."""
+KIND = {"mine": "split", "folds": "nested_cv", "pairs": "relatedness"}
 
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Iterator[None]:
-    """Two tasks: sentences of two classes, and scored pairs."""
+    """Sentences of two classes, once with a test part and once in folds, and scored pairs."""
     added = []
-    for name, kind in (("mine", "split"), ("pairs", "relatedness")):
-        files = tuple(str(tmp_path / f"{name}-{part}.tsv") for part in ("train", "dev", "test"))
+    for name, kind in KIND.items():
+        files = tuple(str(tmp_path / f"{name}-{part}.tsv") for part in KINDS[kind].splits)
         for file in files:
-            head = "sentence\tlabel" if name == "mine" else "sentence1\tsentence2\tscore"
+            head = "sentence1\tsentence2\tscore" if name == "pairs" else "sentence\tlabel"
             lines = [_line(name, number) for number in range(ITEMS)]
             Path(file).write_text("\n".join([head, *lines]) + "\n", "utf-8")
         added.append(Task(name, kind, "table", files))
@@ -47,7 +50,7 @@ def tasks(tmp_path: Path) -> Iterator[None]:
 
 
 def _line(name: str, number: int) -> str:
-    if name == "mine":
+    if name != "pairs":
         return f"a \x1b[31m sentence, number {number}\t{number % 2}"
     return f"a sentence {number}\tand another {number}\t{number % 5}.0"
 
@@ -70,11 +73,12 @@ def results(tasks: None, tmp_path: Path) -> Results:
 def _answered(folder: Path, record: Record, better: bool) -> Record:
     """The record with answers to both tasks, and the scores that follow from them."""
     scores, arrays = {task: dict(numbers) for task, numbers in record.scores.items()}, {}
-    for name in ("mine", "pairs"):
+    protocol = next(one for one in PROTOCOLS.values() if one.name == record.protocol)
+    for name in KIND:
         task = TASKS[name]
         data = read_task(task, folder)
-        gold = data.splits["test"].labels
-        if name == "mine":
+        gold = KINDS[task.kind].tested(data)[0].labels
+        if name != "pairs":
             wrong = [35, *BROKE] if better else [*WRONG]
             predicted = np.where(np.isin(np.arange(ITEMS), wrong), 1 - gold, gold)
         else:
@@ -82,7 +86,7 @@ def _answered(folder: Path, record: Record, better: bool) -> Record:
         named = digest(KINDS[task.kind].tested(data))
         answers = Answers(predicted, gold, named=named)
         scores[name] = {"dev_accuracy": 80.0 + better, "dev_spearman_cosine": 60.0, "examples": ITEMS}
-        scores[name] |= KINDS[task.kind].numbers(task, answers, None)
+        scores[name] |= KINDS[task.kind].numbers(task, answers, protocol)
         arrays |= answers.arrays(name)
     path = folder / PREDICTIONS / f"{record.key}.npz"
     path.parent.mkdir(exist_ok=True)
@@ -99,6 +103,15 @@ def test_items_that_were_mended_and_broken(results: Results) -> None:
     assert {(one.before, one.after) for one in found.mended} == {(0.0, 0.8)}
     assert [one.text for one in found.broke] == ["a \x1b[31m sentence, number 30"]
     assert sum(one.change > 0 for one in found.mended) == 3
+
+
+@pytest.mark.parametrize("task", ["mine", "folds"])
+def test_what_is_shown_adds_up_to_the_gain(task: str, results: Results) -> None:
+    """Of folds, too, whose mean accuracy it is, and which are not of one size."""
+    found = Items.of(results, task)
+    assert [len(found.mended), len(found.broke)] == [len(MENDED), len(BROKE)]
+    assert math.fsum(one.change for one in (*found.mended, *found.broke)) == pytest.approx(found.gain, abs=1e-6)
+    assert len({round(abs(one.change), 6) for one in found.mended}) == (2 if task == "folds" else 1)
 
 
 def test_where_nothing_is_right_or_wrong_items_add_to_the_gain(results: Results) -> None:
@@ -121,7 +134,7 @@ def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> No
     assert main([str(results.folder), "--items", "mine"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("mine: #1 ")
-    assert "against the base settings, +4.00 points of test_accuracy; of 40 test items mended 3, broke 1\n" in shown
+    assert "against the base settings, +3.72 points of test_accuracy; of 43 test items mended 3, broke 1\n" in shown
     assert "\x1b" not in shown
     assert shown.count("sentence, number") == 4
     assert "| 0 % | 80 % |" in " ".join(shown.split()).replace(" |", " |")

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from reports.diff import diff
+from reports.ledger import LEDGER, Ledger
+from reports.testing import changed
 from search_spaces.goals import GOALS, searched
+from study import Outcome
 from study.check import check_plan
 from study.cli.options import parse
 from study.own_study import own_study
@@ -16,6 +20,7 @@ from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.run import main
+from tests.synthetic_results import make_record
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.registry import Registry
@@ -67,12 +72,6 @@ def plan_of(*arguments: str) -> Plan:
     return decide(read_request(own_study(request) if request.train else request), 0)
 
 
-def forget() -> None:
-    """As in another process."""
-    for name in {"heldout"} & {*TASKS}:
-        TASKS.remove(name)
-
-
 @pytest.mark.parametrize("kind", ROWS)
 def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
     """Every choice of every domain goes with the base; what decides is put aside, or given."""
@@ -99,7 +98,6 @@ def test_the_written_space_is_the_same_study() -> None:
     mine = write("triplets")
     arguments = ["--train", mine, "--encoder", "scenes-small", "--trials", "7"]
     own = plan_of(*arguments)
-    forget()
     assert main([*arguments, "--write-space", "my_space.py"]) == 0
     kept = plan_of("--space", "./my_space.py", "--search", "optuna", "--trials", "7")
     assert [(trial.key, trial.name) for trial in kept.fixed_trials()] == [
@@ -109,6 +107,25 @@ def test_the_written_space_is_the_same_study() -> None:
     assert (kept.asked.data, kept.asked.tasks) == (own.asked.data, own.asked.tasks)
     with pytest.raises(UserError, match=r"my_space\.py exists; remove it, or give another name"):
         main([*arguments, "--write-space", "my_space.py"])
+
+
+def test_a_dry_run_tells_first_what_is_done_and_last_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--train", write("pairs"), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    order = (
+        "mine.csv: 100 rows, pairs",
+        "put aside 10 to choose by and 10 to judge by",
+        "leaks: no text",
+        "then the finals, up to",
+        "searched for heldout",
+        "limit minutes=60",
+        "then 200 recipes over optimisation.learning_rate",
+        "the space that it runs, which --write-space my_space.py keeps:",
+        "SPACE = Space(",
+    )
+    places = [said.find(words) for words in order]
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 def test_the_same_data_go_on_and_others_are_refused(
@@ -169,6 +186,46 @@ def test_commas_in_names_hide_no_change(tmp_path: Path, monkeypatch: pytest.Monk
         plan_of(*arguments)
 
 
+def study_of(folder: str, *arguments: str) -> Plan:
+    """With its base settings' trial in the ledger."""
+    plan = plan_of(*arguments, "--encoder", "scenes-small", "--results", folder)
+    prepare_results(plan, "2 cores")
+    (goal,) = searched(plan.space.goals)
+    figures = dict.fromkeys([*goal.tested, *((task, goal.number) for task in goal.tasks)], 50.0)
+    for recipe in filter(None, plan.rows.values()):
+        record = make_record(recipe, plan.evaluation, 0, figures)
+        on = {"senteval": {"fingerprint": min(plan.asked.data)}}
+        Ledger(plan.results / LEDGER).write(changed(record, data=on))
+    return plan
+
+
+def test_two_studies_of_ones_own_are_read_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both call what was put aside `heldout`; only one of them has a goal of this name, judged by another task."""
+    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
+    sts = write("scored", name="sts.csv")
+    study_of("a", "--train", write("pairs"), "--test", sts)
+    study_of("b", "--train", write("scored", name="scored.csv"))
+    study_of("c", "--train", "mine.csv")
+    outcomes = {name: Outcome(name) for name in "abc"}
+    for _ in range(2):
+        for name, kind, tested in (
+            ("a", "search", ("own_sts", "test_spearman")),
+            ("b", "scored_pairs", ("heldout", "test_spearman")),
+            ("c", "search", ("heldout", "test_ndcg@10")),
+        ):
+            assert outcomes[name].answer.kind == "unfinished"
+            assert TASKS["heldout"].kind == kind
+            assert Path(TASKS["heldout"].files[0]).is_relative_to(Path(name).absolute() / "data")
+            (goal,) = searched(["heldout"])
+            assert [*goal.tested] == [tested]
+    again = plan_of("--train", "mine.csv", "--test", sts, "--encoder", "scenes-small", "--results", "a")
+    check_results(again)
+    assert again.evaluation.tasks == ("heldout", "own_sts")
+    with pytest.raises(UserError, match="both studies have a task 'heldout', of the kind search in a and scored_pairs"):
+        diff(Path("a"), Path("b"))
+    assert "no row that both have with a figure that both have" in diff(Path("a"), Path("c"))
+
+
 def test_a_task_is_no_goal_of_the_same_name() -> None:
     plan = plan_of(
         "--train", write("pairs"), "--encoder", "scenes-small", "--dev", write("scored", name="seconds_dev.csv")
@@ -220,14 +277,57 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     assert (Path(second.encoder.name).name, second.pooling.mode) == ("second", "max")
     choices = {domain.key: domain.choices for domain in plan.space.domains}
     assert choices["encoder.name"] == (str(tmp_path / "first"), str(tmp_path / "second"))
-    forget()
     alone = plan_of("--train", "mine.csv", "--encoder", "first", "--results", "alone")
     assert {domain.key: domain.choices for domain in alone.space.domains}["encoder.query_prompt"] == ("ask: ", None)
+
+
+def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
+    arguments = ["--recipe", "found", "--train", write("pairs", name="all.csv")]
+    searched_for = plan_of("--train", "all.csv", "--encoder", "scenes-small", "--results", "found")
+    prepare_results(searched_for, "2 cores")
+    came_from = {"corpus.nli": "scenes", "corpus.columns": "anchor=a,positive=b"}  # the prepared file has no such names
+    picked = searched_for.base.preferring({"optimisation.learning_rate": 0.002, **came_from})
+    monkeypatch.setattr(
+        "study.one_recipe._answered", lambda results, where: (picked.flat(), "learning rate 0.002", "4", "the best")
+    )
+    figures = {("heldout", "dev_ndcg@10"): 50.0}
+    Ledger(Path("found") / LEDGER).write(make_record(searched_for.base, searched_for.evaluation, 0, figures))
+    capsys.readouterr()
+    plan = plan_of(*arguments)
+    check_plan(plan)
+    check_results(plan)
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "all.csv: 100 rows, pairs (an anchor and its positive)\nleaks: heldout (dev): the training data "
+    )
+    ((label, recipe),) = plan.rows.items()
+    assert recipe is not None
+    assert plan.results == Path("results/all-scenes-small-recipe-4").absolute()
+    assert label == "learning rate 0.002"
+    assert {key for key, value in recipe.flat().items() if value != picked.flat().get(key)} == {*came_from}
+    train = plan.results / "data" / "train.jsonl"
+    assert recipe.flat()["corpus.nli"] == str(train)
+    assert len(train.read_text().splitlines()) == 100
+    assert plan.request.keep_models == "rows"
+    assert plan.evaluation.tasks == ("heldout",)
+    prepare_results(plan, "2 cores")
+    check_results(plan_of(*arguments))
+    plan_of(*arguments, "--drop-leaks", "--results", "clean")
+    assert len(Path("clean/data/train.jsonl").read_text().splitlines()) == 80
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (
+            ["--recipe", "found", "--train", "mine.csv", "--encoder", "scenes-small"],
+            "--recipe has its encoder and what",
+        ),
+        (["--recipe", "found", "--train", "mine.csv", "--search", "optuna"], "--recipe trains one recipe and --search"),
+        (["--recipe", "found", "--train", "mine.csv"], "--recipe found is neither a study's results nor a file"),
         (["--encoder", "scenes-small"], "--encoder goes with --train"),
         (["--train", "mine.csv"], "--train needs an encoder to begin with"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),

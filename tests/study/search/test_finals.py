@@ -23,7 +23,7 @@ from study.engine.cluster import Allotment, Cluster
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
-from study.search.finals import SearchFinals, as_it_came, base_seeds, choose
+from study.search.finals import SearchFinals, as_it_came, base_seeds, choose, fitted
 from study.trial import Trial
 from tests.study.search.test_search import CLSR, dev, finish, make, run_all, searcher_of
 from trainables.errors import UserError
@@ -529,6 +529,37 @@ class TestLimit:
         _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
         assert searcher.limited
         assert self.run(searcher, ledger) == []
+
+    @pytest.mark.parametrize(
+        ("hours", "size"), [(3.3, (3, 5)), (3.1, (2, 5)), (2.1, (2, 4)), (1.7, (2, 3)), (0.5, (2, 3))]
+    )
+    def test_a_small_limit_has_small_finals_killed_or_not(
+        self, hours: float, size: tuple[int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "90", "--limit", f"worker_hours={hours}")
+        told: list[Any] = []
+        plan, ledger, _ = make(tmp_path, *arguments)
+        plan = plan.asking(dataclasses.replace(plan.request, finals=(3, 5), fit_finals=True))  # as by default
+        searcher = searcher_of(plan, ledger, lambda explored, finals: told.append(finals))
+        first = next(trial for trial in plan.fixed_trials() if trial.recipe.trains)
+        while isinstance(task := searcher.suggest("t"), dict):
+            finish(searcher, ledger, task, 50.0, cost={"seconds": 180.0})
+            if task["trials"][0].key == first.key:
+                break
+        assert searcher.finals is not None
+        found = searcher.finals.asked
+        assert (found.recipes, found.seeds, found.smaller) == (*size, size != (3, 5))
+        if found.smaller:
+            assert (told[-1].recipes, told[-1].seeds, told[-1].smaller) == (*size, True)
+            assert f"the finals are now 2 recipes x {size[1]} fresh seeds (fewer than usual" in capsys.readouterr().out
+        for again in (plan, searcher.plan):
+            fit = fitted(again, ledger, 1)
+            assert fit.finals == found
+            assert fitted(fit, ledger, 1) is fit
+        assert fitted(make(tmp_path, *arguments, "--finals", "3x5")[0], ledger, 1).request.finals == (3, 5)
+        ran = self.run(searcher_of(fitted(plan, ledger, 1), ledger), ledger)
+        assert sum(is_fresh(trial.seed) for trial in ran) == found.trials or hours < 1
+        assert sum(trial.name.startswith("#") and not is_fresh(trial.seed) for trial in ran) >= 5 or hours < 1
 
     def test_trials_that_are_stopped_do_not_make_the_finals_look_cheap(self, tmp_path: Path) -> None:
         """Each of the sixty takes a fifth of a whole trial; a third of them fit beside semifinal and finals."""

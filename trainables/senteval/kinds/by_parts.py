@@ -69,3 +69,7 @@ class MeanOverItems(ByParts):
 
     def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         return mean_effects(self.values(number.partition("_")[2], answers))
+
+    def shares(self, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        values = self.values(number.partition("_")[2], answers)
+        return 100 * values / len(values)

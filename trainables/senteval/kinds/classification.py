@@ -76,6 +76,11 @@ class Classification(TaskKind):
     def hits(self, number: str, answers: Answers) -> np.ndarray | None:
         return answers.predicted == answers.gold if number == "test_accuracy" else None
 
+    def shares(self, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
+        if number != "test_accuracy":
+            return None
+        return 100 * (answers.predicted == answers.gold) / len(answers.gold)
+
     def development_part(self, data: TaskData) -> Split:
         from trainables.senteval.probe import probed_part
 
@@ -161,6 +166,15 @@ class NestedCrossValidation(Classification):
 
     def hits(self, number: str, answers: Answers) -> np.ndarray | None:
         return None
+
+    def shares(self, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
+        """Each fold counts the same, whatever its size."""
+        if protocol is None or number != "test_accuracy":
+            return super().shares(number, answers, protocol)
+        fold = fold_numbers(answers.gold, protocol.folds)
+        if fold is None:
+            return None
+        return 100 * (answers.predicted == answers.gold) / (protocol.folds * np.bincount(fold)[fold])
 
 
 class KFold(Classification):

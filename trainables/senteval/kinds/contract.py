@@ -143,6 +143,11 @@ class TaskKind(ABC):
         and where the answers hang together through shared training items."""
         return None
 
+    def shares(self, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
+        """(items,) What each item adds to a number, in points, where the number is the sum of that; None of any
+        other."""
+        return None
+
     def tested(self, data: TaskData) -> list[Split]:
         """The splits of which answers are kept: the test part, or all where there is no such part."""
         if "test" in self.splits:
