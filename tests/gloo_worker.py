@@ -24,6 +24,7 @@ from torch import nn
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
+from trainables.objectives.directions import DIRECTIONS
 from trainables.recipe import Recipe
 from trainables.training import gradients
 from trainables.training.checkpoint import Progress
@@ -49,6 +50,8 @@ OBJECTIVE_CASES = [
             {"objective.name": "ntxent"},
             {"objective.name": "ntxent", "objective.bank": 8, "head.kind": "mlp", "head.dim": 7},
             {"objective.name": "mnrl"},
+            {"objective.name": "mnrl", "objective.directions": DIRECTIONS, "objective.hardness": 2.0},
+            {"objective.name": "mnrl", "objective.directions": DIRECTIONS[:2], "objective.partition": "apart"},
             {"objective.name": "simcse"},
             {"objective.name": "mnrl", "objective.false_negatives": "self", "objective.filter_margin": -0.1},
             {"objective.name": "supcon"},

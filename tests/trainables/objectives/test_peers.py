@@ -12,6 +12,7 @@ from sentence_transformers.sentence_transformer import losses
 from torch import Tensor
 
 from tests.objective_batches import embedded, in_precision, options
+from trainables.objectives.directions import DIRECTIONS
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.testing.objectives import Built
 
@@ -69,6 +70,18 @@ def pair_batch(seed: int) -> EmbeddedBatch:
     return embedded(list(range(2 * PAIRS)), [(n, n, PAIRS + n, 0) for n in range(PAIRS)], seed)
 
 
+def triple_batch(seed: int) -> EmbeddedBatch:
+    """Each pair with two hard negatives."""
+    rows = [(n, n, PAIRS * k + n, 0 if k == 1 else 2) for k in (1, 2, 3) for n in range(PAIRS)]
+    return embedded(list(range(4 * PAIRS)), rows, seed)
+
+
+def ranked(**asked: Any) -> Peer:
+    """MultipleNegativesRankingLoss with these options."""
+    loss = losses.MultipleNegativesRankingLoss(None, scale=20.0, **asked)
+    return lambda batch: loss.compute_loss_from_embeddings(list(batch.projected.split(PAIRS)), None)
+
+
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
 GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
 CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]] = {
@@ -82,6 +95,34 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
         {**GUIDED, "filter_margin": -0.2, "filter_by": "relative"},
         guided(0.2, "relative"),
     ),
+    **{
+        f"mnrl, {len(batch(0).text) // PAIRS}, {', '.join(directions[1:])} {partition}, {hardness} {of}": (
+            batch,
+            {
+                "temperature": 0.05,
+                "directions": directions,
+                "partition": partition,
+                "hardness": hardness,
+                "hardness_of": of,
+            },
+            ranked(
+                directions=directions,
+                partition_mode={"joint": "joint", "apart": "per_direction"}[partition],
+                hardness_mode={"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}[of],
+                hardness_strength=hardness,
+            ),
+        )
+        for batch, directions, partition, hardness, of in (
+            (pair_batch, DIRECTIONS, "joint", 0.0, "all"),
+            (triple_batch, DIRECTIONS, "joint", 0.0, "all"),
+            (pair_batch, DIRECTIONS[:2], "apart", 0.0, "all"),
+            (triple_batch, DIRECTIONS[:2], "apart", 5.0, "hard"),
+            (triple_batch, DIRECTIONS[:2], "joint", 9.0, "in_batch"),
+            (triple_batch, DIRECTIONS[:3], "joint", 2.0, "all"),
+            (triple_batch, (DIRECTIONS[0], DIRECTIONS[3]), "joint", 2.0, "all"),
+            (triple_batch, DIRECTIONS[:1], "joint", 5.0, "hard"),
+        )
+    },
     "batch_all": (
         class_batch,
         {"margin": 1.0},
