@@ -54,6 +54,7 @@ OBJECTIVE_CASES = [
             {"objective.name": "mnrl", "objective.directions": DIRECTIONS[:2], "objective.partition": "apart"},
             {"objective.name": "simcse"},
             {"objective.name": "mnrl", "objective.false_negatives": "self", "objective.filter_margin": -0.1},
+            {"objective.name": "ntxent", "objective.dims": ("4", "2"), "objective.bank": 8},
             {"objective.name": "supcon"},
             {"objective.name": "supcon", "objective.contrast": "all"},
             {"objective.name": "supmpn", "objective.fidelity": "released"},
@@ -64,8 +65,9 @@ OBJECTIVE_CASES = [
         )
     ),
     *(
-        {"corpus.layout": "scored_pairs", "objective.name": name, "objective.temperature": 0.05}
+        {"corpus.layout": "scored_pairs", "objective.name": name, "objective.temperature": 0.05, "objective.dims": dims}
         for name in ("cosent", "angle", "cosine")
+        for dims in ((), ("4", "2"))
     ),
 ]
 

@@ -53,7 +53,11 @@ PROMISED = json.loads((ROOT / "tests" / "trainables" / "defaults.json").read_tex
 SHARES = {"objective.weight", "optimisation.warmup", "optimisation.keep_share", "corpus.share"}
 
 # Lists of names that a check knows.
-LISTS = {"objective.directions": st.sampled_from([DIRECTIONS[:1], DIRECTIONS[:2], DIRECTIONS])}
+LISTS = {
+    "objective.directions": st.sampled_from([DIRECTIONS[:1], DIRECTIONS[:2], DIRECTIONS]),
+    "objective.dims": st.sets(st.integers(1, 99)).map(lambda dims: tuple(map(str, sorted(dims, reverse=True)))),
+    "objective.dims_weights": st.lists(st.floats(0.1, 9).map(str), max_size=3).map(tuple),
+}
 
 
 def values(key: str) -> st.SearchStrategy[Any]:

@@ -21,6 +21,7 @@ from trainables.objectives.scored import AnglE, CoSENT, Cosine
 from trainables.objectives.supcon import SupCon
 from trainables.objectives.supmpn import SupMPN
 from trainables.objectives.triplets import BatchAll, BatchHard, Triplet
+from trainables.objectives.widths import Widths
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.registry import Registry
 
@@ -65,7 +66,10 @@ def check_objective(recipe: Recipe) -> None:
     _check_number("objective.positives", "positive", recipe, objective.most_positives)
     _check_number("objective.negatives", "hard negative", recipe, objective.most_negatives)
     _check_filter(recipe)
-    _check_directions(recipe.part(Objective))
+    made = recipe.part(Objective)
+    if isinstance(made, Widths):
+        made.check_widths(recipe.head.kind)
+    _check_directions(made)
     if objective.mlm_only and recipe.objective.mlm == 0:
         raise UserError(
             f"the objective {objective.name!r} has nothing to train while objective.mlm is 0; set objective.mlm=1"

@@ -36,6 +36,11 @@ class Comparison:
         """Some of the anchors, with all candidates."""
         return replace(self, **{name: value[part] for name in OF_ANCHORS if (value := getattr(self, name)) is not None})
 
+    def cut(self, width: int | None) -> Comparison:
+        """With the first so many numbers of all vectors; None: with all."""
+        partners = None if self.partners is None else self.partners[:, :width]
+        return replace(self, anchors=self.anchors[:, :width], candidates=self.candidates[:, :width], partners=partners)
+
     def normalised(self) -> Comparison:
         """With vectors of length 1, so that similarities are cosines."""
         length_1 = torch.nn.functional.normalize

@@ -29,7 +29,8 @@ class Contrastive(Softmax, Objective):
     authors' code, which knows no texts. A second view of the anchor that serves as its positive is a positive.
     "guide" and "self" also leave out what is nearer to the anchor than the farthest of its positives by more than
     `filter_margin`: by the cosines of a frozen guide's embeddings, or by the similarity of the loss itself. Positives
-    stay where they are. Counted negatives are those left; `filtered_negatives` are those that scores took.
+    stay where they are; widths of `dims` all have the same, found by whole embeddings. Counted negatives are those
+    left; `filtered_negatives` are those that scores took.
     """
 
     cosine: ClassVar[bool] = True
@@ -40,6 +41,10 @@ class Contrastive(Softmax, Objective):
 
     def memory(self) -> tuple[int, int]:
         return self.bank, self.bank_warmup
+
+    @property
+    def plain(self) -> bool:
+        return not (self.filters or self.dims)
 
     @property
     def filters(self) -> bool:
@@ -55,7 +60,8 @@ class Contrastive(Softmax, Objective):
             near = self._near(batch, found)
             taken = {"filtered_negatives": (found.shared & near & found.positives.any(dim=1, keepdim=True)).sum()}
             found = replace(found, shared=found.shared & ~near)
-        losses = self._losses(found.rows(batch.share(len(found.anchors))))  # (anchors of this worker,)
+        mine = found.rows(batch.share(len(found.anchors)))
+        losses = self.at_widths(lambda width: self._losses(mine.cut(width)))  # (anchors of this worker,)
         counts = counts_of(found.positives, found.shared & ~found.positives)
         contrasted = None
         if self.bank:

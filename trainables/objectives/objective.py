@@ -112,6 +112,11 @@ class Objective(Options):
         """Whether scores decide which candidates are negatives."""
         return False
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is its formula alone, which is what a population knows."""
+        return True
+
     def drawing_none(self) -> Objective:
         """The same for a layout that has made exactly P positives and Q negatives: none are left to be drawn."""
         return self

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainables.keys import Options, Range, Value, above, at_least, key
+from trainables.objectives.widths import Widths
 
 KEEPS: Mapping[str, Value] = {"objective.false_negatives": "keep"}
 """What released code does that knows no texts."""
@@ -48,7 +49,7 @@ FILTERS = ("guide", "self")
 
 
 @dataclass(frozen=True)
-class Softmax(Temperature, Texts):
+class Softmax(Temperature, Texts, Widths):
     """Of objectives that contrast in a softmax."""
 
     guide: str | None = key(

@@ -61,6 +61,9 @@ class _There(torch.nn.Module):
         super().__init__()
         self.embeddings = embeddings
 
+    def get_embedding_dimension(self) -> int:
+        return int(self.embeddings.shape[1])
+
     def forward(self, features: dict[str, Any]) -> dict[str, Tensor]:
         return {"sentence_embedding": self.embeddings[features["items"]]}
 
@@ -82,6 +85,22 @@ def ranked(**asked: Any) -> Peer:
     return lambda batch: loss.compute_loss_from_embeddings(list(batch.projected.split(PAIRS)), None)
 
 
+def cut(loss: Callable[[Any], Any], label: bool = False) -> Peer:
+    """MatryoshkaLoss over embeddings that are there: the whole ones, and two widths with weights."""
+
+    def peer(batch: EmbeddedBatch) -> Tensor:
+        model = _There(batch.projected)
+        whole = model.get_embedding_dimension()
+        made = losses.MatryoshkaLoss(model, loss(model), [whole, *map(int, WIDTHS)], [1.0, *map(float, WEIGHTS)])
+        sides = [{"items": slice(n, n + PAIRS)} for n in range(0, len(batch.text), PAIRS)]
+        found: Tensor = made(sides, batch.score if label else None)
+        return found
+
+    return peer
+
+
+WIDTHS, WEIGHTS = ("4", "2"), ("0.5", "2.0")
+CUT = {"temperature": 0.05, "dims": WIDTHS, "dims_weights": WEIGHTS}
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
 GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
 CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]] = {
@@ -123,6 +142,15 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
             (triple_batch, DIRECTIONS[:1], "joint", 5.0, "hard"),
         )
     },
+    "mnrl, widths": (triple_batch, CUT, cut(lambda model: losses.MultipleNegativesRankingLoss(model, scale=20.0))),
+    "mnrl, widths and directions": (
+        triple_batch,
+        {**CUT, "directions": DIRECTIONS},
+        cut(lambda model: losses.MultipleNegativesRankingLoss(model, scale=20.0, directions=DIRECTIONS)),
+    ),
+    "cosent, widths": (scored_batch, CUT, cut(lambda model: losses.CoSENTLoss(model, scale=20.0), label=True)),
+    "angle, widths": (scored_batch, CUT, cut(lambda model: losses.AnglELoss(model, scale=20.0), label=True)),
+    "cosine, widths": (scored_batch, CUT, cut(losses.CosineSimilarityLoss, label=True)),
     "batch_all": (
         class_batch,
         {"margin": 1.0},

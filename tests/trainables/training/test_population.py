@@ -260,6 +260,7 @@ class TestKey:
             {"optimisation.epochs": 0},
             {"objective.bank": 64},
             {"objective.mlm": 0.5},
+            {"objective.dims": ("8",)},
             {"pooling.after": "whiten"},
         ],
         ids=lambda change: next(iter(change)),
