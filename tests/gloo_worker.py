@@ -52,6 +52,7 @@ OBJECTIVE_CASES = [
             {"objective.name": "mnrl"},
             {"objective.name": "mnrl", "objective.directions": DIRECTIONS, "objective.hardness": 2.0},
             {"objective.name": "mnrl", "objective.directions": DIRECTIONS[:2], "objective.partition": "apart"},
+            {"objective.name": "mnrl", "objective.temperature": "learned", "objective.bank": 8},
             {"objective.name": "simcse"},
             {"objective.name": "mnrl", "objective.false_negatives": "self", "objective.filter_margin": -0.1},
             {"objective.name": "ntxent", "objective.dims": ("4", "2"), "objective.bank": 8},

@@ -20,6 +20,7 @@ from trainables.objectives.scl import SCL
 from trainables.objectives.scored import AnglE, CoSENT, Cosine
 from trainables.objectives.supcon import SupCon
 from trainables.objectives.supmpn import SupMPN
+from trainables.objectives.temperature import Temperature
 from trainables.objectives.triplets import BatchAll, BatchHard, Triplet
 from trainables.objectives.widths import Widths
 from trainables.recipe import EncoderConfig, Recipe
@@ -69,6 +70,8 @@ def check_objective(recipe: Recipe) -> None:
     made = recipe.part(Objective)
     if isinstance(made, Widths):
         made.check_widths(recipe.head.kind)
+    if isinstance(made, Temperature):
+        made.check_bounds()
     _check_directions(made)
     if objective.mlm_only and recipe.objective.mlm == 0:
         raise UserError(

@@ -66,7 +66,7 @@ class Comparison:
         theirs, own = self.candidates[: self.to_partners], self.candidates[self.to_partners :]
         return torch.cat([self.partners @ theirs.T, self.anchors @ own.T], dim=1)
 
-    def scores(self, temperature: float) -> Tensor:  # (anchors, candidates)
+    def scores(self, temperature: float | Tensor) -> Tensor:  # (anchors, candidates)
         """Similarities over tau, the hard ones raised."""
         alike = self.similarities()
         scores = alike / temperature

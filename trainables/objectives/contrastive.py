@@ -44,7 +44,7 @@ class Contrastive(Softmax, Objective):
 
     @property
     def plain(self) -> bool:
-        return not (self.filters or self.dims)
+        return not (self.filters or self.dims or self.temperature == "learned")
 
     @property
     def filters(self) -> bool:
@@ -61,7 +61,8 @@ class Contrastive(Softmax, Objective):
             taken = {"filtered_negatives": (found.shared & near & found.positives.any(dim=1, keepdim=True)).sum()}
             found = replace(found, shared=found.shared & ~near)
         mine = found.rows(batch.share(len(found.anchors)))
-        losses = self.at_widths(lambda width: self._losses(mine.cut(width)))  # (anchors of this worker,)
+        tau = self.tau(batch)
+        losses = self.at_widths(lambda width: self._losses(mine.cut(width), tau))  # (anchors of this worker,)
         counts = counts_of(found.positives, found.shared & ~found.positives)
         contrasted = None
         if self.bank:
@@ -78,12 +79,12 @@ class Contrastive(Softmax, Objective):
         asked = margin if self.filter_margin is None else self.filter_margin
         return nearer(seen.normalised() if cosine else seen, asked, self.filter_by == "relative")
 
-    def _losses(self, found: Comparison) -> Tensor:  # (anchors,)
+    def _losses(self, found: Comparison, temperature: float | Tensor) -> Tensor:  # (anchors,)
         """The kernel's loss of each anchor."""
         seen = found.normalised() if self.cosine else found
 
         def losses(part: slice) -> Tensor:
             own = seen.rows(part)
-            return contrastive(own.scores(self.temperature), own.positives, own.shared, own.ones)
+            return contrastive(own.scores(temperature), own.positives, own.shared, own.ones)
 
         return in_parts(losses, len(seen.anchors), len(seen.candidates))

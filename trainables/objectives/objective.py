@@ -34,6 +34,7 @@ class EmbeddedBatch(Pairs[Tensor]):
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
     bank_text: Tensor | None = None  # (entries,) their fingerprints
+    temperature: Tensor | None = None  # (), of objectives that learn it
     rank: int = 0
     workers: int = 1
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainables.keys import Options, Range, Value, above, at_least, key
+from trainables.objectives.temperature import Temperature
 from trainables.objectives.widths import Widths
 
 KEEPS: Mapping[str, Value] = {"objective.false_negatives": "keep"}
@@ -24,23 +25,6 @@ class Texts(Options):
         "mask: a candidate whose text is the anchor's own or one of its positives' is no negative; keep: it is one. In "
         "a softmax also guide: nor is a candidate that a frozen encoder, the guide, finds nearer to the anchor than a "
         "positive of it (GISTEmbed); self: nor is one that the trained model itself finds nearer (Qwen3-Embedding).",
-    )
-
-
-@dataclass(frozen=True)
-class Temperature(Options):
-    """Of objectives that divide similarities."""
-
-    section = "objective"
-
-    temperature: float = key(
-        1.0,
-        "tau, which divides every similarity.",
-        above(0.0),
-        alias="tau",
-        together=True,
-        label="tau (temperature)",
-        search=Range(0.01, 1.0, log=True),
     )
 
 

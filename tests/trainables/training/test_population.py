@@ -261,6 +261,7 @@ class TestKey:
             {"objective.bank": 64},
             {"objective.mlm": 0.5},
             {"objective.dims": ("8",)},
+            {"objective.temperature": "learned"},
             {"pooling.after": "whiten"},
         ],
         ids=lambda change: next(iter(change)),
