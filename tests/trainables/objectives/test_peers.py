@@ -101,6 +101,7 @@ def cut(loss: Callable[[Any], Any], label: bool = False) -> Peer:
 
 WIDTHS, WEIGHTS = ("4", "2"), ("0.5", "2.0")
 CUT = {"temperature": 0.05, "dims": WIDTHS, "dims_weights": WEIGHTS}
+HARDNESS = {"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
 GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
 CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]] = {
@@ -127,7 +128,7 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
             ranked(
                 directions=directions,
                 partition_mode={"joint": "joint", "apart": "per_direction"}[partition],
-                hardness_mode={"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}[of],
+                hardness_mode=HARDNESS[of] if hardness else None,
                 hardness_strength=hardness,
             ),
         )
