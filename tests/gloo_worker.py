@@ -24,6 +24,7 @@ from torch import nn
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
+from trainables.objectives.directions import DIRECTIONS
 from trainables.recipe import Recipe
 from trainables.training import gradients
 from trainables.training.checkpoint import Progress
@@ -49,8 +50,12 @@ OBJECTIVE_CASES = [
             {"objective.name": "ntxent"},
             {"objective.name": "ntxent", "objective.bank": 8, "head.kind": "mlp", "head.dim": 7},
             {"objective.name": "mnrl"},
+            {"objective.name": "mnrl", "objective.directions": DIRECTIONS, "objective.hardness": 2.0},
+            {"objective.name": "mnrl", "objective.directions": DIRECTIONS[:2], "objective.partition": "apart"},
+            {"objective.name": "mnrl", "objective.temperature": "learned", "objective.bank": 8},
             {"objective.name": "simcse"},
             {"objective.name": "mnrl", "objective.false_negatives": "self", "objective.filter_margin": -0.1},
+            {"objective.name": "ntxent", "objective.dims": ("4", "2"), "objective.bank": 8},
             {"objective.name": "supcon"},
             {"objective.name": "supcon", "objective.contrast": "all"},
             {"objective.name": "supmpn", "objective.fidelity": "released"},
@@ -61,8 +66,9 @@ OBJECTIVE_CASES = [
         )
     ),
     *(
-        {"corpus.layout": "scored_pairs", "objective.name": name, "objective.temperature": 0.05}
+        {"corpus.layout": "scored_pairs", "objective.name": name, "objective.temperature": 0.05, "objective.dims": dims}
         for name in ("cosent", "angle", "cosine")
+        for dims in ((), ("4", "2"))
     ),
 ]
 

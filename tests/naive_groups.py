@@ -56,22 +56,40 @@ class Terms:
         """Whether a candidate is a negative by its similarity: not nearer than the farthest positive and the margin."""
         if not self.filters:
             return True
-        least = min(float(torch.cosine_similarity(anchor, p, dim=0)) for p in positives)
+        return self.not_nearer(min(float(self.cosine(anchor, p)) for p in positives), anchor, candidate)
+
+    def not_nearer(self, least: float, anchor: Tensor, candidate: Tensor) -> bool:
         limit = least + self.margin * (abs(least) if self.config.filter_by == "relative" else 1)
-        return float(torch.cosine_similarity(anchor, candidate, dim=0)) <= limit
+        return float(self.cosine(anchor, candidate)) <= limit
+
+    def cosine(self, a: Tensor, b: Tensor) -> Tensor:
+        return torch.dot(a, b) / (a.pow(2).sum().sqrt() * b.pow(2).sum().sqrt())
 
     def term(self, a: Tensor, b: Tensor) -> Tensor:
-        cosine = torch.dot(a, b) / (a.pow(2).sum().sqrt() * b.pow(2).sum().sqrt())
-        return torch.exp(cosine / self.config.temperature)
+        return torch.exp(self.cosine(a, b) / self.config.temperature)
 
-    def counts(self, group: Group, item: int) -> bool:
-        """Whether an item may be a negative of the group."""
+    def score(self, a: int, b: int) -> Tensor:
+        return self.cosine(self.batch.projected[a], self.batch.projected[b]) / self.config.temperature
+
+    def raised(self, config: Any, own: bool, a: int, b: int) -> Tensor:
+        """What the hardness of a negative adds to its score; `own`: it is the anchor's own hard negative."""
+        asked = getattr(config, "hardness", 0.0) and config.hardness_of in ("all", "hard" if own else "in_batch")
+        cosine = self.cosine(self.batch.projected[a], self.batch.projected[b]).detach()
+        return config.hardness * cosine if asked else self.zero
+
+    def counts(self, group: Group, item: int, start: int | None = None) -> bool:
+        """Whether an item may be a negative of the group, compared with its anchor or with `start`."""
         if self.config.false_negatives == "keep":
             return True
         if int(self.batch.text[item]) in group.texts:
             return False
         positives = [self.seen([p]) for p in group.positives]
-        return not positives or self.far(self.seen([group.anchor]), positives, self.seen([item]))
+        if not positives or not self.filters:
+            return True
+        anchor = self.seen([group.anchor])
+        least = min(float(self.cosine(anchor, positive)) for positive in positives)
+        compared = anchor if start is None else self.seen([start])
+        return self.not_nearer(least, compared, self.seen([item]))
 
     def bank(self, group: Group, anchor: Tensor, positives: list[int] | None = None) -> Iterator[Tensor]:
         if self.batch.bank is not None and self.batch.bank_text is not None:
@@ -92,14 +110,29 @@ def mnrl(batch: EmbeddedBatch, config: Any) -> Tensor:
         if not group.positives:
             continue
         (positive,) = group.positives
-        x = batch.projected[group.anchor]
-        own = terms.term(x, batch.projected[positive])
-        denominator = own
-        for other in terms.groups:
-            for item in ([] if other is group else other.positives) + other.negatives:
-                if terms.counts(group, item):
-                    denominator = denominator + terms.term(x, batch.projected[item])
-        losses.append(-torch.log(own / sum(terms.bank(group, x), denominator)))
+        x, own = batch.projected[group.anchor], terms.score(group.anchor, positive)
+        sums = dict.fromkeys(getattr(config, "directions", ("query_to_doc",)), terms.zero)
+        for direction in sums:
+            if direction in ("query_to_doc", "doc_to_query"):
+                sums[direction] = torch.exp(own)  # the pair itself
+            start = group.anchor if direction.startswith("query") else positive
+            for other in terms.groups:
+                if direction.endswith("query"):
+                    compared = [] if other is group else [other.anchor]
+                elif direction == "doc_to_doc":
+                    compared = [] if other is group else other.positives + other.negatives
+                else:
+                    compared = ([] if other is group else other.positives) + other.negatives
+                for item in compared:
+                    if terms.counts(group, item, start):
+                        score = terms.score(start, item)
+                        if direction == "query_to_doc":
+                            score = score + terms.raised(config, other is group, start, item)
+                        sums[direction] = sums[direction] + torch.exp(score)
+        sums["query_to_doc"] = sum(terms.bank(group, x), sums["query_to_doc"])
+        apart = getattr(config, "partition", "joint") == "apart"
+        for denominator in sums.values() if apart else [sum(sums.values())]:
+            losses.append(torch.log(denominator) - own)
     return terms.mean(losses)
 
 

@@ -26,6 +26,7 @@ from trainables.errors import (
     shown,
     unforeseen,
 )
+from trainables.objectives.directions import DIRECTIONS
 from trainables.objectives.scl import SCL
 from trainables.recipe import Recipe, keys, parse_assignment
 
@@ -51,10 +52,19 @@ PROMISED = json.loads((ROOT / "tests" / "trainables" / "defaults.json").read_tex
 # Keys that end at 1.
 SHARES = {"objective.weight", "optimisation.warmup", "optimisation.keep_share", "corpus.share"}
 
+# Lists of names that a check knows.
+LISTS = {
+    "objective.directions": st.sampled_from([DIRECTIONS[:1], DIRECTIONS[:2], DIRECTIONS]),
+    "objective.dims": st.sets(st.integers(1, 99)).map(lambda dims: tuple(map(str, sorted(dims, reverse=True)))),
+    "objective.dims_weights": st.lists(st.floats(0.1, 9).map(str), max_size=3).map(tuple),
+}
+
 
 def values(key: str) -> st.SearchStrategy[Any]:
     """Valid values of a key, from its type."""
     hint = keys()[key].type
+    if key in LISTS:
+        return LISTS[key]
     if keys()[key].names is not None:
         return st.sampled_from(sorted(keys()[key].names or ()))
     options = get_args(hint) if get_origin(hint) is not Literal and get_args(hint) else (hint,)

@@ -10,6 +10,7 @@ from trainables.corpora.layouts import LAYOUTS, Layout
 from trainables.errors import UserError, choices
 from trainables.objectives.ce import CrossEntropy
 from trainables.objectives.ce_augment import AugmentedCrossEntropy
+from trainables.objectives.directions import FORWARD, SAME_SIDE, Directed
 from trainables.objectives.mlm import MaskedLanguage
 from trainables.objectives.mnrl import MNRL, SimCSE
 from trainables.objectives.ntxent import NTXent
@@ -19,7 +20,9 @@ from trainables.objectives.scl import SCL
 from trainables.objectives.scored import AnglE, CoSENT, Cosine
 from trainables.objectives.supcon import SupCon
 from trainables.objectives.supmpn import SupMPN
+from trainables.objectives.temperature import Temperature
 from trainables.objectives.triplets import BatchAll, BatchHard, Triplet
+from trainables.objectives.widths import Widths
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.registry import Registry
 
@@ -64,6 +67,12 @@ def check_objective(recipe: Recipe) -> None:
     _check_number("objective.positives", "positive", recipe, objective.most_positives)
     _check_number("objective.negatives", "hard negative", recipe, objective.most_negatives)
     _check_filter(recipe)
+    made = recipe.part(Objective)
+    if isinstance(made, Widths):
+        made.check_widths(recipe.head.kind)
+    if isinstance(made, Temperature):
+        made.check_bounds()
+    _check_directions(made)
     if objective.mlm_only and recipe.objective.mlm == 0:
         raise UserError(
             f"the objective {objective.name!r} has nothing to train while objective.mlm is 0; set objective.mlm=1"
@@ -147,6 +156,23 @@ def _check_filter(recipe: Recipe) -> None:
         raise UserError(
             f"{said} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
             "objective.false_negatives=self"
+        )
+
+
+def _check_directions(objective: Objective) -> None:
+    if not isinstance(objective, Directed):
+        return
+    alone = [name for name in objective.directions if name in SAME_SIDE]
+    if objective.partition == "apart" and alone:
+        raise UserError(
+            f"objective.partition=apart gives each direction a softmax of its own, and {alone[0]} has no positive; set "
+            "objective.partition=joint"
+        )
+    if objective.bank and (objective.hardness or objective.directions != FORWARD):
+        key = "objective.hardness" if objective.hardness else "objective.directions"
+        raise UserError(
+            f"{key} needs to know which text of a bank is a query and whose hard negative it is, and objective.bank "
+            "holds texts alone; set objective.bank=0"
         )
 
 

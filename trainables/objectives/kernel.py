@@ -10,6 +10,8 @@ from trainables.lazy_torch import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from trainables.objectives.comparison import Comparison
+
 
 NUMBERS_AT_ONCE = 2**24
 """A loss works on so many of its numbers, those of an anchor and a candidate, at a time."""
@@ -36,19 +38,20 @@ def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor 
     return losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)
 
 
-def nearer(anchors: Tensor, candidates: Tensor, positives: Tensor, margin: float, relative: bool) -> Tensor:
+def nearer(found: Comparison, margin: float, relative: bool) -> Tensor:
     """(anchors, candidates), boolean: the candidates whose score is above that of the anchor's farthest positive by
     more than the margin, itself or that share of the positive's score. Never a positive of the anchor; none where it
     has no positive."""
 
-    def found(part: slice) -> Tensor:
-        scores = anchors[part] @ candidates.T
-        least = scores.masked_fill(~positives[part], torch.inf).min(dim=1, keepdim=True).values
+    def near(part: slice) -> Tensor:
+        own = found.rows(part)
+        scores = own.similarities()
+        least = scores.masked_fill(~own.positives, torch.inf).min(dim=1, keepdim=True).values
         limit = least + (least.abs() if relative else 1.0) * margin
-        return (scores > limit) & ~positives[part]
+        return (scores > limit) & ~own.positives
 
     with torch.no_grad():
-        return in_parts(found, len(anchors), len(candidates))
+        return in_parts(near, len(found.anchors), len(found.candidates))
 
 
 def in_parts(of: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:

@@ -6,25 +6,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trainables.lazy_torch import torch
-from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.comparison import Comparison
+from trainables.objectives.contrastive import Contrastive
+from trainables.objectives.directions import Directed
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS
 
 
 @dataclass(frozen=True)
-class MNRL(Contrastive):
-    """SupMPN, eq. 6 (Henderson 2017): the mean over the anchors i of
+class Ranking(Contrastive):
+    """Anchors with the positives and hard negatives of all groups; an anchor's positives do not compete."""
 
-        -log( exp(s(i, i+)) / ( sum over j of exp(s(i, j+)) + sum over j, k of exp(s(i, j-k)) ) ),
-
-    s the cosine over tau (`temperature`, 0.05 in the paper: a scale of 20), j over the N groups of the batch, j+ the
-    one positive of group j and j-k its k-th hard negative. A sentence that stands in two groups counts twice.
-    """
-
-    name = "mnrl"
     layouts: ClassVar[tuple[str, ...]] = ("groups", "pairs", "similar_pairs", "sentences")
-    most_positives: ClassVar[int | None] = 1
     released = KEEPS
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:
@@ -43,6 +37,21 @@ class MNRL(Contrastive):
             groups,
             torch.arange(len(own), device=own.device),
         )
+
+
+@dataclass(frozen=True)
+class MNRL(Directed, Ranking):
+    """SupMPN, eq. 6 (Henderson 2017): the mean over the anchors i of
+
+        -log( exp(s(i, i+)) / ( sum over j of exp(s(i, j+)) + sum over j, k of exp(s(i, j-k)) ) ),
+
+    s the cosine over tau (`temperature`, 0.05 in the paper: a scale of 20), j over the N groups of the batch, j+ the
+    one positive of group j and j-k its k-th hard negative. A sentence that stands in two groups counts twice. Other
+    directions and weights of hard negatives: `directions.py`.
+    """
+
+    name = "mnrl"
+    most_positives: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainables.lazy_torch import torch
-from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.comparison import Comparison
+from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS

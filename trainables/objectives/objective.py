@@ -34,6 +34,7 @@ class EmbeddedBatch(Pairs[Tensor]):
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
     bank_text: Tensor | None = None  # (entries,) their fingerprints
+    temperature: Tensor | None = None  # (), of objectives that learn it
     rank: int = 0
     workers: int = 1
 
@@ -111,6 +112,11 @@ class Objective(Options):
     def filters(self) -> bool:
         """Whether scores decide which candidates are negatives."""
         return False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is its formula alone, which is what a population knows."""
+        return True
 
     def drawing_none(self) -> Objective:
         """The same for a layout that has made exactly P positives and Q negatives: none are left to be drawn."""

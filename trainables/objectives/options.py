@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainables.keys import Options, Range, Value, above, at_least, key
+from trainables.objectives.temperature import Temperature
+from trainables.objectives.widths import Widths
 
 KEEPS: Mapping[str, Value] = {"objective.false_negatives": "keep"}
 """What released code does that knows no texts."""
@@ -26,29 +28,12 @@ class Texts(Options):
     )
 
 
-@dataclass(frozen=True)
-class Temperature(Options):
-    """Of objectives that divide similarities."""
-
-    section = "objective"
-
-    temperature: float = key(
-        1.0,
-        "tau, which divides every similarity.",
-        above(0.0),
-        alias="tau",
-        together=True,
-        label="tau (temperature)",
-        search=Range(0.01, 1.0, log=True),
-    )
-
-
 FILTERS = ("guide", "self")
 """Values of `false_negatives` by which scores decide, too."""
 
 
 @dataclass(frozen=True)
-class Softmax(Temperature, Texts):
+class Softmax(Temperature, Texts, Widths):
     """Of objectives that contrast in a softmax."""
 
     guide: str | None = key(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from trainables.keys import Range, between, key
 from trainables.lazy_torch import torch
 from trainables.objectives.ce import classified
-from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.comparison import Comparison
+from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.groups import Groups
 from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective

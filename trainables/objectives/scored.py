@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from trainables.lazy_torch import torch
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
-from trainables.objectives.options import Temperature
+from trainables.objectives.temperature import Temperature
+from trainables.objectives.widths import Widths
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True)
-class CoSENT(Temperature, Objective):
+class CoSENT(Temperature, Widths, Objective):
     """CoSENT (Huang 2024): over all two pairs of the batch of which the first has the higher score,
 
         log( 1 + sum over score(i) > score(j) of exp( (s(j) - s(i)) / tau ) ),
@@ -28,14 +29,17 @@ class CoSENT(Temperature, Objective):
     contrasts = False
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        first, second = (torch.nn.functional.normalize(side, dim=1) for side in _sides(batch))
+        return Loss(self.at_widths(lambda width: self._ranking(batch, width)) / batch.workers)
+
+    def _ranking(self, batch: EmbeddedBatch, width: int | None) -> Tensor:
+        first, second = (torch.nn.functional.normalize(side[:, :width], dim=1) for side in _sides(batch))
         scores, order = _scores(batch).sort()
-        alike = self.alike(first[order], second[order]) / self.temperature  # (pairs,) from the lowest score on
+        alike = self.alike(first[order], second[order]) / self.tau(batch)  # (pairs,) from the lowest score on
         # Of those with a higher score, which stand behind its likes: log of the sum of exp(-alike).
         behind = torch.logcumsumexp(-alike.flip(0), dim=0).flip(0)
         behind = torch.cat([behind, behind.new_full((1,), -torch.inf)])
         wrong = alike + behind[torch.searchsorted(scores, scores, right=True)]
-        return Loss(torch.logsumexp(torch.cat([wrong.new_zeros(1), wrong]), dim=0) / batch.workers)
+        return torch.logsumexp(torch.cat([wrong.new_zeros(1), wrong]), dim=0)
 
     def alike(self, first: Tensor, second: Tensor) -> Tensor:  # (pairs, dim) of length 1, twice -> (pairs,)
         """How alike the two of each pair are."""
@@ -61,7 +65,7 @@ class AnglE(CoSENT):
 
 
 @dataclass(frozen=True)
-class Cosine(Objective):
+class Cosine(Widths, Objective):
     """SBERT's regression (Reimers 2019): the mean over the batch's pairs of the squared difference between the cosine
     of the (projected) embeddings and the score, which lies between 0 and 1."""
 
@@ -73,8 +77,12 @@ class Cosine(Objective):
         scores = _scores(batch)
         mine = batch.share(len(scores))
         first, second = _sides(batch)
-        cosines = torch.nn.functional.cosine_similarity(first[mine], second[mine], dim=1)
-        return Loss((cosines - scores[mine]).square().sum() / len(scores))
+
+        def squares(width: int | None) -> Tensor:
+            cosines = torch.nn.functional.cosine_similarity(first[mine, :width], second[mine, :width], dim=1)
+            return (cosines - scores[mine]).square().sum()
+
+        return Loss(self.at_widths(squares) / len(scores))
 
 
 def _sides(batch: EmbeddedBatch) -> tuple[Tensor, Tensor]:  # (pairs, dim) twice

@@ -7,7 +7,8 @@ from typing import Literal
 
 from trainables.keys import key
 from trainables.lazy_torch import torch
-from trainables.objectives.contrastive import Comparison, Contrastive
+from trainables.objectives.comparison import Comparison
+from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.groups import Classes, Groups
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainables.keys import Value, key
-from trainables.objectives.contrastive import Comparison
-from trainables.objectives.mnrl import MNRL
+from trainables.objectives.comparison import Comparison
+from trainables.objectives.mnrl import Ranking
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS
 
@@ -17,7 +17,7 @@ RELEASED: Mapping[str, Value] = {**KEEPS, "objective.own_positives": "score_zero
 
 
 @dataclass(frozen=True)
-class SupMPN(MNRL):
+class SupMPN(Ranking):
     """SupMPN, eq. 7: the mean over the anchors i, and over the P positives p of an anchor, of
 
         -log( exp(s(i, p)) / ( exp(s(i, p)) + S_positives + S_negatives ) ),
@@ -32,7 +32,6 @@ class SupMPN(MNRL):
 
     name = "supmpn"
     layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans", "same_label")
-    most_positives = None
     released = RELEASED
 
     own_positives: Literal["leave_out", "score_zero"] = key(

@@ -165,7 +165,7 @@ def stepwise(
         for done, batch in enumerate(batches(range(first, steps)), start=first + 1):
             rate = learning_rate(done - 1, steps, config)
             for group in optimiser.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate if "rate" not in group else rate * (group["rate"] / config.learning_rate)
             torch.manual_seed(_seed(seed, workers.rank, done - 1))
             undrawn = RandomState.of(model.encoder.device) if done == first + 1 else None
             loss = chunks.step(batch, _seed(seed, -1, done - 1))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,11 +14,16 @@ from torch import Tensor, nn
 from trainables.corpora.batch import Batch, Pairs
 from trainables.encoders.contract import Encoder, MaskedLanguageModel, TrainableEncoder, on_tokens
 from trainables.encoders.projection_heads import build_projection, projected_size
+from trainables.objectives.learned_temperature import LearnedTemperature
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from trainables.objectives.temperature import Temperature
 from trainables.recipe import HeadConfig
 from trainables.to_device import to_device
 from trainables.training.distributed import Workers
 from trainables.training.query_document import tokenize
+
+TEMPERATURE = "temperature"
+"""What a learned one is told as, step by step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +98,7 @@ class StudyModel(nn.Module):
         self.head = build_projection(head, encoder.dim)
         self.objective = objective
         self.own = objective.module(encoder.dim)
+        self.temperature = objective.learned() if isinstance(objective, Temperature) else None
         width = projected_size(head, encoder.dim)
         size, warmup = objective.memory()
         self.bank = MemoryBank(size, width, warmup) if size else None
@@ -134,6 +140,7 @@ class StudyModel(nn.Module):
         embeddings = workers.gather(local, batch.shares(workers))  # (items, dim)
         if self.count_padding:
             embeddings = embeddings * to_device(_padding_share(batch).to(embeddings.dtype), device)
+        temperature = None if self.temperature is None else self.temperature()
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         loss = self.objective.loss(
             EmbeddedBatch(
@@ -147,6 +154,7 @@ class StudyModel(nn.Module):
                 score=None if batch.score is None else to_device(batch.score, device),
                 guide=None if batch.guide is None else to_device(batch.guide, device),
                 generator=generator,
+                temperature=temperature,
                 bank=bank,
                 bank_text=bank_text,
                 rank=workers.rank,
@@ -156,6 +164,8 @@ class StudyModel(nn.Module):
         )
         if self.mean_over_workers:
             loss = dataclasses.replace(loss, value=loss.value / workers.count)
+        if temperature is not None:
+            loss = dataclasses.replace(loss, counts={**loss.counts, TEMPERATURE: temperature.detach()})
         if self.bank is not None:
             assert loss.contrasted is not None, "an objective with a memory gives `Loss.contrasted`"
             vectors, texts = loss.contrasted
@@ -235,8 +245,15 @@ def _padding_share(batch: TokenizedBatch) -> Tensor:  # (sentences, 1)
     return (lengths / padded.clamp(min=1)).unsqueeze(1)
 
 
-def decay_groups(model: nn.Module, weight_decay: float) -> Sequence[dict[str, object]]:
-    """Weight decay on matrices only, not on biases and LayerNorm."""
+def decay_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """Weight decay on matrices only, not on biases and LayerNorm, and not on a learned temperature, whose group has a
+    rate of its own (`rate`)."""
+    learned = [module for module in model.modules() if isinstance(module, LearnedTemperature)]
     matrices = [p for p in model.parameters() if p.requires_grad and p.dim() > 1]
     vectors = [p for p in model.parameters() if p.requires_grad and p.dim() <= 1]
-    return [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    vectors = [p for p in vectors if all(p is not module.log for module in learned)]
+    groups: list[dict[str, Any]] = [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return groups + [{"params": [module.log], "weight_decay": 0.0, "rate": module.rate} for module in learned]

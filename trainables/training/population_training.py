@@ -213,7 +213,7 @@ class _Stack:
         configs = [member.optimisation for member in members]
         self.decay = self._column([config.weight_decay for config in configs])
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
-        self.temperature = self._column([member.objective.temperature for member in members])
+        self.temperature = self._column([float(member.objective.temperature) for member in members])
         self.tables: list[Tensor] | None = None
         self.last: tuple[int, PendingNumbers, list[_Pairs]] | None = None
         """The step that the device may still be at work on, its losses and its batches."""

@@ -18,6 +18,7 @@ from trainables.encoders.own_modules import left_out
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import chosen_objective, guide_config
+from trainables.objectives.widths import Widths
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
 from trainables.trial.data_requests import sampler_request
@@ -76,11 +77,14 @@ def build_training(recipe: Recipe, seed: int, encoder: Encoder) -> Training:
 
 
 def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
-    """Encoder, head and objective."""
+    """Encoder, head and objective; `UserError` where the embeddings are too short for the objective."""
+    objective = chosen_objective(recipe)
+    if isinstance(objective, Widths):
+        objective.check_dim(encoder.dim)
     return StudyModel(
         encoder,
         recipe.head,
-        chosen_objective(recipe),
+        objective,
         mlm=recipe.objective.mlm,
         mean_over_workers=recipe.objective.workers == "mean",
         count_padding=recipe.pooling.padding == "count",

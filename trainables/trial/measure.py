@@ -9,6 +9,7 @@ import torch
 
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
+from trainables.training.model import TEMPERATURE
 from trainables.trial.peak import Peak
 
 COUNTED = ("loss", "pairs", "sentences", "tokens", "anchors", "positives", "negatives", "batches_without_anchor")
@@ -76,7 +77,7 @@ def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[st
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     return {
-        **{name: value for name, value in sums.items() if name not in (*COUNTED, FILTERED)},
+        **{name: value for name, value in sums.items() if name not in (*COUNTED, FILTERED, TEMPERATURE)},
         **({"filtered_per_anchor": sums[FILTERED] / anchors} if FILTERED in sums and anchors else {}),
         **({} if progress.streams is None else {"streams": progress.streams}),
         "chunk": progress.chunk,

@@ -23,7 +23,7 @@ def population_key(recipe: Recipe) -> str | None:
     stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts) and not objective.memory()[0]
     # A head for masked language modelling belongs to the base, and so to one trial.
     masked = recipe.objective.mlm or objective.mlm_only
-    further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or objective.filters
+    further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
     if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
     apart = "pooling.mode" if takes_turns(recipe) else None

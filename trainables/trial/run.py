@@ -15,6 +15,7 @@ from trainables.recipe import Recipe
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import TrainingDivergedError, total_steps, train
+from trainables.training.model import TEMPERATURE
 from trainables.training.population_training import embed_ahead
 from trainables.trial.build import (
     Training,
@@ -138,6 +139,8 @@ def _train(
         progress, stopped = error.progress, f"diverged: {error}"
     stopped = stopped or rungs.stopped
     more: dict[str, Any] = {} if stopped or progress.kept is None else {"kept": progress.kept}
+    if model.temperature is not None:
+        more[TEMPERATURE] = model.temperature().item()
     if progress.rungs:
         more |= {"planned_steps": steps, "rungs": progress.rungs}
     return measured(progress, rungs.resumed_seconds(progress.seconds), **more), stopped

@@ -12,6 +12,7 @@ from sentence_transformers.sentence_transformer import losses
 from torch import Tensor
 
 from tests.objective_batches import embedded, in_precision, options
+from trainables.objectives.directions import DIRECTIONS
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.testing.objectives import Built
 
@@ -60,6 +61,9 @@ class _There(torch.nn.Module):
         super().__init__()
         self.embeddings = embeddings
 
+    def get_embedding_dimension(self) -> int:
+        return int(self.embeddings.shape[1])
+
     def forward(self, features: dict[str, Any]) -> dict[str, Tensor]:
         return {"sentence_embedding": self.embeddings[features["items"]]}
 
@@ -69,6 +73,35 @@ def pair_batch(seed: int) -> EmbeddedBatch:
     return embedded(list(range(2 * PAIRS)), [(n, n, PAIRS + n, 0) for n in range(PAIRS)], seed)
 
 
+def triple_batch(seed: int) -> EmbeddedBatch:
+    """Each pair with two hard negatives."""
+    rows = [(n, n, PAIRS * k + n, 0 if k == 1 else 2) for k in (1, 2, 3) for n in range(PAIRS)]
+    return embedded(list(range(4 * PAIRS)), rows, seed)
+
+
+def ranked(**asked: Any) -> Peer:
+    """MultipleNegativesRankingLoss with these options."""
+    loss = losses.MultipleNegativesRankingLoss(None, scale=20.0, **asked)
+    return lambda batch: loss.compute_loss_from_embeddings(list(batch.projected.split(PAIRS)), None)
+
+
+def cut(loss: Callable[[Any], Any], label: bool = False) -> Peer:
+    """MatryoshkaLoss over embeddings that are there: the whole ones, and two widths with weights."""
+
+    def peer(batch: EmbeddedBatch) -> Tensor:
+        model = _There(batch.projected)
+        whole = model.get_embedding_dimension()
+        made = losses.MatryoshkaLoss(model, loss(model), [whole, *map(int, WIDTHS)], [1.0, *map(float, WEIGHTS)])
+        sides = [{"items": slice(n, n + PAIRS)} for n in range(0, len(batch.text), PAIRS)]
+        found: Tensor = made(sides, batch.score if label else None)
+        return found
+
+    return peer
+
+
+WIDTHS, WEIGHTS = ("4", "2"), ("0.5", "2.0")
+CUT = {"temperature": 0.05, "dims": WIDTHS, "dims_weights": WEIGHTS}
+HARDNESS = {"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
 GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
 CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]] = {
@@ -82,6 +115,43 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
         {**GUIDED, "filter_margin": -0.2, "filter_by": "relative"},
         guided(0.2, "relative"),
     ),
+    **{
+        f"mnrl, {len(batch(0).text) // PAIRS}, {', '.join(directions[1:])} {partition}, {hardness} {of}": (
+            batch,
+            {
+                "temperature": 0.05,
+                "directions": directions,
+                "partition": partition,
+                "hardness": hardness,
+                "hardness_of": of,
+            },
+            ranked(
+                directions=directions,
+                partition_mode={"joint": "joint", "apart": "per_direction"}[partition],
+                hardness_mode=HARDNESS[of] if hardness else None,
+                hardness_strength=hardness,
+            ),
+        )
+        for batch, directions, partition, hardness, of in (
+            (pair_batch, DIRECTIONS, "joint", 0.0, "all"),
+            (triple_batch, DIRECTIONS, "joint", 0.0, "all"),
+            (pair_batch, DIRECTIONS[:2], "apart", 0.0, "all"),
+            (triple_batch, DIRECTIONS[:2], "apart", 5.0, "hard"),
+            (triple_batch, DIRECTIONS[:2], "joint", 9.0, "in_batch"),
+            (triple_batch, DIRECTIONS[:3], "joint", 2.0, "all"),
+            (triple_batch, (DIRECTIONS[0], DIRECTIONS[3]), "joint", 2.0, "all"),
+            (triple_batch, DIRECTIONS[:1], "joint", 5.0, "hard"),
+        )
+    },
+    "mnrl, widths": (triple_batch, CUT, cut(lambda model: losses.MultipleNegativesRankingLoss(model, scale=20.0))),
+    "mnrl, widths and directions": (
+        triple_batch,
+        {**CUT, "directions": DIRECTIONS},
+        cut(lambda model: losses.MultipleNegativesRankingLoss(model, scale=20.0, directions=DIRECTIONS)),
+    ),
+    "cosent, widths": (scored_batch, CUT, cut(lambda model: losses.CoSENTLoss(model, scale=20.0), label=True)),
+    "angle, widths": (scored_batch, CUT, cut(lambda model: losses.AnglELoss(model, scale=20.0), label=True)),
+    "cosine, widths": (scored_batch, CUT, cut(losses.CosineSimilarityLoss, label=True)),
     "batch_all": (
         class_batch,
         {"margin": 1.0},

@@ -15,6 +15,7 @@ from trainables.errors import UserError
 from trainables.keys import keys_of
 from trainables.objectives import OBJECTIVES, check_bank, check_objective, chosen_objective, group_shape
 from trainables.objectives.contrastive import Contrastive
+from trainables.objectives.directions import DIRECTIONS as ALL
 from trainables.objectives.mnrl import MNRL
 from trainables.objectives.objective import Objective
 from trainables.recipe import Recipe
@@ -88,6 +89,24 @@ class TestEveryObjective:
         ("ntxent", {"false_negatives": "guide", "guide": "x"}, "spans", "set objective.false_negatives=self, or take"),
         ("mnrl", {"false_negatives": "guide", "guide": "x", "bank": 99}, "pairs", "set objective.bank=0, or"),
         ("mnrl", {"filter_margin": 0.1}, "pairs", "changes nothing where objective.false_negatives is mask"),
+        (
+            "mnrl",
+            {"directions": ALL, "partition": "apart"},
+            "pairs",
+            "and query_to_query has no positive; set objective.p",
+        ),
+        ("mnrl", {"directions": ALL, "bank": 99}, "pairs", "objective.directions needs to know which text of a bank"),
+        ("mnrl", {"hardness": 1.0, "bank": 99}, "pairs", "and objective.bank holds texts alone; set objective.bank=0"),
+        ("supmpn", {"directions": ALL}, "pairs", "objective.name=supmpn has no objective.directions; leave it out, or"),
+        (
+            "mnrl",
+            {"temperature": "learned", "temperature_start": 2.0},
+            "pairs",
+            "objective.temperature_start=2 must lie between objective.temperature_low=0.01 and",
+        ),
+        ("mnrl", {"temperature_rate": 0.1}, "pairs", "changes nothing where objective.temperature is 1.0"),
+        ("mnrl", {"temperature": 0.0}, "pairs", "objective.temperature must be above 0, not 0"),
+        ("mnrl", {"partition": "apart"}, "pairs", "objective.partition changes nothing where objective.directions is"),
         ("scl", {"anchors": "rows", "negatives": 2}, "rows", "changes nothing where objective.anchors is rows"),
     ],
 )

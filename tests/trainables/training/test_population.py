@@ -260,6 +260,8 @@ class TestKey:
             {"optimisation.epochs": 0},
             {"objective.bank": 64},
             {"objective.mlm": 0.5},
+            {"objective.dims": ("8",)},
+            {"objective.temperature": "learned"},
             {"pooling.after": "whiten"},
         ],
         ids=lambda change: next(iter(change)),

@@ -1,0 +1,60 @@
+"""Whether a temperature that is trained with the encoder, as CLIP trains its own, spares the search for a good one.
+
+All rows see the same pairs in the same batches. How a learned one moves is told step by step; its last value stands in
+the trial's record.
+"""
+
+from __future__ import annotations
+
+from search_spaces.paper import Overrides
+from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_LEARNED: Overrides = {"objective.temperature": "learned"}
+_ROWS: dict[str, Overrides] = {
+    "tau 0.02": {"objective.temperature": 0.02},
+    "tau 0.05": {},
+    "tau 0.1": {"objective.temperature": 0.1},
+    "tau 0.2": {"objective.temperature": 0.2},
+    "learned from 0.07": _LEARNED,
+    "learned from 0.2": {**_LEARNED, "objective.temperature_start": 0.2},
+    "learned from 0.07, slower": {**_LEARNED, "objective.temperature_rate": 1e-3},
+}
+
+SPACES = (
+    Space(
+        name="learned_temperature",
+        title="Does a learned temperature spare the search for a good one?",
+        paper="no single one: CLIP's learned temperature (Radford 2021), with multiple negatives ranking",
+        base=Recipe().preferring(
+            {
+                "encoder.name": "bert-base-uncased",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                "corpus.layout": "pairs",
+                "objective.name": "mnrl",
+                "objective.temperature": 0.05,
+                "objective.temperature_rate": 1e-2,
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.batch_size": 128,
+            }
+        ),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        laptop={
+            "encoder.name": SCENES_ENCODER,
+            "corpus.nli": SCENES,
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+            "optimisation.learning_rate": 5e-4,
+        },
+        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        baseline="tau 0.05",
+        domains=(
+            Domain("objective.temperature", choices=("learned", 0.02, 0.05, 0.1, 0.2)),
+            Domain("objective.temperature_start", low=0.02, high=0.5, log=True, grid=(0.07, 0.2)),
+            Domain("objective.temperature_rate", low=1e-4, high=1e-1, log=True, grid=(1e-3, 1e-2)),
+        ),
+        goals=("sts",),
+    ),
+)

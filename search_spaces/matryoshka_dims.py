@@ -1,0 +1,57 @@
+"""What an embedding loses as a whole that is trained at smaller widths, too, so that it can be cut there.
+
+The widths are those that the laptop's small encoder has as well. All rows see the same pairs in the same batches.
+"""
+
+from __future__ import annotations
+
+from search_spaces.paper import Overrides
+from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_WIDTHS = ("64", "32", "16")
+_ROWS: dict[str, Overrides] = {
+    "the whole alone": {},
+    "and 64": {"objective.dims": _WIDTHS[:1]},
+    "and 64, 32, 16": {"objective.dims": _WIDTHS},
+    "and 64, 32, 16, each counting less": {
+        "objective.dims": _WIDTHS,
+        "objective.dims_weights": ("0.5", "0.25", "0.125"),
+    },
+}
+
+SPACES = (
+    Space(
+        name="matryoshka_dims",
+        title="What does an embedding lose that is trained at smaller widths, too?",
+        paper="no single one: Matryoshka representation learning (Kusupati 2022), with multiple negatives ranking",
+        base=Recipe().preferring(
+            {
+                "encoder.name": "bert-base-uncased",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                "corpus.layout": "pairs",
+                "objective.name": "mnrl",
+                "objective.temperature": 0.05,
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.batch_size": 128,
+            }
+        ),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        laptop={
+            "encoder.name": SCENES_ENCODER,
+            "corpus.nli": SCENES,
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+            "optimisation.learning_rate": 5e-4,
+        },
+        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        baseline="the whole alone",
+        domains=(
+            Domain("objective.temperature", low=0.01, high=0.5, log=True, grid=(0.02, 0.05, 0.2)),
+            Domain("optimisation.batch_size", choices=(32, 128, 512)),
+        ),
+        goals=("sts",),
+    ),
+)

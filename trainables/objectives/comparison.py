@@ -1,0 +1,73 @@
+"""What a contrastive loss compares: anchors with candidates, and the masks between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from trainables.lazy_torch import torch
+from trainables.objectives.groups import Groups
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+OF_ANCHORS = ("anchors", "positives", "shared", "owner", "ones", "partners", "hardness")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Anchors, candidates and masks over the whole batch; see `kernel.contrastive` for the masks."""
+
+    anchors: Tensor  # (anchors, dim)
+    candidates: Tensor  # (candidates, dim)
+    text: Tensor  # (candidates,) their fingerprints
+    positives: Tensor  # (anchors, candidates), boolean
+    shared: Tensor  # (anchors, candidates), boolean
+    groups: Groups
+    owner: Tensor  # (anchors,) the group of each anchor
+    ones: Tensor | None = None  # (anchors,) further terms of exp(0) in the denominators
+    partners: Tensor | None = None
+    """(anchors, dim): what the first `to_partners` candidates are compared with in the anchors' place."""
+    to_partners: int = 0
+    hardness: Tensor | None = None
+    """(anchors, candidates): so many times its similarity, without gradient, is added to a score."""
+
+    def rows(self, part: slice) -> Comparison:
+        """Some of the anchors, with all candidates."""
+        return replace(self, **{name: value[part] for name in OF_ANCHORS if (value := getattr(self, name)) is not None})
+
+    def cut(self, width: int | None) -> Comparison:
+        """With the first so many numbers of all vectors; None: with all."""
+        partners = None if self.partners is None else self.partners[:, :width]
+        return replace(self, anchors=self.anchors[:, :width], candidates=self.candidates[:, :width], partners=partners)
+
+    def normalised(self) -> Comparison:
+        """With vectors of length 1, so that similarities are cosines."""
+        length_1 = torch.nn.functional.normalize
+        partners = None if self.partners is None else length_1(self.partners, dim=1)
+        return replace(
+            self, anchors=length_1(self.anchors, dim=1), candidates=length_1(self.candidates, dim=1), partners=partners
+        )
+
+    def with_bank(self, vectors: Tensor, text: Tensor) -> Comparison:
+        """With further candidates, (entries, dim): negatives of each anchor that knows none of their texts."""
+        known = self.groups.agree(text)[self.owner]  # (anchors, entries)
+        return replace(
+            self,
+            candidates=torch.cat([self.candidates, vectors.to(self.candidates.dtype)]),
+            positives=torch.cat([self.positives, torch.zeros_like(known)], dim=1),
+            shared=torch.cat([self.shared, ~known], dim=1),
+        )
+
+    def similarities(self) -> Tensor:  # (anchors, candidates)
+        """Dot products."""
+        if self.partners is None:
+            return self.anchors @ self.candidates.T
+        theirs, own = self.candidates[: self.to_partners], self.candidates[self.to_partners :]
+        return torch.cat([self.partners @ theirs.T, self.anchors @ own.T], dim=1)
+
+    def scores(self, temperature: float | Tensor) -> Tensor:  # (anchors, candidates)
+        """Similarities over tau, the hard ones raised."""
+        alike = self.similarities()
+        scores = alike / temperature
+        return scores if self.hardness is None else scores + self.hardness * alike.detach()

@@ -1,0 +1,114 @@
+"""Which way a ranking loss looks: from queries to documents, back, and at other texts of the same side; and how much
+more a hard negative weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from trainables.keys import Range, at_least, key
+from trainables.lazy_torch import torch
+from trainables.objectives.comparison import Comparison
+from trainables.objectives.contrastive import Contrastive
+from trainables.objectives.objective import EmbeddedBatch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORWARD = ("query_to_doc",)
+DIRECTIONS = (*FORWARD, "doc_to_query", "query_to_query", "doc_to_doc")
+SAME_SIDE = DIRECTIONS[2:]
+
+
+def _known(directions: Sequence[str]) -> str | None:
+    """Each once and in one order, so that what is the same is written in one way."""
+    if directions and directions[0] == FORWARD[0] and list(directions) == [d for d in DIRECTIONS if d in directions]:
+        return None
+    return f"must be {FORWARD[0]}, then any of {', '.join(DIRECTIONS[1:])} in this order"
+
+
+@dataclass(frozen=True)
+class Directed(Contrastive):
+    """Of losses with one positive for an anchor. A query is an anchor, its document is its positive, and further
+    documents are the hard negatives."""
+
+    directions: tuple[str, ...] = key(
+        FORWARD,
+        "What is compared: query_to_doc, an anchor with all positives and hard negatives of the batch; doc_to_query, "
+        "its positive with all anchors; query_to_query, the anchor with other anchors; doc_to_doc, the positive with "
+        "the positives and hard negatives of other anchors. All four, joint, are the loss of GTE (Li 2023).",
+        _known,
+    )
+    partition: Literal["joint", "apart"] = key(
+        "joint",
+        "joint: the terms of all directions stand in one softmax, where the pair is met once each way; apart: "
+        "query_to_doc and doc_to_query have each their own, and the loss is the mean of both.",
+        when=("directions", lambda directions: len(directions) > 1),
+    )
+    hardness: float = key(
+        0.0,
+        "alpha, by which negatives of query_to_doc weigh more the more alike they are: alpha times the similarity, "
+        "without gradient, is added to their scores (Lan 2025: 9; EmbeddingGemma: 5).",
+        at_least(0.0),
+        label="alpha (hardness of negatives)",
+        search=Range(0.0, 10.0),
+    )
+    hardness_of: Literal["in_batch", "hard", "all"] = key(
+        "all",
+        "Which negatives objective.hardness raises: the texts of other anchors, the anchor's own hard negatives, or "
+        "both.",
+        when=("hardness", bool),
+    )
+
+    def compare(self, batch: EmbeddedBatch) -> Comparison:
+        found = super().compare(batch)
+        if self.hardness:
+            own, entailed = found.groups.own, found.groups.entailed
+            raised = {"in_batch": ~own, "hard": own & ~entailed, "all": ~(own & entailed)}[self.hardness_of]
+            found = replace(found, hardness=self.hardness * raised.to(found.anchors.dtype))
+        return found if self.directions == FORWARD else self._further(found, batch.text[found.groups.anchor])
+
+    def _further(self, found: Comparison, text: Tensor) -> Comparison:
+        """With the other directions. `text`: (anchors,) the fingerprints of the queries."""
+        queries, documents = found.anchors, found.candidates
+        partners = documents[found.positives.int().argmax(dim=1)]  # a query without a document counts for nothing
+        itself = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
+        pair, others = itself & found.positives.any(dim=1, keepdim=True), ~itself  # (queries, queries)
+        if self.false_negatives != "keep":
+            others = others & ~found.groups.agree(text)
+        hardness = torch.zeros_like(found.shared, dtype=queries.dtype) if found.hardness is None else found.hardness
+        if self.partition == "apart":
+            return replace(
+                found,
+                anchors=torch.cat([queries, partners]),
+                candidates=torch.cat([documents, queries]),
+                text=torch.cat([found.text, text]),
+                positives=torch.block_diag(found.positives, pair).bool(),
+                shared=torch.block_diag(found.shared, others).bool(),
+                owner=found.owner.repeat(2),
+                hardness=None if found.hardness is None else torch.block_diag(hardness, 0.0 * pair),
+            )
+        back = "doc_to_query" in self.directions
+        none, nothing = torch.zeros_like(pair), torch.zeros_like(found.shared)
+        further = found.shared & ~found.groups.own
+        # Candidates, fingerprints, positives, shared. The documents' come first. The pair counts once each way.
+        blocks = {
+            "doc_to_query": (queries, text, pair, others | pair),
+            "doc_to_doc": (documents, found.text, nothing, further),
+            "query_to_doc": (documents, found.text, found.positives, found.shared | (found.positives & back)),
+            "query_to_query": (queries, text, none, others),
+        }
+        asked = {name: block for name, block in blocks.items() if name in self.directions}
+        candidates, texts, positives, shared = zip(*asked.values(), strict=True)
+        raised = [hardness if name == FORWARD[0] else 0.0 * block[2] for name, block in asked.items()]
+        return replace(
+            found,
+            candidates=torch.cat(candidates),
+            text=torch.cat(texts),
+            positives=torch.cat(positives, dim=1),
+            shared=torch.cat(shared, dim=1),
+            partners=partners,
+            to_partners=sum(len(block[0]) for name, block in asked.items() if name.startswith("doc")),
+            hardness=None if found.hardness is None else torch.cat(raised, dim=1),
+        )

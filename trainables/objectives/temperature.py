@@ -1,0 +1,73 @@
+"""tau, which divides similarities: a number, or trained with the encoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from trainables.errors import UserError
+from trainables.keys import Options, Range, above, key
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trainables.objectives.learned_temperature import LearnedTemperature
+    from trainables.objectives.objective import EmbeddedBatch
+
+LEARNED = ("temperature", lambda temperature: temperature == "learned")
+
+
+@dataclass(frozen=True)
+class Temperature(Options):
+    """Of objectives that divide similarities."""
+
+    section = "objective"
+
+    temperature: float | Literal["learned"] = key(
+        1.0,
+        "tau, which divides every similarity; learned: it is trained with the encoder, as in CLIP.",
+        above(0.0),
+        alias="tau",
+        together=True,
+        label="tau (temperature)",
+        search=Range(0.01, 1.0, log=True),
+    )
+    temperature_start: float = key(
+        0.07, "Where a learned tau begins; 0.07 in CLIP.", above(0.0), search=Range(0.01, 1.0, log=True), when=LEARNED
+    )
+    temperature_rate: float = key(
+        1e-3,
+        "Highest learning rate of the logarithm of a learned tau; it rises and falls as optimisation.learning_rate.",
+        above(0.0),
+        search=Range(1e-4, 1e-1, log=True),
+        when=LEARNED,
+    )
+    temperature_low: float = key(0.01, "A learned tau goes no lower; 0.01 in CLIP.", above(0.0), when=LEARNED)
+    temperature_high: float = key(1.0, "A learned tau goes no higher.", above(0.0), when=LEARNED)
+
+    def check_bounds(self) -> None:
+        """Refuse a learned tau that begins outside its bounds."""
+        if self.temperature != "learned":
+            return
+        if not self.temperature_low <= self.temperature_start <= self.temperature_high:
+            raise UserError(
+                f"objective.temperature_start={self.temperature_start:g} must lie between objective.temperature_low="
+                f"{self.temperature_low:g} and objective.temperature_high={self.temperature_high:g}"
+            )
+
+    def learned(self) -> LearnedTemperature | None:
+        """What is trained of it, if anything is."""
+        if self.temperature != "learned":
+            return None
+        from trainables.objectives.learned_temperature import LearnedTemperature
+
+        return LearnedTemperature(
+            self.temperature_start, self.temperature_rate, self.temperature_low, self.temperature_high
+        )
+
+    def tau(self, batch: EmbeddedBatch) -> float | Tensor:
+        """As it is now."""
+        if self.temperature != "learned":
+            return self.temperature
+        assert batch.temperature is not None, "the model gives a learned temperature"
+        return batch.temperature
