@@ -38,7 +38,8 @@ class Widths(Options):
     dims: tuple[str, ...] = key(
         (),
         "Widths below the embedding's own: the loss of the first so many numbers of each embedding is added to that of "
-        "the whole (Matryoshka, Kusupati 2022), so that the embeddings can be cut there.",
+        "the whole (Matryoshka, Kusupati 2022), so that the embeddings can be cut there. The record has "
+        "the scores of each width (data, widths).",
         _falling,
     )
     dims_weights: tuple[str, ...] = key(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from trainables.errors import unforeseen
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.senteval import Evaluation, import_late
+from trainables.senteval.evaluation import Embeddings
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
 from trainables.trial.measure import Clock, after_scoring, gpus_of
@@ -85,6 +87,7 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     evaluation = score_senteval(asked, unscored.embeddings)
     data = {**unscored.data, **describe_senteval(asked, evaluation)}
     data |= _overlap(recipe, asked, evaluation, data)
+    data |= scores_at_widths(recipe, asked, unscored.embeddings)
     card = model_card(unscored.recipe, asked, unscored.seed, evaluation.tasks, data, unscored.training)
     seconds = time.perf_counter() - began
     return TrialResult(
@@ -96,6 +99,15 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
         data=data,
         card=None if unscored.model is None else card,
     )
+
+
+def scores_at_widths(recipe: Recipe, asked: EvaluationConfig, embeddings: Embeddings) -> dict[str, Any]:
+    """For the record, the scores of embeddings that are cut at each of `objective.dims`; empty where there are none."""
+    dims = recipe.flat().get("objective.dims")
+    if not isinstance(dims, tuple) or not dims:
+        return {}
+    cut = {width: replace(embeddings, vectors=embeddings.vectors[:, : int(width)].copy()) for width in dims}
+    return {"widths": {width: score_senteval(asked, cut[width]).tasks for width in dims}}
 
 
 def _overlap(recipe: Recipe, asked: EvaluationConfig, evaluation: Evaluation, data: dict[str, Any]) -> dict[str, Any]:
