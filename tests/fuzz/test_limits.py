@@ -127,7 +127,7 @@ REFUSED: dict[str, tuple[str, bytes, Callable[[Path], object], str]] = {
         "a.tsv",
         b"sentence1\tsentence2\tscore\na\tb\tnan\n",
         partial(load_own, "relatedness"),
-        "a.tsv:2: score nan",
+        "a.tsv, line 2: score 'nan' is no finite number",
     ),
     "NaN as a score of similar pairs": (
         "a/downstream/STS/STSBenchmark/sts-train.csv",
@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[str, bytes, Callable[[Path], object], str]] = {
         "a.jsonl",
         b'{"sentence": "\\udfff", "label": "x"}',
         partial(load_own, "split"),
-        "a.jsonl:1: 'sentence' holds half of a character",
+        "a.jsonl, line 1: 'sentence' holds half of a character",
     ),
 }
 

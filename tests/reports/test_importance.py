@@ -109,10 +109,10 @@ def test_a_planted_key_is_found(small: None):
 def test_two_keys_that_act_together(small: None):
     """Each does nothing alone: the score is high where both are high or both are low."""
     random = np.random.default_rng(2)
-    sides = [Domain("objective.weight", choices=(0, 1)), Domain("objective.temperature", choices=(0, 1)), POOL]
-    tried = [{**recipe, "objective.weight": n % 2, "objective.temperature": n // 2 % 2}
+    sides = [Domain("objective.weight", choices=(0, 1)), Domain("objective.temperature", choices=(1, 2)), POOL]
+    tried = [{**recipe, "objective.weight": n % 2, "objective.temperature": 1 + n // 2 % 2}
              for n, recipe in enumerate(recipes(80, random))]  # fmt: skip
-    both = [2.0 * (recipe["objective.weight"] == recipe["objective.temperature"]) for recipe in tried]
+    both = [2.0 * (recipe["objective.weight"] + 1 == recipe["objective.temperature"]) for recipe in tried]
     found = importance(sides, list(zip(tried, both + 0.3 * random.normal(size=80), strict=True)))
     assert found is not None
     assert set(found.pairs[0].keys) == {"objective.weight", "objective.temperature"}

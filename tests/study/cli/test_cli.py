@@ -260,7 +260,7 @@ def test_keys_are_all_listed_with_what_they_say_of_themselves(
     for item in keys().values():
         assert f"  {item.name} = " in out
         assert item.meaning in text
-    assert "objective.temperature = 1.0 a number; or tau" in text
+    assert "objective.temperature = 1.0 'learned' or a number; or tau" in text
     assert "; or lambda" in text
     assert "; or lr" in text
     assert "'from_outside'" in text
