@@ -10,6 +10,9 @@ from reports.results import Results
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 
+EMPTY = ((), [])
+"""A list that names nothing; its key is left out, as keys are that the recipe has not."""
+
 
 def write(results: Results, pictures: Path) -> str:
     """What this study changes of it, then the whole of it."""
@@ -17,7 +20,7 @@ def write(results: Results, pictures: Path) -> str:
     lines = [
         [f"`{key}`", _said(paper, key), "same" if _said(paper, key) == _said(ours, key) else _said(ours, key)]
         for key in all_keys()
-        if key in {**paper, **ours}
+        if any(key in recipe and recipe[key] not in EMPTY for recipe in (paper, ours))
     ]
     head = ["Base recipe", "The paper" if results.has_paper else "The space", "This study"]
     changed = [line for line in lines if line[2] != "same"]
