@@ -10,7 +10,7 @@ from reports.results import Results
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 
-EMPTY = ((), [])
+EMPTY: tuple[object, ...] = ((), [])
 """A list that names nothing; its key is left out, as keys are that the recipe has not."""
 
 
