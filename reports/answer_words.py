@@ -101,10 +101,10 @@ def _gain(answer: Answer, first: Finalist, say: Say) -> str:
         return f"{figure} {_level(first.figure)}{chosen_by}: {'; '.join(over) or 'nothing to compare it with'}"
     kept = "base" if answer.kind == "base" else "encoder"
     reference = answer.references[kept]
-    said = [f"{figure} {_level(reference.figure)}", f"the best of the search gains {_points(first.gains[kept])}"]
+    said = [f"{figure} {_level(reference.figure)}", f"against it the best of the search {_points(first.gains[kept])}"]
     if answer.base_over_encoder:
-        against = f" over {OVER['encoder']}" if kept == "base" else ""
-        said.append(f"{OVER['base']} gain {_points(answer.base_over_encoder)}{against}")
+        points = _points(answer.base_over_encoder)
+        said.append(f"{OVER['base']} {points}" if kept == "encoder" else f"it is {points} over {OVER['encoder']}")
     return "; ".join(said)
 
 
