@@ -1,0 +1,65 @@
+"""The search that sentence-transformers documents, over recipes of a list.
+
+    python -m benchmarks._peer_search ASKED.json
+
+Its last word is the best score on the dev part, in %.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from datasets import load_dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+NAMES = {
+    "optimisation.epochs": "num_train_epochs",
+    "optimisation.batch_size": "per_device_train_batch_size",
+    "optimisation.warmup": "warmup_steps",
+    "optimisation.learning_rate": "learning_rate",
+}
+
+
+def main() -> None:
+    """Search, and print the best."""
+    asked = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    train = load_dataset("json", data_files=asked["train"], split="train")
+    dev = load_dataset("csv", data_files=asked["dev"], split="train")
+    evaluator = EmbeddingSimilarityEvaluator(dev["sentence1"], dev["sentence2"], dev["score"], name="dev")
+
+    def recipe(trial: Any) -> dict[str, Any]:
+        return {NAMES[key]: value for key, value in asked["recipes"][trial.number].items()}
+
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = SentenceTransformerTrainer(
+            model=None,
+            args=SentenceTransformerTrainingArguments(
+                output_dir=folder,
+                warmup_steps=0.0,  # below 1 it is a share, and a recipe's share keeps the type that stands here
+                eval_strategy="no",
+                save_strategy="no",
+                logging_steps=10,
+                report_to="none",
+            ),
+            train_dataset=train.select_columns(["anchor", "positive", "negative"]),
+            evaluator=evaluator,
+            model_init=lambda trial: SentenceTransformer(asked["encoder"]),
+            loss=MultipleNegativesRankingLoss,
+        )
+        best = trainer.hyperparameter_search(
+            hp_space=recipe,
+            compute_objective=lambda metrics: metrics["eval_dev_spearman_cosine"],
+            n_trials=len(asked["recipes"]),
+            direction="maximize",
+            backend="optuna",
+        )
+    print(100 * float(best.objective))
+
+
+main()
