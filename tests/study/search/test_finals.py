@@ -561,6 +561,29 @@ class TestLimit:
         assert sum(is_fresh(trial.seed) for trial in ran) == found.trials or hours < 1
         assert sum(trial.name.startswith("#") and not is_fresh(trial.seed) for trial in ran) >= 5 or hours < 1
 
+    def test_finals_that_have_begun_keep_their_size(self, tmp_path: Path) -> None:
+        """Whatever the limit is now; until they begin, the cheapest seed of the row that trains tells their size."""
+        arguments = ("--space", "scl_tau", "--search", "optuna", "--seeds", "2", "--limit")
+        plan, ledger, _ = make(tmp_path, *arguments, "worker_hours=2.1")
+        by_default = {"finals": (3, 5), "fit_finals": True}
+        row = next(trial.recipe for trial in plan.fixed_trials() if trial.recipe.trains)
+
+        def size(seed: int, seconds: float, hours: float = 2.1) -> Any:
+            evaluations = [Evaluation("full", {"STSBenchmark": {"dev_spearman_cosine": 50.0}})]
+            cost = {"seconds": seconds}
+            ledger.write(Record(dict(row.flat()), row.hash, seed, evaluations=evaluations, cost=cost))
+            now, *_ = make(tmp_path, *arguments, f"worker_hours={hours}")
+            found = fitted(now.asking(dataclasses.replace(now.request, **by_default)), ledger, 1)
+            assert found.finals is not None
+            prepare_results(found, "2 cores")
+            return found.finals.recipes, found.finals.seeds, found.finals.smaller
+
+        assert size(0, 220.0) == (2, 3, True)
+        assert size(1, 180.0) == (2, 4, True)
+        assert size(FIRST_FRESH, 60.0) == size(FIRST_FRESH + 1, 60.0, 1.7) == size(0, 60.0, 9.0) == (2, 4, True)
+        explicit, *_ = make(tmp_path, *arguments, "worker_hours=9", "--finals", "3x5")
+        assert fitted(explicit, ledger, 1).request.finals == (3, 5)
+
     def test_trials_that_are_stopped_do_not_make_the_finals_look_cheap(self, tmp_path: Path) -> None:
         """Each of the sixty takes a fifth of a whole trial; a third of them fit beside semifinal and finals."""
         arguments = [*self.LIMIT, "worker_hours=1", "--scheduler", "asha"]
