@@ -97,8 +97,9 @@ def _of_recipe(request: Request) -> Request:
     prepared = _placed(made, folder, request, (folder.parent / STUDY).is_file())
     _tell(source, prepared, leaked)
     # The recipe's columns and labels were of another file, where its layout has such keys.
-    none = {key: "none" if f"corpus.{key}" in flat else None for key in ("columns", "labels")}
-    return dataclasses.replace(request, nli=str(prepared.train), results=results, train=(), **none)
+    columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
+    file = str(prepared.train)
+    return dataclasses.replace(request, nli=file, results=results, train=(), columns=columns, labels=labels)
 
 
 def _folder(request: Request, results: str) -> Path:
@@ -185,7 +186,7 @@ def _prepare(
     prepared = prepare(source, folder, parts, holding)
     try:
         tasks = _tasks(prepared, request) if judged_by is None else judged_by
-        leaked = []
+        leaked: list[str] = []
         if tasks:
             prepared, leaked = held_against(prepared, tasks, request.drop_leaks, source.name, aside)
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
