@@ -22,16 +22,19 @@ Items = Mapping[str, Sequence[tuple[str, ...]]]
 """The items of a part by task."""
 
 
-def held_against(prepared: Prepared, tasks: Sequence[Task], drop: bool, where: str) -> tuple[Prepared, list[str]]:
+def held_against(
+    prepared: Prepared, tasks: Sequence[Task], drop: bool, where: str, aside: Path | None = None
+) -> tuple[Prepared, list[str]]:
     """What is trained on, and sentences on what it, or a dev part, holds of other parts. `drop`: leave out the training
-    rows that hold an item whole. `UserError` where too little is left."""
+    rows that hold an item whole, but for items in the folder `aside`. `UserError` where too little is left."""
     dev, test = ({task.name: _items(task, part) for task in tasks} for part in PARTS)
     named = {
         f"{name} ({part})": items
         for part, those in zip(PARTS, (dev, test), strict=True)
         for name, items in those.items()
     }
-    found = leaks(([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train)), named)
+    rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
+    found = leaks(rows, named, _in_folder(tasks, aside))
     between = leaks((item for items in dev.values() for item in items), test)
     said = [
         *_said(found.parts, "the training data", "{}"),
@@ -45,11 +48,22 @@ def held_against(prepared: Prepared, tasks: Sequence[Task], drop: bool, where: s
     return prepared, said
 
 
-def rows_that_hold(source: Source, tasks: Sequence[Task]) -> frozenset[int]:
-    """The numbers, from 0, of the rows of a source that hold an item of these tasks whole."""
+def rows_that_hold(source: Source, tasks: Sequence[Task], aside: Path | None = None) -> frozenset[int]:
+    """The numbers, from 0, of the rows of a source that hold an item of these tasks whole, but for items in the folder
+    `aside`."""
     named = {f"{task.name} ({part})": _items(task, part) for task in tasks for part in PARTS}
     rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
-    return frozenset(leaks(rows, named).drop) if named else frozenset()
+    return frozenset(leaks(rows, named, _in_folder(tasks, aside)).drop) if named else frozenset()
+
+
+def _in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
+    """The parts whose files lie there. A task of two parts has the files of its dev part first."""
+    return {
+        f"{task.name} ({part})"
+        for task in tasks
+        for part, file in zip(PARTS, (task.files[0], task.files[-1]), strict=True)
+        if folder and Path(file).is_relative_to(folder)
+    }
 
 
 def _items(task: Task, part: str) -> list[tuple[str, ...]]:

@@ -90,11 +90,16 @@ def _of_recipe(request: Request) -> Request:
     folder = _folder(request, results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
     own = [task for task in tasks if all(Path(file).is_absolute() for file in task.files)]
-    made, leaked = _prepare(source, request, _unfinished(folder), own)
+    flat = space.base.flat()
+    before = Path(str(flat.get("corpus.nli"))).parent
+    aside = before if (before / GIVEN).is_file() else None  # of what that study put aside its answer is trained, too
+    made, leaked = _prepare(source, request, _unfinished(folder), own, aside)
     prepared = _placed(made, folder, request, (folder.parent / STUDY).is_file())
     _tell(source, prepared, leaked)
+    # The recipe's columns and labels were of another file, where its layout has such keys.
+    columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
     file = str(prepared.train)
-    return dataclasses.replace(request, nli=file, results=results, train=(), columns="none", labels="none")
+    return dataclasses.replace(request, nli=file, results=results, train=(), columns=columns, labels=labels)
 
 
 def _folder(request: Request, results: str) -> Path:
@@ -160,10 +165,11 @@ def _remove_unused(folder: Path) -> None:
 
 
 def _prepare(
-    source: Source, request: Request, folder: Path, judged_by: Sequence[Task] | None = None
+    source: Source, request: Request, folder: Path, judged_by: Sequence[Task] | None = None, aside: Path | None = None
 ) -> tuple[Prepared, list[str]]:
     """A part that no file is given for is put aside, where the data say what is right; nothing where it is known what
-    a model is `judged_by`. Sentences say what of dev and test stands in the training data."""
+    a model is `judged_by`, whose parts in the folder `aside` are trained on. Sentences say what of dev and test stands
+    in the training data."""
     parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
     if judged_by is not None:
         parts = []
@@ -176,11 +182,13 @@ def _prepare(
         parts = []
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
     known = own_tasks(request.dev, request.test) if judged_by is None else judged_by
-    holding = rows_that_hold(source, known) if request.drop_leaks else frozenset()
+    holding = rows_that_hold(source, known, aside) if request.drop_leaks else frozenset()
     prepared = prepare(source, folder, parts, holding)
     try:
         tasks = _tasks(prepared, request) if judged_by is None else judged_by
-        prepared, leaked = held_against(prepared, tasks, request.drop_leaks, source.name) if tasks else (prepared, [])
+        leaked: list[str] = []
+        if tasks:
+            prepared, leaked = held_against(prepared, tasks, request.drop_leaks, source.name, aside)
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
         made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
         said, found = made.subn(f"what is put aside of {source.name}", str(error))

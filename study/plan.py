@@ -53,8 +53,8 @@ class Draft:
     space_file: SourceFile | None
     """The person's own space file, if the space is not one of this repository's."""
     space: Space
-    """Without the domains of keys that `--set` gives: what a person has set is no longer searched. With the goals of
-    `--goals`."""
+    """Without the domains of keys that `--set` gives: what a person has set is no longer searched; nor is a head where
+    the embeddings are cut by `objective.dims`, which it does not go with. With the goals of `--goals`."""
     own_goals: tuple[str, ...]
     """The space's, whatever `--goals` says."""
     limits: Mapping[str, float]
@@ -264,10 +264,11 @@ def read_request(request: Request) -> Draft:
     own_goals = goals = space.goals
     if request.goals is not None:
         goals = tuple(goal.name for goal in searched(request.goals.split(","), f"--goals {request.goals}"))
-    space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in fixed), goals=goals)
     changes = overrides(request, fixed)
     of_recipe, of_evaluation = split(changes)
-    space.base.preferring(of_recipe)  # a value that no recipe can have shows now
+    base = space.base.preferring(of_recipe)  # a value that no recipe can have shows now
+    settled = (*fixed, "head.kind", "head.dim") if base.flat().get("objective.dims") else (*fixed,)
+    space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in settled), goals=goals)
     space.evaluation.override(of_evaluation)
     _check_search(request, space)
     return Draft(

@@ -18,8 +18,8 @@ from trainables.recipe import Recipe
 class Budget:
     """Adds up what trials cost. Those of earlier runs count; one that failed left no record, and does not.
 
-    What a trial will take is guessed from those that ended: from the other seeds of its recipe, else from all. So the
-    first trials of a study always begin.
+    What a trial will take is guessed from those that ended: from the other seeds of its recipe, else by its epochs from
+    the trainings that came to their end, else from all. So the first trials of a study always begin.
     """
 
     def __init__(
@@ -35,6 +35,8 @@ class Budget:
         self._places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
         self._whole: dict[str, list[float]] = {name: [] for name in self.limits}  # trained to their end, and tested
+        self._parts: dict[str, list[tuple[float, float]]] = {name: [] for name in self.limits}  # an epoch, and the rest
+        self._epochs: dict[str, float] = {}  # by recipe
         records = [*records] if self.limits else []
         self._earlier = busy_seconds(records)
         for record in records:
@@ -48,6 +50,14 @@ class Budget:
                 costs.setdefault(record.recipe_hash, []).append(value)
                 if record.status == "finished" and record.tested and Recipe.from_flat(record.recipe).trains:
                     self._whole[name].append(value)
+                epochs, seconds, whole = _epochs(record.recipe), *map(record.cost.get, ("train_seconds", "seconds"))
+                if record.status == "finished" and epochs and seconds and whole:
+                    training = value * seconds / whole
+                    self._parts[name].append((training / epochs, value - training))
+
+    def expect(self, recipes: Iterable[Recipe]) -> None:
+        """Trials of these run or are next: how long their trainings are is known."""
+        self._epochs |= {recipe.hash: epochs for recipe in recipes if (epochs := _epochs(recipe.flat())) is not None}
 
     def spent(self, name: str) -> float:
         """Of that limit, by all trials that ended; of time, since it began, and while trials of earlier runs ran."""
@@ -61,8 +71,11 @@ class Budget:
 
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
         """What a trial of that recipe, or of one that is not chosen yet, will take; None where none has ended."""
-        costs = self._costs[name]
-        values = costs.get(recipe_hash or "") or [value for values in costs.values() for value in values]
+        costs, epochs = self._costs[name], self._epochs.get(recipe_hash or "")
+        values = costs.get(recipe_hash or "")
+        if not values and epochs is not None:
+            values = [epochs * epoch + rest for epoch, rest in self._parts[name]]
+        values = values or [value for values in costs.values() for value in values]
         return fmean(values) if values else None
 
     def guess_whole(self, name: str) -> float:
@@ -96,6 +109,11 @@ class Budget:
             "a_trial": self.guess(name),
             "left_out": left_out,
         }
+
+
+def _epochs(recipe: Mapping[str, Any]) -> float | None:
+    """Passes over the data of this flat recipe; None where its steps are bounded."""
+    return None if recipe.get("optimisation.max_steps") is not None else recipe.get("optimisation.epochs")
 
 
 def busy_seconds(records: Iterable[Record]) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 
 from reports.best_model import ranking
 from reports.guards.words import listed
-from reports.ledger import STUDY, Finals, Ledger, StudyInfo, fresh_seeds
+from reports.ledger import STUDY, Finals, Ledger, StudyInfo, fresh_seeds, is_explored, is_fresh
 from reports.ledger.finals import SEMIFINAL
 from reports.recipe_names import AS_IT_CAME, BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
@@ -137,26 +137,33 @@ class SearchFinals:
 
 def fitted(plan: Plan, ledger: Ledger, places: int) -> Plan:
     """With smaller finals, fewer recipes first and then fewer seeds, where they would take more than half of a limit on
-    the whole study, so that at least half of it explores. What a trial takes the first row that trains has told: the
-    same is decided whenever it is asked again. `places`: trials that run at once."""
-    budget = Budget(plan.limits, places=places)
-    if plan.request.finals is None or not plan.request.fit_finals or not budget.limits:
+    the whole study, so that at least half of it explores. Of what a trial takes the first row that trains has told, by
+    the cheapest of its seeds: the first training of a process warms it up. Finals of which a trial has run keep the
+    size that `study.json` has, whatever the limit and `places`, the trials that run at once, are now."""
+    budget, asked = Budget(plan.limits, places=places), plan.request
+    if asked.finals is None or not asked.fit_finals or not budget.limits:
         return plan
-    measured = next((trial for trial in plan.fixed_trials() if trial.row and trial.recipe.trains), None)
-    record = ledger.get(measured.recipe_hash, measured.seed) if measured else None
-    if record is None or record.status != "finished":
-        return plan
+    records = ledger.sift()[0]
+    begun = any(is_fresh(record.seed) for record in records) and (plan.results / STUDY).is_file()
+    if begun and (before := StudyInfo.load(plan.results).finals) is not None:
+        size = (before.recipes, before.seeds)
+        kept = dataclasses.replace(asked, finals=size, fit_finals=before.smaller)
+        return plan if size == asked.finals else plan.asking(kept)
+    row = next((trial.recipe_hash for trial in plan.fixed_trials() if trial.row and trial.recipe.trains), None)
+    seeds = [one for one in records if one.recipe_hash == row and one.status == "finished" and is_explored(one.seed)]
     rooms = [
-        number * (places if LIMITS[name].clock else 1) / 2 / one
+        number * (places if LIMITS[name].clock else 1) / 2 / min(ones)
         for name, number in budget.limits.items()
-        if (one := LIMITS[name].of(record.cost))
+        if (ones := [one for record in seeds if (one := LIMITS[name].of(record.cost))])
     ]
+    if not rooms:
+        return plan
     for size in SIZES:
-        sized = plan.asking(dataclasses.replace(plan.request, finals=size))
+        sized = plan.asking(dataclasses.replace(asked, finals=size))
         assert sized.finals is not None
-        if sized.finals.trials <= min(rooms, default=math.inf):
+        if sized.finals.trials <= min(rooms):
             break
-    return plan if sized.request.finals == plan.request.finals else sized
+    return plan if sized.request.finals == asked.finals else sized
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:

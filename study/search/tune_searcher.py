@@ -131,13 +131,15 @@ class TuneSearcher(Searcher):
         return self._short() or (self.cut_short and next(self.waiting(), None) is None)
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
-        while self._short():
-            if self.running:
+        while (short := self._short()) or (self._may_ask and not self.queue and not self.interrupted):
+            if not short:
+                self._ask()
+            elif self._pass_over():
+                continue
+            elif self.running:
                 return self._wait()  # those that run may take less than was guessed
-            if not self._cut_short():
+            elif not self._cut_short():
                 return Searcher.FINISHED
-        while not self.queue and not self.interrupted and self._may_ask:
-            self._ask()
         self._queue_further_seeds()
         self._queue_finals()
         if not self.queue and not self.interrupted:
@@ -192,11 +194,12 @@ class TuneSearcher(Searcher):
         coming = sum(1 for _ in self.waiting()) + self._of_finals
         return min(self._room(0), coming) if self.cut_short else self._room(0)
 
-    def _room(self, kept: int) -> float:
-        """The same, beside so many trials for which room is kept."""
+    def _room(self, kept: int, like: str | None = None) -> float:
+        """The same, beside so many trials for which room is kept; of those like that recipe, or like the next one."""
         following = next(self.waiting(), None)
         running = [planned.recipe.hash for planned in self.running.values()]
-        return self.budget.room(running, following.recipe.hash if following else None, kept)
+        self.budget.expect(planned.recipe for planned in (*self.running.values(), following) if planned)
+        return self.budget.room(running, like or (following.recipe.hash if following else None), kept)
 
     @property
     def _kept(self) -> int:
@@ -217,6 +220,17 @@ class TuneSearcher(Searcher):
     def _short(self) -> bool:
         """Whether the study's limits have no room for what is next."""
         return self.remaining > len(self.running) and self._room(self._kept) < 1
+
+    def _pass_over(self) -> bool:
+        """Leave the next recipe out where it is too long, as of more epochs, and Optuna may ask for another, which has
+        room if it takes as long as the base. False where it is none of Optuna's, or many were too long already."""
+        key = self.queue[0].recipe.hash if self.queue and not self.interrupted else None
+        many = len({trial.recipe.hash for trial in self.left_out}) >= ASKED_TOGETHER
+        if key not in self.explored or many or not self._may_ask or self._room(self._kept, self.plan.base.hash) < 1:
+            return False
+        self.left_out += [trial for trial in self.queue if trial.recipe.hash == key]
+        self.queue = deque(trial for trial in self.queue if trial.recipe.hash != key)
+        return True
 
     def _cut_short(self) -> bool:
         """End the exploration where the finals still have room; False where there is none to end."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from reports.commands import recipe_command
 from reports.diff import diff
-from reports.ledger import LEDGER, Ledger
+from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
 from search_spaces.goals import GOALS, searched
 from study import Outcome
@@ -23,6 +25,7 @@ from study.run import main
 from tests.synthetic_results import make_record
 from trainables.corpora import scenes
 from trainables.errors import UserError
+from trainables.recipe import Recipe
 from trainables.registry import Registry
 from trainables.senteval.tasks import TASKS
 from trainables.trial.check import check_recipes
@@ -226,6 +229,15 @@ def test_two_studies_of_ones_own_are_read_in_one_process(monkeypatch: pytest.Mon
     assert "no row that both have with a figure that both have" in diff(Path("a"), Path("c"))
 
 
+def test_where_embeddings_are_cut_no_head_is_searched() -> None:
+    """A head compares others in their place: its trials would fail."""
+    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--set", "objective.dims=8,4")
+    assert plan.base.flat()["objective.dims"] == ("8", "4")
+    searched_for = [domain.key for domain in plan.space.domains]
+    assert "optimisation.learning_rate" in searched_for
+    assert not any(key.startswith("head.") for key in searched_for)
+
+
 def test_a_task_is_no_goal_of_the_same_name() -> None:
     plan = plan_of(
         "--train", write("pairs"), "--encoder", "scenes-small", "--dev", write("scored", name="seconds_dev.csv")
@@ -281,20 +293,23 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     assert {domain.key: domain.choices for domain in alone.space.domains}["encoder.query_prompt"] == ("ask: ", None)
 
 
+def answered(plan: Plan, recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study has come to say that this recipe is to be used."""
+    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
+    found = recipe.flat(), "learning rate 0.002", "4", "the best"
+    monkeypatch.setattr("study.one_recipe._answered", lambda results, where: found)
+    prepare_results(plan, "2 cores")
+    Ledger(plan.results / LEDGER).write(make_record(plan.base, plan.evaluation, 0, {("heldout", "dev_ndcg@10"): 50.0}))
+
+
 def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
     arguments = ["--recipe", "found", "--train", write("pairs", name="all.csv")]
     searched_for = plan_of("--train", "all.csv", "--encoder", "scenes-small", "--results", "found")
-    prepare_results(searched_for, "2 cores")
-    came_from = {"corpus.nli": "scenes", "corpus.columns": "anchor=a,positive=b"}  # the prepared file has no such names
+    came_from = {"corpus.columns": "anchor=a,positive=b"}  # the prepared file has no such names
     picked = searched_for.base.preferring({"optimisation.learning_rate": 0.002, **came_from})
-    monkeypatch.setattr(
-        "study.one_recipe._answered", lambda results, where: (picked.flat(), "learning rate 0.002", "4", "the best")
-    )
-    figures = {("heldout", "dev_ndcg@10"): 50.0}
-    Ledger(Path("found") / LEDGER).write(make_record(searched_for.base, searched_for.evaluation, 0, figures))
+    answered(searched_for, picked, monkeypatch)
     capsys.readouterr()
     plan = plan_of(*arguments)
     check_plan(plan)
@@ -307,7 +322,8 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     assert recipe is not None
     assert plan.results == Path("results/all-scenes-small-recipe-4").absolute()
     assert label == "learning rate 0.002"
-    assert {key for key, value in recipe.flat().items() if value != picked.flat().get(key)} == {*came_from}
+    differing = {key for key, value in recipe.flat().items() if value != picked.flat().get(key)}
+    assert differing == {"corpus.nli", *came_from}
     train = plan.results / "data" / "train.jsonl"
     assert recipe.flat()["corpus.nli"] == str(train)
     assert len(train.read_text().splitlines()) == 100
@@ -315,8 +331,23 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     assert plan.evaluation.tasks == ("heldout",)
     prepare_results(plan, "2 cores")
     check_results(plan_of(*arguments))
-    plan_of(*arguments, "--drop-leaks", "--results", "clean")
-    assert len(Path("clean/data/train.jsonl").read_text().splitlines()) == 80
+    capsys.readouterr()
+    plan_of(*arguments, "--drop-leaks", "--results", "clean")  # what the search put aside is trained on all the same
+    assert len(Path("clean/data/train.jsonl").read_text().splitlines()) == 100
+    assert "--drop-leaks leaves" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On all that the search put aside, and without what it left out for `--test`, as its command says."""
+    given = ["--test", write("pairs", 3, "tested.csv"), "--drop-leaks"]
+    given += ["--dev", write("pairs", name="dev.csv")] if kind == "sentences" else []
+    searched_for = plan_of("--train", write(kind), "--encoder", "scenes-small", "--results", "found", *given)
+    answered(searched_for, searched_for.base, monkeypatch)
+    plan = plan_of(*shlex.split(recipe_command(StudyInfo.load(searched_for.results)))[2:])
+    check_plan(plan)
+    rows = len((plan.results / "data" / "train.jsonl").read_text().splitlines())
+    assert rows == {"nli": 197, "unopposed": 197, "labelled": 200, "sentences": 100}.get(kind, 97)
 
 
 @pytest.mark.parametrize(

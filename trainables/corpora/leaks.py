@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -68,11 +68,14 @@ class Leaks:
     rows: int
     parts: dict[str, Found]
     drop: tuple[int, ...]
-    """Numbers of the rows, from 0, that hold an item whole."""
+    """Numbers of the rows, from 0, that hold an item whole, of a part that is not spared."""
 
 
-def leaks(rows: Iterable[Sequence[str]], parts: Mapping[str, Iterable[Sequence[str]]]) -> Leaks:
-    """Hold rows against the items of parts. The rows are read once and not kept; the parts' texts are."""
+def leaks(
+    rows: Iterable[Sequence[str]], parts: Mapping[str, Iterable[Sequence[str]]], spared: Container[str] = ()
+) -> Leaks:
+    """Hold rows against the items of parts; those `spared` may well be trained on. The rows are read once and not kept;
+    the parts' texts are."""
     held = {name: _Part() for name in parts}
     texts = _Texts()
     for name, items in parts.items():
@@ -84,7 +87,7 @@ def leaks(rows: Iterable[Sequence[str]], parts: Mapping[str, Iterable[Sequence[s
         count += 1
         alike = [texts.like(text) for text in row]
         if any(alike):
-            whole = [part.meet(alike) for part in held.values()]
+            whole = [part.meet(alike) and name not in spared for name, part in held.items()]
             if any(whole):
                 drop.append(number)
     return Leaks(count, {name: part.found() for name, part in held.items()}, tuple(drop))

@@ -561,6 +561,52 @@ class TestLimit:
         assert sum(is_fresh(trial.seed) for trial in ran) == found.trials or hours < 1
         assert sum(trial.name.startswith("#") and not is_fresh(trial.seed) for trial in ran) >= 5 or hours < 1
 
+    def test_a_recipe_too_long_for_the_limit_does_not_cost_the_finals(self, tmp_path: Path) -> None:
+        """One of twenty epochs would take the whole hour; those of one epoch are explored, and judged in the end."""
+        space = tmp_path / "epochs.py"
+        space.write_text(
+            "import dataclasses\nfrom search_spaces import load_space\nfrom search_spaces.space import Domain\n"
+            "SPACE = load_space('scl_tau')\nSPACE = dataclasses.replace(SPACE, laptop={**SPACE.laptop,"
+            " 'optimisation.epochs': 1, 'optimisation.max_steps': None},"
+            " domains=(*SPACE.domains, Domain('optimisation.epochs', choices=(1, 20))))\n"
+        )
+        arguments = ("--space", str(space), *self.LIMIT[2:], "worker_hours=1")
+        _, ledger, searcher = make(tmp_path / "results", *arguments)
+        ran: list[Trial] = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            (trial,) = task["trials"]
+            seconds = 150.0 * int(str(trial.recipe.flat().get("optimisation.epochs", 0)))
+            cost = {"seconds": 30.0 + seconds, "train_seconds": seconds}
+            finish(searcher, ledger, task, score(trial), cost=cost)
+            ran.append(trial)
+        assert {trial.recipe.flat().get("optimisation.epochs") for trial in ran} <= {0, 1}
+        assert sum(trial.name.startswith("#") and not is_fresh(trial.seed) for trial in ran) >= 3
+        assert sum(is_fresh(trial.seed) for trial in ran) == 2 + 3 + 2 + 1
+        assert {trial.recipe.flat()["optimisation.epochs"] for trial in searcher.left_out} >= {20}
+
+    def test_finals_that_have_begun_keep_their_size(self, tmp_path: Path) -> None:
+        """Whatever the limit is now; until they begin, the cheapest seed of the row that trains tells their size."""
+        arguments = ("--space", "scl_tau", "--search", "optuna", "--seeds", "2", "--limit")
+        plan, ledger, _ = make(tmp_path, *arguments, "worker_hours=2.1")
+        by_default: dict[str, Any] = {"finals": (3, 5), "fit_finals": True}
+        row = next(trial.recipe for trial in plan.fixed_trials() if trial.recipe.trains)
+
+        def size(seed: int, seconds: float, hours: float = 2.1) -> Any:
+            evaluations = [Evaluation("full", {"STSBenchmark": {"dev_spearman_cosine": 50.0}})]
+            cost = {"seconds": seconds}
+            ledger.write(Record(dict(row.flat()), row.hash, seed, evaluations=evaluations, cost=cost))
+            now, *_ = make(tmp_path, *arguments, f"worker_hours={hours}")
+            found = fitted(now.asking(dataclasses.replace(now.request, **by_default)), ledger, 1)
+            assert found.finals is not None
+            prepare_results(found, "2 cores")
+            return found.finals.recipes, found.finals.seeds, found.finals.smaller
+
+        assert size(0, 220.0) == (2, 3, True)
+        assert size(1, 180.0) == (2, 4, True)
+        assert size(FIRST_FRESH, 60.0) == size(FIRST_FRESH + 1, 60.0, 1.7) == size(0, 60.0, 9.0) == (2, 4, True)
+        explicit, *_ = make(tmp_path, *arguments, "worker_hours=9", "--finals", "3x5")
+        assert fitted(explicit, ledger, 1).request.finals == (3, 5)
+
     def test_trials_that_are_stopped_do_not_make_the_finals_look_cheap(self, tmp_path: Path) -> None:
         """Each of the sixty takes a fifth of a whole trial; a third of them fit beside semifinal and finals."""
         arguments = [*self.LIMIT, "worker_hours=1", "--scheduler", "asha"]

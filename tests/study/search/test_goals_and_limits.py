@@ -208,6 +208,22 @@ class TestBudget:
         assert budget.room(["b"], "b") == 1
         assert budget.room(["b", "b"]) == 0
 
+    def test_a_recipe_of_more_epochs_is_guessed_to_take_longer(self) -> None:
+        """Its training alone does; of a trial that trained nothing, nothing is learnt of one that does."""
+        base = Recipe({"optimisation.epochs": 1})
+        longer, bounded = base.override({"optimisation.epochs": 10}), base.override({"optimisation.max_steps": 5})
+        cost = {"seconds": 180.0, "train_seconds": 144.0}
+        ended = made_record(base.flat(), base.hash, 0, cost=cost)
+        none = base.override({"optimisation.epochs": 0})
+        budget = Budget({"minutes": 60.0}, clock=lambda: 0.0)
+        budget.add(ended)
+        budget.add(made_record(none.flat(), none.hash, 0, cost={"seconds": 36.0, "train_seconds": 0.0}))
+        assert budget.guess("minutes", longer.hash) == pytest.approx((3.0 + 0.6) / 2)
+        budget.expect([longer, bounded])
+        assert budget.guess("minutes", longer.hash) == pytest.approx(10 * 2.4 + 0.6)
+        assert budget.guess("minutes", base.hash) == pytest.approx(3.0)
+        assert budget.guess("minutes", bounded.hash) == budget.guess("minutes") == pytest.approx(1.8)
+
     def test_nothing_known_bounds_nothing(self) -> None:
         assert Budget({"worker_hours": 1e-9}).room(["a", "b"]) == math.inf
         assert Budget({}).room() == math.inf
