@@ -71,7 +71,10 @@ def _verdict(answer: Answer, say: Say) -> tuple[str, str]:
     if answer.kind == "base":
         return "Keep", f"{OVER['base']}: no recipe of the search is shown to be better"
     if answer.kind == "as it came":
-        return "Keep", f"{OVER['encoder']}: training is not shown to help"
+        trained = [*(one.gains.get("encoder") for one in answer.finalists), answer.base_over_encoder]
+        worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
+        training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
+        return "Keep", f"{OVER['encoder']}: {training}"
     best = f"the best so far: {_settings(first, say)}"
     if answer.flags:
         return "Open", f"no verdict, for the flag {' and '.join(map(say, answer.flags))}; {best}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from pathlib import Path
 
 from reports.answer import Answer, Finalist
@@ -20,13 +22,16 @@ def write(results: Results, pictures: Path) -> str:
     if answer.figure is None:
         return ""
     references = {one.recipe: (name, one) for name, one in answer.references.items()}  # a row may be two of them
-    finalists = {one.recipe: one for one in answer.finalists}
+    ranked = sorted(answer.finalists, key=lambda one: [one not in answer.picked, *_downward(one)])
+    finalists = {one.recipe: one for one in ranked}
     over = [name for name in OVER if any(name in one.gains for one in finalists.values())]
     goals = [goal.short for goal in results.measured_goals]
     head = ["Recipe", *(f"over {OVER[name]}" for name in over), text(answer.figure), "fresh seeds"]
     head += [f"{goal} (development)" for goal in goals]
     lines = [_line(code(one.name), one, over) for key, one in finalists.items() if key not in references]
-    lines += [_line(_role(name, one), finalists.get(one.recipe, one), over) for name, one in references.values()]
+    for name, one in references.values():
+        gained = {"encoder": answer.base_over_encoder} if name == "base" and answer.base_over_encoder else {}
+        lines.append(_line(_role(name, one), finalists.get(one.recipe, dataclasses.replace(one, gains=gained)), over))
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     said = (
         "Gains are in points. For each of what they are compared with, the intervals hold "
@@ -34,6 +39,11 @@ def write(results: Results, pictures: Path) -> str:
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return f"{table(head, lines)}\n\n{said}{flagged}"
+
+
+def _downward(one: Finalist) -> list[float]:
+    """Sorts the best by its fresh development scores first; what has none comes last."""
+    return [math.inf if value is None else -value for value in one.development]
 
 
 def _role(name: str, one: Finalist) -> str:
