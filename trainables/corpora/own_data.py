@@ -208,7 +208,7 @@ def _kind(roles: dict[str, tuple[str, ...]], peek: Any) -> Kind | None:
         if "label" not in roles:
             roles["anchor"], roles["positive"] = roles["sentence1"], roles["sentence2"]
             return "triplets" if "negative" in roles else "pairs"
-        if _is_graded([record.get(roles["label"][0]) for record in peek(roles["label"])]):
+        if is_graded([record.get(roles["label"][0]) for record in peek(roles["label"])]):
             roles["score"] = roles["label"]
             return "scored"
         return "nli"
@@ -233,7 +233,7 @@ def _is_prose(values: Sequence[object]) -> bool:
     return bool(spaced) and spaced.count(True) >= _SPACED * len(spaced)
 
 
-def _is_graded(values: Sequence[object]) -> bool:
+def is_graded(values: Sequence[object]) -> bool:
     """Whether labels are numbers, and others than those that stand for the three labels of NLI."""
     numbers = [as_number(value) for value in values if value not in (None, "")]
     known = {None, *map(float, range(-1, len(LABELS)))}
