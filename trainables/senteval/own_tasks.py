@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from trainables.corpora.own_data import is_graded
 from trainables.errors import UserError, choices, listed, shown
 from trainables.senteval import beir
 from trainables.senteval.table import Table, open_table
 from trainables.senteval.tasks import TASKS, Task, groups
+from trainables.tabular import is_graded
 
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
