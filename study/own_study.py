@@ -26,7 +26,7 @@ from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from study.search.finals import as_it_came
-from trainables.corpora.held_out import DEV, LEFT_OUT, TEST, TRAIN, Prepared, prepare
+from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Prepared, prepare
 from trainables.corpora.own_data import IN_WORDS, Source, find_kind
 from trainables.encoders.check import check_encoder
 from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
@@ -243,7 +243,8 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
             f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
         )
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
-        few = f"; {count(prepared.unjudged, 'label')} of too few texts only to train on" if prepared.unjudged else ""
+        why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
+        few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
         print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}{few}", flush=True)
     for sentence in leaked:
         print(f"leaks: {sentence}", flush=True)

@@ -11,7 +11,7 @@ which `load` turns into the object.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from trainables.errors import UserError, choices, meant, shown
@@ -34,22 +34,25 @@ class Registry(Mapping[str, E]):
     changes: ClassVar[int] = 0
     """How often entries came or went, in all registries: what is gathered from them is gathered anew."""
     added: ClassVar[list[tuple[Registry[Any], Entry]]] = []
-    """All entries that ever came, in that order, each with its registry."""
+    """All entries that `add` brought, in that order, each with its registry; not those that a registry began with."""
 
     def __init__(self, noun: str, *entries: E) -> None:
         self.noun = noun
         self._entries: dict[str, E] = {}
         self._lent: set[str] = set()
-        self.add(*entries)
+        self._put(entries)
 
     def add(self, *entries: E) -> None:
         """Add entries; `UserError` for a name that is taken."""
+        self._put(entries)
+        Registry.added.extend((self, entry) for entry in entries)
+
+    def _put(self, entries: Iterable[E]) -> None:
         for entry in entries:
             if entry.name in self._entries and entry.name not in self._lent:
                 raise UserError(f"the name {entry.name!r} is taken by another {self.noun}; give yours another name")
             self._entries[entry.name] = entry
             self._lent.discard(entry.name)
-            Registry.added.append((self, entry))
         Registry.changes += 1
 
     def lend(self, name: str) -> None:

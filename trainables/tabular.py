@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from trainables.labels import LABELS
+
 NAMES: Mapping[str, tuple[str, ...]] = {
     "anchor": ("anchor", "query", "question"),
     "positive": (r"pos(itives?)?(_\d+)?", "answer"),
@@ -55,3 +57,10 @@ def as_label(cell: object) -> str | None:
     columns with gaps turn into 1.0."""
     text = "" if cell is None or cell != cell else str(cell).strip()
     return re.sub(r"^(-?\d+)\.0+$", r"\1", text) or None
+
+
+def is_graded(values: Sequence[object]) -> bool:
+    """Whether labels are numbers, and others than those that stand for the three labels of NLI."""
+    numbers = [as_number(value) for value in values if value not in (None, "")]
+    known = {None, *map(float, range(-1, len(LABELS)))}
+    return bool(numbers) and None not in numbers and not set(numbers) <= known

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from trainables import plugins
 from trainables.errors import UserError
+from trainables.plugins import run_source
 from trainables.registry import Registry, load
 
 
@@ -54,3 +56,18 @@ def test_what_a_module_itself_lacks_is_not_hidden(tmp_path, monkeypatch: pytest.
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
         load("lacking:thing")
+
+
+def test_a_space_takes_away_only_what_it_added(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "lazy_things.py").write_text(
+        "from dataclasses import make_dataclass\nfrom trainables.registry import Registry\n"
+        "Thing = make_dataclass('Thing', ['name'], frozen=True)\nTHINGS = Registry('thing', Thing('built_in'))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(plugins, "_ran", {})
+    run_source("from lazy_things import *\nTHINGS.add(Thing('mine'))\nSPACE = {}\n", "space.py", "space")
+    from lazy_things import THINGS  # type: ignore[import-not-found]
+
+    assert list(THINGS) == ["built_in", "mine"]
+    plugins.withdraw_spaces()
+    assert list(THINGS) == ["built_in"]

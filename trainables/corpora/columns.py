@@ -12,6 +12,7 @@ named by `corpus.columns` and `corpus.labels`. What a layout of other columns re
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,21 @@ NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in
 TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
 
 _UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
+_LABELLED = (
+    ("premise", "hypothesis", "label"),
+    ("sentence1", "sentence2", "gold_label"),
+    ("sentence1", "sentence2", "label"),
+)
+_NEGATIVE = re.compile(r"neg(ative)?(_\d+)?")
+_FIRST = {
+    "sentence1": ("sentence1", "sentence_A", "text1"),
+    "sentence2": ("sentence2", "sentence_B", "text2"),
+    "score": ("score", "similarity_score", "relatedness_score"),
+    "sentence": ("sentence", "text"),
+    "label": ("label", "class"),
+}
+"""Names that go before all others of `NAMES`, exactly as they stand: what a recipe reads of a file stays the same when
+more names become known. So do `_LABELLED`, and anchors with `_NEGATIVE`."""
 _ROLES = (("premise", "hypothesis", "label"), ("anchor", "positive", "negative"))
 
 
@@ -169,6 +185,13 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
             found = f"(found: {listed(columns)})"
             raise UserError(f"{where}: column {missing[0]!r}, which corpus.columns names, is missing {found}")
         return asked
+    for names in _LABELLED:
+        if set(names) <= set(columns):
+            return LabelledColumns(*names)
+    anchor = next((name for name in ("anchor", "query") if name in columns), None)
+    positive = next((name for name in ("positive", "pos") if name in columns), None)
+    if anchor and positive and not any(set(names[:2]) & set(columns) for names in _LABELLED):
+        return TripletColumns(anchor, (positive,), tuple(filter(_NEGATIVE.fullmatch, columns)))
     roles = roles_of(columns)
     labelled = [roles[role][0] for role in ("sentence1", "sentence2", "label") if role in roles]
     if len(labelled) == 3:
@@ -189,7 +212,9 @@ def role_columns(
     asked = dict(_assignments(said, "corpus.columns", list(roles))) if said is not None else {}
     known = roles_of(columns)
     found = {
-        role: asked.get(role) or next((known[one][0] for one in able if one in known), None)
+        role: asked.get(role)
+        or next((name for one in able for name in _FIRST[one] if name in columns), None)
+        or next((known[one][0] for one in able if one in known), None)
         for role, able in roles.items()
     }
     lacking = next((role for role, column in found.items() if column is None or column not in columns), None)

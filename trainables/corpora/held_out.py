@@ -55,7 +55,7 @@ class Prepared:
     census: Census
     """Of the rows to train on."""
     unjudged: int = 0
-    """Labels of too few texts to put some aside."""
+    """Labels of which none is put aside: those of too few texts, and those beyond the `MOST // OF_LABEL` largest."""
 
 
 def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()) -> Prepared:
@@ -220,7 +220,7 @@ def _split(rows: _Rows, parts: Sequence[int], wanted: int, where: str) -> np.nda
     small = small[size[small] <= max(1, wanted // 10)]
     before = np.cumsum(size[small]) - size[small]
     for number, part in enumerate(parts):
-        chosen = small[(before >= number * wanted) & (before < (number + 1) * wanted)]
+        chosen = small[(before >= number * wanted) & (before + size[small] <= (number + 1) * wanted)]
         found[np.isin(whole, chosen)] = part
     if size[small].sum() < len(parts) * wanted:
         _cut(rows, found, parts, wanted)
@@ -250,7 +250,9 @@ def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where:
             "rows; give more rows, or --dev and --test"
         )
     enough[np.argsort(-np.where(enough, counts, 0), kind="stable")[MOST // OF_LABEL :]] = False
-    each = np.where(enough, np.maximum(OF_LABEL, np.round(counts * min(SHARE, MOST / len(label)))), 0).astype(np.int64)
+    more = np.where(enough, np.maximum(np.round(counts * SHARE) - OF_LABEL, 0), 0)
+    room = MOST - OF_LABEL * enough.sum()
+    each = np.where(enough, OF_LABEL + np.floor(more * min(1.0, room / max(1, more.sum()))), 0).astype(np.int64)
     place = np.arange(len(texts)) - (np.cumsum(counts) - counts)[of_text[texts]]  # among those of its label
     part = np.full(len(of_text), TRAIN, np.int8)
     for number, one in enumerate(parts):

@@ -31,7 +31,7 @@ from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, choices, listed, shown
 from trainables.files import expanded
 from trainables.labels import LABELS
-from trainables.tabular import NAMES, SEVERAL, as_label, as_number, roles_of
+from trainables.tabular import NAMES, SEVERAL, as_label, as_number, is_graded, roles_of
 
 Kind = Literal["pairs", "triplets", "nli", "scored", "labelled", "sentences"]
 Normal = dict[str, Any]
@@ -208,7 +208,7 @@ def _kind(roles: dict[str, tuple[str, ...]], peek: Any) -> Kind | None:
         if "label" not in roles:
             roles["anchor"], roles["positive"] = roles["sentence1"], roles["sentence2"]
             return "triplets" if "negative" in roles else "pairs"
-        if _is_graded([record.get(roles["label"][0]) for record in peek(roles["label"])]):
+        if is_graded([record.get(roles["label"][0]) for record in peek(roles["label"])]):
             roles["score"] = roles["label"]
             return "scored"
         return "nli"
@@ -231,13 +231,6 @@ def _unnamed(columns: Sequence[str], roles: dict[str, tuple[str, ...]], peek: An
 def _is_prose(values: Sequence[object]) -> bool:
     spaced = [isinstance(value, str) and " " in value.strip() for value in values]
     return bool(spaced) and spaced.count(True) >= _SPACED * len(spaced)
-
-
-def _is_graded(values: Sequence[object]) -> bool:
-    """Whether labels are numbers, and others than those that stand for the three labels of NLI."""
-    numbers = [as_number(value) for value in values if value not in (None, "")]
-    known = {None, *map(float, range(-1, len(LABELS)))}
-    return bool(numbers) and None not in numbers and not set(numbers) <= known
 
 
 Columns = Mapping[str, tuple[str, ...]]

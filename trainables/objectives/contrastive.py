@@ -43,10 +43,6 @@ class Contrastive(Softmax, Objective):
         return self.bank, self.bank_warmup
 
     @property
-    def plain(self) -> bool:
-        return not (self.filters or self.dims or self.temperature == "learned")
-
-    @property
     def filters(self) -> bool:
         return self.false_negatives in FILTERS
 

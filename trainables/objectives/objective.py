@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from trainables.corpora.batch import Pairs
 from trainables.keys import Options, Value
+from trainables.objectives.temperature import Temperature
+from trainables.objectives.widths import Widths
 
 if TYPE_CHECKING:
     import torch
@@ -116,7 +118,8 @@ class Objective(Options):
     @property
     def plain(self) -> bool:
         """Whether it is its formula alone, which is what a population knows."""
-        return True
+        learned = isinstance(self, Temperature) and self.temperature == "learned"
+        return not (self.filters or learned or (isinstance(self, Widths) and self.dims))
 
     def drawing_none(self) -> Objective:
         """The same for a layout that has made exactly P positives and Q negatives: none are left to be drawn."""

@@ -22,7 +22,7 @@ from trainables.errors import UserError, choices, listed, shown
 from trainables.senteval import beir
 from trainables.senteval.table import Table, open_table
 from trainables.senteval.tasks import TASKS, Task, groups
-from trainables.tabular import as_number
+from trainables.tabular import is_graded
 
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
@@ -157,8 +157,7 @@ def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
     labels = table.labels()
     if {*labels} in _BINARY:
         return "labelled_pairs", labels
-    numbers = [as_number(label) for label in labels]
-    if None not in numbers and not all(float(label).is_integer() for label in labels):
+    if is_graded(labels):
         return "scored_pairs", ()
     if len(labels) == 1:
         count = len(table.lines)

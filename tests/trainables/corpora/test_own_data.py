@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 import trainables.lines
+from trainables.corpora.columns import find_columns, role_columns
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
+from trainables.corpora.scored_pairs import ScoredPairs
 from trainables.errors import UserError
 from trainables.labels import LABELS
 from trainables.lines import bounded_lines
@@ -388,3 +390,26 @@ def test_lines_are_cut_alike_however_long_the_file_is(end: str, monkeypatch: pyt
     assert lines(texts, "no end")[-1] == (len(texts) + 1, b"no end")
     with pytest.raises(UserError, match="longer than"):
         lines([*texts, "n" * 30, *texts])
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("premise hypothesis label gold_label", ("premise", "hypothesis", "label")),
+        ("sentence1 sentence2 label gold_label", ("sentence1", "sentence2", "gold_label")),
+        ("premise sentence1 sentence2 label", ("sentence1", "sentence2", "label")),
+        ("anchor positive positive_2 negative Negative", ("anchor", "positive", "negative")),
+        ("text1 text2 class anchor positive", ("anchor", "positive")),
+        ("question answer anchor positive", ("anchor", "positive")),
+        ("Question answer neg_1", ("Question", "answer", "neg_1")),
+        ("anchor positives negatives", ("anchor", "positives", "negatives")),
+    ],
+)
+def test_names_known_later_give_way_to_those_known_before(columns: str, expected: tuple[str, ...]):
+    assert find_columns(columns.split(), "here", None).used == expected
+
+
+def test_so_do_those_of_scored_pairs():
+    names = ["premise", "sentence1", "sentence2", "similarity", "label"]
+    found = role_columns(names, "here", None, ScoredPairs.roles)
+    assert found == {"sentence1": "sentence1", "sentence2": "sentence2", "score": "label"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, TEST, TRAIN, Texts, prepare
+from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Texts, prepare
 from trainables.corpora.leaks import plain
 from trainables.corpora.own_data import find_kind, take_census, texts
 from trainables.errors import UserError
@@ -229,3 +229,24 @@ class TestPrepare:
         found = prepare(find_kind([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
         assert (found.rows, found.parts, found.left_out) == (3, {TRAIN: 3}, {"without a label": 1})
         assert lines(found.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}
+
+
+@pytest.mark.parametrize("sizes", [[20_000] + [6] * 499, [6] * 700, [9_000, 3_000]])
+def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> None:
+    found, labels = Texts(), np.repeat(np.arange(len(sizes)), sizes)
+    for number, label in enumerate(labels):
+        found.add([f"text {number}"], str(label))
+    code = found.split((DEV, TEST), "mine")
+    for part in (DEV, TEST):
+        assert 990 <= (code == part).sum() <= MOST
+        assert np.unique(labels[code == part], return_counts=True)[1].min() >= OF_LABEL
+
+
+def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
+    found = Texts()
+    for group in range(150):
+        for row in range(90):
+            found.add([f"anchor {group}", f"positive {group} {row}"])
+    code = found.split((DEV, TEST), "mine")
+    assert min((code == part).sum() for part in (DEV, TEST)) >= 900
+    assert max((code == part).sum() for part in (DEV, TEST)) <= MOST

@@ -20,6 +20,7 @@ from trainables.objectives.mnrl import MNRL
 from trainables.objectives.objective import Objective
 from trainables.recipe import Recipe
 from trainables.testing.objectives import ObjectiveContract
+from trainables.trial.population_key import population_key
 
 
 def recipe_of(name: str, layout: str, **changes: Any) -> Recipe:
@@ -53,6 +54,15 @@ class TestEveryObjective:
         else:
             with pytest.raises(UserError, match=f"objective.name={name} has no objective.bank; leave it out, or take"):
                 recipe_of(name, kind.layouts[0], bank=8)
+
+    def test_a_population_takes_its_formula_alone(self, name: str):
+        kind = OBJECTIVES[name]
+        alone = {"encoder.adapter": "lora", "head.kind": "none"}
+        for key, value in {"temperature": "learned", "dims": ("8", "4")}.items():
+            if key in keys_of(kind):
+                recipe = recipe_of(name, kind.layouts[0], **{key: value}).override(alone)
+                assert not chosen_objective(recipe).plain
+                assert population_key(recipe) is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from trainables.corpora.own_data import find_kind, texts
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.senteval import check_data, development, evaluate, fingerprint
-from trainables.senteval.items import digest
+from trainables.senteval.folds import fold_numbers
+from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.protocol import PROTOCOLS
@@ -405,3 +406,25 @@ def test_embeddings_that_are_all_the_same_show_no_skill(registered: list[Task]) 
     assert scores["triplets"]["test_accuracy"] == scores["clustering"]["test_v_measure"] == 0.0
     assert (scores["search"]["test_ndcg@10"] or 0) < 10
     assert (scores["reranking"]["test_mrr@10"] or 0) < 25
+
+
+def test_shares_of_few_and_uneven_folds_add_up_to_the_accuracy() -> None:
+    gold = np.array([0] * 4 + [1] * 3 + [2] * 3)
+    hit = np.arange(10) % 3 != 0
+    answers, protocol, kind = Answers(np.where(hit, gold, 9), gold), PROTOCOLS["full"], KINDS["nested_cv"]
+    fold = fold_numbers(gold, protocol.folds)
+    assert fold is not None
+    assert len({*np.bincount(fold).tolist()}) > 1
+    assert len({*fold.tolist()}) < protocol.folds
+    naive = np.mean([100 * hit[fold == number].mean() for number in {*fold.tolist()}])
+    shares = kind.shares("test_accuracy", answers, protocol)
+    assert shares is not None
+    assert shares.sum() == pytest.approx(naive)
+
+
+@pytest.mark.parametrize("numbers", [range(6), range(1, 6), (0, 0.5, 1), range(3)])
+def test_numbers_of_pairs_are_scores_where_training_data_take_them_for_such(tmp_path: Path, numbers: range) -> None:
+    file = tmp_path / "pairs.csv"
+    file.write_text("sentence1,sentence2,label\n" + "".join(f"a cat {n},a dog,{n}\n" for n in numbers))
+    (task,) = own_tasks([], [str(file)])
+    assert (task.kind == "scored_pairs") == (find_kind([str(file)]).kind == "scored")

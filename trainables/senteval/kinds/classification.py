@@ -174,7 +174,7 @@ class NestedCrossValidation(Classification):
         fold = fold_numbers(answers.gold, protocol.folds)
         if fold is None:
             return None
-        return 100 * (answers.predicted == answers.gold) / (protocol.folds * np.bincount(fold)[fold])
+        return 100 * (answers.predicted == answers.gold) / ((fold.max() + 1) * np.bincount(fold)[fold])
 
 
 class KFold(Classification):
