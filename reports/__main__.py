@@ -19,6 +19,7 @@ RESULTS = "the folder that a study wrote, or its URL"
 USAGE = """python -m reports RESULTS [options]
        python -m reports diff RESULTS RESULTS
        python -m reports export RESULTS ROW [FOLDER]
+       python -m reports mteb RESULTS TASK [TASK ...]
        python -m reports upgrade RESULTS"""
 EXAMPLES = """examples:
   python -m reports results/x                       report.md, its pictures and trials.csv, into that folder
@@ -36,6 +37,7 @@ EXAMPLES = """examples:
                                                     the folder; exit code 1 if a number differs
   python -m reports diff results/x results/y        what differs between two studies
   python -m reports export results/x 'my row' model a model for sentence-transformers, with its card
+  python -m reports mteb results/x STS12 NFCorpus   the kept models on tasks or benchmarks of the package mteb
   python -m reports upgrade results/x               a folder of an earlier version, brought to the present one
 """
 
@@ -43,7 +45,7 @@ EXAMPLES = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
     words = checked_arguments(arguments)
-    commands = {"diff": _diff, "export": _export, "upgrade": _upgrade}
+    commands = {"diff": _diff, "export": _export, "mteb": _mteb, "upgrade": _upgrade}
     if words and words[0] in commands:
         return commands[words[0]](words[1:])
     return _report(words)
@@ -206,6 +208,23 @@ def _export(arguments: Sequence[str]) -> int:
             raise UserError("name a FOLDER for the model: its row's results are at a URL")
         any(map(place.fetch, models_of(place.folder, asked.row)))
     print(export(place.folder, asked.row, asked.folder))
+    return 0
+
+
+def _mteb(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m reports mteb",
+        description="Score the kept models of rows and finalists, and the encoder as it came, on tasks of the package "
+        "mteb, which loads their data. What it writes is kept in RESULTS/mteb, and the next report shows it.",
+        epilog="example:\n  python -m reports mteb results/x STS12 NFCorpus",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("results", type=expanded, metavar="RESULTS", help="the folder that a study wrote")
+    parser.add_argument("tasks", nargs="+", metavar="TASK", help="a task, or a benchmark such as 'MTEB(eng, v2)'")
+    asked = parser.parse_args(arguments)
+    from reports.mteb_scores import score
+
+    score(asked.results, asked.tasks)
     return 0
 
 

@@ -1,0 +1,106 @@
+"""Scores of a study's models by the package `mteb`, on its own tasks.
+
+    python -m reports mteb RESULTS STS12 NFCorpus
+
+The models are those that the study kept of its rows and finalists, one for each recipe, and the encoders that it scored
+as they came. `mteb` loads the data, hands each model's prompts over and scores; its result files are kept in
+`RESULTS/mteb/`, and what is there is not scored again. Reports read these files, without the package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from reports.best_model import best_first
+from reports.ledger import Record
+from reports.ledger.names import to_write
+from reports.recipe_names import called
+from reports.results import Results
+from trainables.errors import UserError
+from trainables.files import write_whole
+
+FOLDER = "mteb"
+"""In the results: a folder for each trial, `HASH-SEED`, with a file for each task."""
+SPLITS = ("test", "dev", "validation")
+"""A task's score is that of the first of these that it has."""
+
+
+def score(folder: Path, names: Sequence[str]) -> None:
+    """Score the kept models on these tasks, or on those of a benchmark, and keep what `mteb` writes of each.
+
+    `UserError` without the package, for a name that it does not know, without a kept model, and for data that cannot
+    be had.
+    """
+    if importlib.util.find_spec("mteb") is None:
+        raise UserError("scores by MTEB need the package mteb; pip install 'sentence-embedding-studies[mteb]'")
+    import mteb
+    from sentence_transformers import SentenceTransformer
+
+    tasks = [task for name in names for task in _tasks(mteb, name)]
+    models = list(kept_models(Results.load(folder)))
+    if not models:
+        raise UserError(f"{folder} holds no model of a row or finalist; run the study with --keep-models all")
+    for name, record, source in models:
+        missing = [task for task in tasks if not file_of(folder, record, task.metadata.name).exists()]
+        if not missing:
+            continue
+        model = SentenceTransformer(source, trust_remote_code=False)
+        for task in missing:
+            try:
+                found = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
+            except OSError as error:
+                raise UserError(f"the data of MTEB's task {task.metadata.name} cannot be had here: {error}") from None
+            write_whole(file_of(folder, record, task.metadata.name), found.task_results[0].model_dump_json(indent=2))
+            print(f"{name}: {task.metadata.name} {kept_scores(folder, record)[task.metadata.name]:.2f}", flush=True)
+
+
+def _tasks(mteb: Any, name: str) -> list[Any]:
+    """The task of that name, or those of the benchmark."""
+    known = {one.name for one in mteb.get_benchmarks()}
+    try:
+        return list(mteb.get_benchmark(name).tasks if name in known else [mteb.get_task(name)])
+    except KeyError:
+        raise UserError(f"mteb {mteb.__version__} has no task and no benchmark {name!r}") from None
+
+
+def kept_models(results: Results) -> Iterator[tuple[str, Record, str]]:
+    """Of each row and finalist its name, the trial whose model stands for it, and where the model is; rows first."""
+    finals = results.info.finals
+    wanted = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
+    for recipe_hash in dict.fromkeys(wanted):
+        records = [one for one in results.of_all_trials if one.recipe_hash == recipe_hash and one.status == "finished"]
+        for record in best_first(results, records):
+            source = _source(results.folder, record)
+            if source is not None:
+                yield called(results, recipe_hash), record, source
+                break
+
+
+def _source(folder: Path, record: Record) -> str | None:
+    """The folder of the trial's model; of an encoder that was scored as it came, its name."""
+    if record.checkpoint is not None:
+        return str(folder / record.checkpoint) if (folder / record.checkpoint).is_dir() else None
+    as_it_came = record.recipe["encoder.kind"] == "pipeline" and not record.recipe["optimisation.epochs"]
+    return str(record.recipe["encoder.name"]) if as_it_came else None
+
+
+def file_of(folder: Path, record: Record, task: str) -> Path:
+    """Where what `mteb` wrote of this trial and task is kept."""
+    return to_write(folder, f"{FOLDER}/{record.key}/{task}.json")
+
+
+def kept_scores(folder: Path, record: Record) -> dict[str, float]:
+    """The main score of each task that the trial's model was scored on, in %: the mean over the task's parts."""
+    found = {}
+    for file in sorted((folder / FOLDER / record.key).glob("*.json")):
+        said = json.loads(file.read_text(encoding="utf-8"))
+        parts = next((said["scores"][split] for split in SPLITS if split in said["scores"]), None)
+        if parts is None:
+            raise UserError(f"{file} has scores of neither a test nor a dev part; remove it")
+        found[said["task_name"]] = 100 * fmean(part["main_score"] for part in parts)
+    return found
