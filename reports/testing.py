@@ -20,6 +20,7 @@ import random
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,10 @@ class SectionContract:
 
     @pytest.fixture(scope="class", params=[(2, 2), (1, 1)], ids=["two rows, two seeds", "one row, one seed"])
     @classmethod
-    def results(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    def results(cls, request: pytest.FixtureRequest) -> Iterator[Results]:
         rows, seeds = request.param
-        return make_study(tmp_path_factory.mktemp("results"), rows=rows, seeds=seeds)
+        with tempfile.TemporaryDirectory() as folder:
+            yield make_study(Path(folder), rows=rows, seeds=seeds)
 
     def test_it_has_one_place(self, section: Section) -> None:
         assert [other.name for other in in_order()].count(section.name) == 1
