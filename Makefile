@@ -1,6 +1,6 @@
 # make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
 # make fuzz     set up, then broken files by the thousand for whatever reads files, and properties by other examples
-# make test     set up, then lint, types and tests, these in two processes: eight to nine minutes
+# make test     set up, then lint, types and tests, these in two processes: under six minutes on two quiet cores
 # make test-long      then the tests that take longer: struck studies, simulations, a whole evaluation
 # make test-versions  reports, figures and recipes on every further Python that this machine has
 # make audit    what is known of holes in the pinned dependencies; asks pypi.org, and fails where that cannot be reached
@@ -18,8 +18,7 @@ study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --seeds 3 --search optuna --trials 4 --finals 2x3 \
 		--results results/scl_ablation-laptop
 
-# loadgroup: a process takes the next test whenever it is free, but for groups that share what is costly to make. pytest 9.2
-# keeps no groups with the xdist of today
+# tests/conftest.py says how they are handed out. pytest 9.2 keeps no groups with the xdist of today
 test: $(VENV)/.installed-dev lint types
 	$(RUN) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 

@@ -20,6 +20,7 @@ import random
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,51 +124,53 @@ class SectionContract:
     def section(self) -> Section:
         raise NotImplementedError("give the section under test as the fixture `section`")
 
-    @pytest.fixture(params=[(2, 2), (1, 1)], ids=["two rows, two seeds", "one row, one seed"])
-    def results(self, request: pytest.FixtureRequest, tmp_path: Path) -> Results:
+    @pytest.fixture(scope="class", params=[(2, 2), (1, 1)], ids=["two rows, two seeds", "one row, one seed"])
+    @classmethod
+    def results(cls, request: pytest.FixtureRequest) -> Iterator[Results]:
         rows, seeds = request.param
-        return make_study(tmp_path / "results", rows=rows, seeds=seeds)
+        with tempfile.TemporaryDirectory() as folder:
+            yield make_study(Path(folder), rows=rows, seeds=seeds)
 
     def test_it_has_one_place(self, section: Section) -> None:
         assert [other.name for other in in_order()].count(section.name) == 1
 
-    def test_it_writes_markdown(self, section: Section, results: Results) -> None:
-        text = section.content(results, results.folder / "pictures")
+    def test_it_writes_markdown(self, section: Section, results: Results, tmp_path: Path) -> None:
+        text = section.content(results, tmp_path / "pictures")
         lines = text.splitlines()
         assert [line for line in lines if re.match(r"##? ", line)] == [], "headings within a section begin with ###"
         assert re.findall(r"^ *</?[a-z]+\b.*", text, re.MULTILINE) == [], "no HTML: `folded` makes a fold"
         assert re.findall(r"\b(?:nan|NaN|inf)\b", text) == [], "a missing number is a dash"
 
-    def test_the_same_ledger_gives_the_same_text(self, section: Section, results: Results) -> None:
-        pictures = results.folder / "pictures"
+    def test_the_same_ledger_gives_the_same_text(self, section: Section, results: Results, tmp_path: Path) -> None:
+        pictures = tmp_path / "pictures"
         assert section.content(results, pictures) == section.content(Results.load(results.folder), pictures)
 
-    def test_its_pictures_are_there(self, section: Section, results: Results) -> None:
-        text = section.content(results, results.folder / "pictures")
+    def test_its_pictures_are_there(self, section: Section, results: Results, tmp_path: Path) -> None:
+        text = section.content(results, tmp_path / "pictures")
         for name in re.findall(r"\]\((pictures/[^)]+)\)", text):
-            assert (results.folder / name).is_file()
+            assert (tmp_path / name).is_file()
 
-    def test_it_changes_nothing_else(self, section: Section, results: Results) -> None:
+    def test_it_changes_nothing_else(self, section: Section, results: Results, tmp_path: Path) -> None:
         def files() -> dict[Path, bytes]:
-            found = [path for path in results.folder.rglob("*") if path.is_file() and path.parent.name != "pictures"]
-            return {path: path.read_bytes() for path in found}
+            return {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()}
 
         before = files()
-        section.content(results, results.folder / "pictures")
+        section.content(results, tmp_path / "pictures")
         assert files() == before
 
     def test_it_stands_in_the_report(self, section: Section, results: Results) -> None:
-        made, report = _reported(Registry.changes, len(results.asked_rows), len(results.info.seeds))
-        written = part_of(section, Results.load(made), made / "pictures")
+        rows, seeds = (min(2, many) for many in (len(results.asked_rows), len(results.info.seeds)))
+        made, report = _reported(Registry.changes, rows, seeds)
+        written = part_of(section, made, made.folder / "pictures")
         assert (written.markdown if written.content else "") in report
 
 
 @functools.lru_cache(maxsize=2)
-def _reported(changes: int, rows: int, seeds: int) -> tuple[Path, str]:
+def _reported(changes: int, rows: int, seeds: int) -> tuple[Results, str]:
     """A made-up study and its report, which is the same for every section that there is (`Registry.changes`)."""
     folder = Path(_temporary().name) / f"{changes}-{rows}-{seeds}"
-    make_study(folder, rows=rows, seeds=seeds)
-    return folder, write_report(folder).read_text(encoding="utf-8")
+    made = make_study(folder, rows=rows, seeds=seeds)
+    return made, write_report(folder).read_text(encoding="utf-8")
 
 
 @functools.cache

@@ -66,7 +66,7 @@ class TrueScores:
 
 def true_scores(recipes: Sequence[Scored]) -> TrueScores | None:
     """None where the noise between seeds is unknown for some recipe. The same scores give the same draws."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     seeds = np.array([len(recipe.values) for recipe in recipes])
     fixed = np.array([recipe.fixed for recipe in recipes])
@@ -93,7 +93,7 @@ def true_scores(recipes: Sequence[Scored]) -> TrueScores | None:
     own = means[trained]
     draws[:, trained] = _believed(own, noise, usual, chance) if common else own + _normal(noise, chance)
     widths = np.zeros_like(means)
-    widths[trained] = t.ppf(0.975, total[trained]) * typical / np.sqrt(seeds[trained])[:, None]
+    widths[trained] = stdtrit(total[trained], 0.975) * typical / np.sqrt(seeds[trained])[:, None]
     return TrueScores(draws, widths)
 
 

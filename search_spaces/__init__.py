@@ -9,9 +9,10 @@ paper is a module with such a tuple.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from search_spaces.space import Claim, Column, Domain, Figure, PremiseCount, Row, Space, Table
@@ -24,7 +25,7 @@ __all__ = ["Claim", "Column", "Domain", "Figure", "PremiseCount", "Row", "Space"
 def spaces() -> dict[str, Space]:
     """Every registered space by name, in the order of the names of the modules' first spaces."""
     found: dict[str, Space] = {}
-    for module, its_spaces in sorted(_modules(), key=lambda item: item[1][0].name):
+    for module, its_spaces in _modules(*__path__):
         for space in its_spaces:
             if space.name in found:
                 raise UserError(f"two spaces are called {space.name!r}; the second is in {module}")
@@ -32,12 +33,12 @@ def spaces() -> dict[str, Space]:
     return found
 
 
-def _modules() -> Iterator[tuple[str, tuple[Space, ...]]]:
-    """The `SPACES` of every module of this folder, and of the module `spaces` of every folder in it."""
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}{'.spaces' if info.ispkg else ''}")
-        if getattr(module, "SPACES", ()):
-            yield module.__name__, module.SPACES
+@functools.cache
+def _modules(*folders: str) -> Sequence[tuple[str, tuple[Space, ...]]]:
+    """The `SPACES` of every module of these folders, and of the module `spaces` of every folder in them."""
+    names = [f"{__name__}.{info.name}{'.spaces' if info.ispkg else ''}" for info in pkgutil.iter_modules(folders)]
+    found = {name: getattr(importlib.import_module(name), "SPACES", ()) for name in names}
+    return sorted(((name, its) for name, its in found.items() if its), key=lambda item: item[1][0].name)
 
 
 def load_space(name_or_path: str | Path) -> Space:

@@ -11,12 +11,14 @@ import builtins
 import contextlib
 import functools
 import gc
+import itertools
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,7 @@ settings.load_profile("others" if "FUZZ_INPUTS" in os.environ else "the same")
 
 PACKAGES = {"study", "trainables", "search_spaces", "reports", "benchmarks"}
 BUILT_IN_SUM = builtins.sum
+FOLDERS = itertools.count()
 
 SENTENCES = (
     "a man is sleeping",
@@ -81,14 +84,28 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on Ray come first, for they are the longest, and `pytest -n 2` should not wait for one at the end. Those
-    that share a cluster share a process of it. Properties are fuzzed, too."""
-    items.sort(key=lambda item: item.get_closest_marker("ray") is None)
+    """Tests on Ray come first, for they are the longest, then files with many tests: `pytest -n 2` should not wait for
+    one at the end. Those that share a cluster share a process of it. Properties are fuzzed, too."""
+    many = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.get_closest_marker("ray") is None, -many[item.path]))
     for item in items:
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("cluster"))
         if is_hypothesis_test(getattr(item, "function", None)):
             item.add_marker("fuzz")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup` a process takes the next group whenever it is free, and what is in none goes by its file:
+    its tests share what is costly to make."""
+    from xdist.scheduler import LoadGroupScheduling
+
+    class Files(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return str(super()._split_scope(nodeid)).split("::")[0]
+
+    return Files(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_collection_finish() -> None:
@@ -97,6 +114,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new folder. pytest's own fixture looks through all that the process has made before, for each one anew."""
+    path = tmp_path_factory.getbasetemp() / f"test-{next(FOLDERS)}"
+    path.mkdir(mode=0o700)
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)

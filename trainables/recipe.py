@@ -80,10 +80,15 @@ class Recipe:
 
     given: Mapping[str, Value] = field(default_factory=dict)
     """What was set, by flat names. A value whose key no chosen component has waits until one has it."""
+    _read: _Parts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "given", {**dict(_given(self.given.items()))})
-        _ = self._read
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.given.items()}
+        asked = Registry.changes, tuple(given.items()), tuple(map(type, given.values()))  # 1 and True are not one value
+        try:
+            self.__dict__.update(_made(*asked))
+        except TypeError:  # a value that cannot be remembered, as no valid one is
+            self.__dict__.update(_made.__wrapped__(*asked))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self.flat() == other.flat()
@@ -212,10 +217,6 @@ class Recipe:
         found = [fingerprints(value, item.holds) for item, value in named if item.place and isinstance(value, str)]
         return {place: digits for one in found for place, digits in one.items()}
 
-    @cached_property
-    def _read(self) -> _Parts:
-        return _read(Registry.changes, tuple(self.given.items()))
-
 
 def keys() -> Mapping[str, Key]:
     """Every flat key that a recipe can have, and what it says of itself."""
@@ -316,11 +317,15 @@ def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(changes: int, values: tuple[tuple[str, Value], ...]) -> _Parts:
-    """What these values give with the components of now: reports read the same recipes again and again."""
+def _made(changes: int, items: tuple[tuple[str, Any], ...], types: tuple[type, ...]) -> Mapping[str, Any]:
+    """The fields of a recipe of these values, with the components of now; reports make the same ones over and over."""
+    given = dict(_given(items))
+    return {"given": given, "_read": _read({**_released(given), **given})}
+
+
+def _read(given: Mapping[str, Value]) -> _Parts:
+    """What these values give."""
     found, parts = dict[str, Value](), list[Options]()
-    given = dict(values)
-    given = {**_released(given), **given}
     live = _Live.of(given)
 
     def read(part: type[Options], there: bool) -> None:
@@ -410,7 +415,7 @@ def _given(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Value]]:
             yield given, value
         else:
             item = _find(given)
-            yield item.name, validate(item, tuple(value) if isinstance(value, list) else value)
+            yield item.name, validate(item, value)
 
 
 def _find(name: str) -> Key:

@@ -113,8 +113,8 @@ def named_by(names: Callable[[], Collection[str]]) -> Check:
 
 def unusable(value: Any) -> str:
     """Why no file of ours holds this text or number; empty where it may."""
-    if isinstance(value, str) and not is_text(value):
-        return "is no text that can be written"
+    if isinstance(value, str):
+        return "" if value.isascii() or is_text(value) else "is no text that can be written"
     if isinstance(value, float) and not math.isfinite(value):
         return f"is {value}, which is no number"
     if isinstance(value, int | float) and abs(value) > LARGEST:
@@ -130,6 +130,9 @@ def _hints(kind: type) -> dict[str, Any]:
 def _read(hint: Any, value: Any, where: str) -> Any:
     if hint is Any:  # most of a record: no type has to be looked at
         return _read_any(value, where)
+    if type(value) is hint:  # text or a number
+        _refuse_unusable(value, where)
+        return value
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         found = _read(parts[0], value, where)
@@ -147,7 +150,7 @@ def _read(hint: Any, value: Any, where: str) -> Any:
         return [_read(parts[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
     if origin is dict:
         for key in value:
-            _refuse_unusable(key, f"a name in {where}")
+            _refuse_unusable(key, where, "a name in ")
         return {key: _read(parts[1], item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint):
         return read_fields(hint, value, where)  # type: ignore[arg-type]
@@ -158,7 +161,7 @@ def _read(hint: Any, value: Any, where: str) -> Any:
 def _read_any(value: Any, where: str) -> Any:
     if isinstance(value, dict):
         for key in value:
-            _refuse_unusable(key, f"a name in {where}")
+            _refuse_unusable(key, where, "a name in ")
         return {key: _read_any(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, list):
         return [_read_any(item, where) for item in value]
@@ -166,10 +169,10 @@ def _read_any(value: Any, where: str) -> Any:
     return value
 
 
-def _refuse_unusable(value: Any, where: str) -> None:
+def _refuse_unusable(value: Any, where: str, part: str = "") -> None:
     problem = unusable(value)
     if problem:
-        raise ValueError(f"{where} {problem}")
+        raise ValueError(f"{part}{where} {problem}")
 
 
 def _matches(hint: Any, value: Any) -> bool:

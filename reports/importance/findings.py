@@ -29,9 +29,9 @@ class Share:
     @property
     def interval(self) -> tuple[float, float]:
         """At 95 %."""
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
-        width = float(t.ppf(0.975, SUBSETS - 1)) * self.error
+        width = float(stdtrit(SUBSETS - 1, 0.975)) * self.error
         return self.value - width, min(self.value + width, 1.0)
 
 

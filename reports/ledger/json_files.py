@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from reports.ledger.folders import SCHEMA, STUDY
 from trainables.errors import UserError, reason, shown
@@ -19,22 +19,24 @@ T = TypeVar("T")
 
 def write_json(path: Path, item: Any) -> None:
     """Write a dataclass, or a mapping, as a JSON object, whole. A number that is not finite is kept as null."""
-    content = item if isinstance(item, Mapping) else dataclasses.asdict(item)
-    write_whole(path, json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
+    write_whole(path, json.dumps(plain(item), indent=1, allow_nan=False) + "\n")
 
 
 def plain(value: Any) -> Any:
-    """The same value in JSON's types: numpy scalars unpacked, tuples as lists, numbers not finite as None."""
+    """The same value in JSON's types: dataclasses as objects, numpy scalars unpacked, tuples as lists, numbers not
+    finite as None."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if value is None or isinstance(value, str | bool | int):
-        return value
+    if dataclasses.is_dataclass(value):
+        return {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if hasattr(value, "item"):
         return plain(value.item())
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
     raise TypeError(f"a record holds JSON values only, not {value!r}")
 
 
@@ -56,7 +58,7 @@ def read_whole(kind: type[T], path: Path, what: str) -> T:
     One with a field `schema` is refused where that is not today's.
     """
     content = read_json(path, what)
-    if "schema" in get_type_hints(kind):
+    if any(item.name == "schema" for item in dataclasses.fields(kind)):  # type: ignore[arg-type]
         _check_schema(content.get("schema", 0), path)
     try:
         return read_fields(kind, content)

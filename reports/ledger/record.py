@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -136,7 +137,7 @@ class Record:
     schema: int = SCHEMA
     """That of the results folder (`reports.ledger.folders`)."""
 
-    @property
+    @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
         """Of all evaluations; a task that was scored twice has the later numbers, or those of all its parts."""
         order = sorted(self.evaluations, key=lambda found: found.parts == "all")

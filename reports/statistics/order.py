@@ -54,7 +54,7 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
 
 def tau_interval(tau: float, rows: int) -> tuple[float | None, float | None]:
     """Of Kendall's tau at 95 %, the rows being a sample of rows; None for fewer than five rows."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     if rows < 5:
         return None, None
@@ -62,7 +62,7 @@ def tau_interval(tau: float, rows: int) -> tuple[float | None, float | None]:
     # order counts half a pair less, or its interval would be a point.
     most = 1 - 1 / (rows * (rows - 1))
     middle = math.atanh(max(-most, min(most, tau)))
-    half = float(t.ppf(0.5 + CONFIDENCE / 2, rows - 2)) * math.sqrt(0.437 / (rows - 4))
+    half = float(stdtrit(rows - 2, 0.5 + CONFIDENCE / 2)) * math.sqrt(0.437 / (rows - 4))
     low, high = math.tanh(middle - half), min(1.0, math.tanh(middle + half))
     return min(low, tau), max(high, tau)
 

@@ -12,8 +12,6 @@ import pytest
 from reports.formats import FORMATS
 from tests.reports.test_formats import HOSTILE, document, hostile_study
 
-pytestmark = pytest.mark.xdist_group("formats_page")  # one process makes what they share
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 

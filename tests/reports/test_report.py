@@ -66,7 +66,6 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, write_report(folder).read_text()
 
 
-@pytest.mark.xdist_group("laptop")  # one process makes its report
 class TestLaptop:
     def test_the_top_says_what_may_be_compared(self, laptop: tuple[Path, str]):
         top = laptop[1].split("## What may be compared")[1].split("\n## ")[0]

@@ -302,8 +302,10 @@ def test_a_papers_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     try:
         assert set(spaces()) == {*SPACES, "mine"}
         assert list(spaces()).index("mine") == list(SPACES).index("modern_objectives")
-        (tmp_path / "again.py").write_text(OWN.replace("SPACE = ", "SPACES = (").rstrip() + ",)\n")
-        with pytest.raises(UserError, match=r"two spaces are called 'mine'; the second is in search_spaces\.mine2024"):
+        (tmp_path / "more").mkdir()
+        (tmp_path / "more/again.py").write_text(OWN.replace("SPACE = ", "SPACES = (").rstrip() + ",)\n")
+        monkeypatch.setattr(search_spaces, "__path__", [*search_spaces.__path__, str(tmp_path / "more")])
+        with pytest.raises(UserError, match=r"two spaces are called 'mine'; the second is in search_spaces\.again"):
             spaces()
     finally:
         for name in ("again", "mine2024.spaces", "mine2024"):

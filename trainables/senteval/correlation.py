@@ -57,5 +57,14 @@ def ranks(values: np.ndarray) -> np.ndarray:
     """(items,) From 1; equal values share the mean of their ranks. All NaN where one of the values is."""
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group])
+    below, upto = rank_bounds(values)
+    return np.asarray((below + upto + 1) / 2)
+
+
+def rank_bounds(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(items,) How many values are less than each one, and how many at most as large."""
+    order = np.argsort(values)
+    ordered = values[order]
+    below, upto = np.empty_like(order), np.empty_like(order)
+    below[order], upto[order] = ordered.searchsorted(ordered, "left"), ordered.searchsorted(ordered, "right")
+    return below, upto

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from trainables.senteval.correlation import Correlation
+from trainables.senteval.correlation import Correlation, rank_bounds
 from trainables.senteval.precision import as_high
 
 Array = np.ndarray
@@ -136,8 +136,8 @@ class _Grades:
     """Mid-ranks of values as shares between 0 and 1: the share below, plus half the share that is equal."""
 
     def __init__(self, values: Array) -> None:
-        _, self._group, counts = np.unique(values, return_inverse=True, return_counts=True)
-        self.grades = ((np.cumsum(counts) - counts / 2) / len(values))[self._group]
+        self._group, upto = rank_bounds(values)
+        self.grades = (self._group + upto) / 2 / len(values)
         self.variance = float((self.grades**2).mean()) - 0.25
 
     def mean_above(self, weights: Array) -> Array:

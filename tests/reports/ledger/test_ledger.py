@@ -224,7 +224,9 @@ def test_study_file(tmp_path: Path):
     assert StudyInfo.load(tmp_path) == info
 
 
-@pytest.mark.parametrize(("text", "said"), [(None, "holds no study.json"), ("{", "is not a study"), ("{}", "missing")])
+@pytest.mark.parametrize(
+    ("text", "said"), [(None, "holds no study.json"), ("{", "is not a study"), ("{}", "is of an earlier version")]
+)
 def test_not_a_study(tmp_path: Path, text: str | None, said: str):
     if text is not None:
         (tmp_path / "study.json").write_text(text)

@@ -73,8 +73,6 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 class TestMLflow(TrackerContract):
     """In a SQLite store, read back with MLflow's client."""
 
-    pytestmark = pytest.mark.xdist_group("mlflow")  # one process makes what they share
-
     @pytest.fixture
     def entry(
         self, empty_store: bytes, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -33,8 +33,6 @@ from trainables.senteval.captions import read_captions
 from trainables.senteval.read_task import read_task
 from trainables.testing.tasks import bag_of_words
 
-pytestmark = pytest.mark.xdist_group("senteval_evaluation")  # one process makes what they share
-
 
 @pytest.fixture(scope="module")
 def corpus() -> Path:

@@ -29,8 +29,6 @@ from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
 from trainables.trial.evaluation import describe_senteval
 
-pytestmark = pytest.mark.xdist_group("senteval_tasks")  # one process makes what they share
-
 
 @pytest.fixture(scope="module")
 def corpus() -> Path:
