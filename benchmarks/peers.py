@@ -11,6 +11,7 @@ is all that is shown.
 from __future__ import annotations
 
 import argparse
+import functools
 import heapq
 import json
 import logging
@@ -31,6 +32,8 @@ from trainables.recipe import Value
 
 BUDGETS = (20, 40, 60)
 WORKERS = 4
+AGAIN = 5
+"""Recipes that run again under the other seeds, where a pick is made so."""
 MOST_ASKED = 5
 """Times as many recipes as are to run: a search that asks for the same ones again and again ends."""
 
@@ -100,36 +103,6 @@ class SyneTune:
         self.scheduler.on_trial_complete(name, {"score": value})
 
 
-class Hebo:
-    """HEBO as its users run it: one suggestion at a time."""
-
-    def __init__(self, table: Table, seed: int) -> None:
-        from hebo.design_space.design_space import DesignSpace
-        from hebo.optimizers.hebo import HEBO
-
-        space = DesignSpace().parse(
-            [
-                {"name": domain.key, "type": "cat", "categories": list(domain.choices)}
-                if domain.choices
-                else {"name": domain.key, "type": "int", "lb": domain.low, "ub": domain.high}
-                for domain in table.domains
-            ]
-        )
-        np.random.seed(seed)
-        self.optimizer, self.domains, self.flat = HEBO(space, scramble_seed=seed), table.domains, table.base.flat()
-
-    def ask(self) -> tuple[Any, Mapping[str, Value]]:
-        from study.search.points import applying
-
-        rows = self.optimizer.suggest(n_suggestions=1)
-        drawn = {domain.key: rows.iloc[0][domain.key] for domain in self.domains}
-        plain = {key: value.item() if hasattr(value, "item") else value for key, value in drawn.items()}
-        return rows, applying(self.domains, plain, self.flat)
-
-    def tell(self, name: Any, value: float) -> None:
-        self.optimizer.observe(name, np.array([[-value]]))
-
-
 def peers() -> dict[str, Callable[[Table, int], Peer]]:
     """By name every search: ours by the samplers' names, and others with their own defaults."""
     from optuna import samplers as stock
@@ -156,11 +129,14 @@ def peers() -> dict[str, Callable[[Table, int], Peer]]:
         "optuna:cmaes": optuna(False, stock.CmaEsSampler, **quiet),
         "optuna:qmc": optuna(False, stock.QMCSampler, scramble=True, **quiet),
         **{
-            f"syne tune:{kind}": (lambda table, seed, kind=kind: SyneTune(table, kind, seed))
+            f"syne tune:{kind}": functools.partial(_syne_tune, kind)
             for kind in ("RandomSearch", "TPE", "REA", "CQR", "BORE")
         },
-        "hebo": Hebo,
     }
+
+
+def _syne_tune(kind: str, table: Table, seed: int) -> Peer:
+    return SyneTune(table, kind, seed)
 
 
 def search(table: Table, peer: Peer, repeat: int) -> dict[str, Any]:
@@ -198,10 +174,20 @@ def search(table: Table, peer: Peer, repeat: int) -> dict[str, Any]:
     at = [min(budget, len(course)) - 1 for budget in BUDGETS]
     return {
         "regret": [lost[place] for place in at],
+        "again": [_lost_again(table, course[:budget], seed) for budget in BUDGETS],
         "course": lost,
         "seconds": [float(spent[place]) for place in at],
         "asked": asked,
     }
+
+
+def _lost_again(table: Table, course: Sequence[int], seed: int) -> float:
+    """At the same number of trials: the last ones are the best recipes so far under the other seeds, and the pick is
+    the best mean over all seeds."""
+    further = table.development.shape[1] - 1
+    explored = np.array(course[: max(AGAIN, len(course) - AGAIN * further)])
+    best = explored[np.argsort(-table.development[explored, seed], kind="stable")[:AGAIN]]
+    return float(table.best - table.truth[best[np.argmax(table.development[best].mean(axis=1))]])
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -229,6 +215,8 @@ def main(arguments: Sequence[str]) -> None:
                 with asked.to.open("a") as file:
                     file.write(json.dumps(one) + "\n")
     print(shown(found))
+    if asked.picture:
+        draw(found, asked.picture)
 
 
 def shown(found: Sequence[Mapping[str, Any]]) -> str:
@@ -245,6 +233,7 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
         for search, ones in searches.items():
             regrets = np.array([one["regret"] for one in ones])
             cells = [f"{middle.value:.3f} [{middle.low:.3f}, {middle.high:.3f}]" for middle in map(mean, regrets.T)]
+            again = np.array([one["again"][-1] for one in ones])
             within = [share(int((each <= ones[0]["error"]).sum()), len(ones)) for each in regrets.T]
             area = mean([float(np.mean(one["course"])) for one in ones])
             rows.append(
@@ -257,17 +246,53 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
                         "/".join(f"{median(each):.3f}" for each in regrets.T.tolist()),
                         f"{area.value:.3f}",
                         *(f"{100 * each.value:.0f} [{100 * each.low:.0f}, {100 * each.high:.0f}]" for each in within),
+                        f"{again.mean():.3f}",
+                        f"{100 * np.mean(again <= ones[0]['error']):.0f}",
                         f"{np.mean([one['seconds'][-1] for one in ones]):.0f}",
                         f"{1000 * np.mean([one['cost'] for one in ones]):.0f}",
                     ],
                 )
             )
         head = ["search", "n", *(f"regret, {budget}" for budget in BUDGETS), "medians", "area"]
-        head += [*(f"within, {budget}" for budget in BUDGETS), "training s", "ms an ask"]
+        head += [
+            *(f"within, {budget}" for budget in BUDGETS),
+            f"again, {BUDGETS[-1]}",
+            "within",
+            "training s",
+            "ms an ask",
+        ]
         first = next(iter(searches.values()))[0]
         title = f"{name}: one error is {first['error']:.3f}, {first['near']} recipes are so near"
         parts.append(title + "\n\n" + table(head, [row for _, row in sorted(rows, key=lambda row: row[0])]))
     return "\n\n".join(parts)
+
+
+def draw(found: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Regret against recipes on each table: means over repeats, and their 95 % intervals as bands."""
+    from reports.plots.canvas import LINES, legend, make_figure, save
+    from study.replay.repeats import mean
+
+    tables = list(dict.fromkeys(one["table"] for one in found))
+    searches = list(dict.fromkeys(one["search"] for one in found))
+    figure, axes = make_figure(len(tables), height=3.4)
+    for axis, table in zip(axes, tables, strict=True):
+        for colour, search in zip(LINES, searches, strict=False):
+            courses = [one["course"] for one in found if (one["table"], one["search"]) == (table, search)]
+            if len(courses) < 2:
+                continue
+            shortest = min(map(len, courses))
+            bands = [mean(column) for column in np.array([course[:shortest] for course in courses]).T]
+            recipes = range(1, shortest + 1)
+            axis.plot(recipes, [band.value for band in bands], color=colour, label=search)
+            low, high = [band.low for band in bands], [band.high for band in bands]
+            axis.fill_between(recipes, low, high, color=colour, alpha=0.15, linewidth=0)
+        axis.set_title(table)
+        axis.set_xlabel("recipes that ran")
+        axis.set_yscale("log")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("regret")
+    legend(figure, axes)
+    save(figure, path)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -276,4 +301,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--search", default="ours:gp,ours:tpe,random", metavar="NAMES", help="with commas between them")
     parser.add_argument("--repeats", type=int, default=100, metavar="N", help="of each search (default 100)")
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="JSON lines, which are gone on with")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="a picture of all that is in the file: .svg")
     return parser
