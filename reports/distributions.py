@@ -28,8 +28,8 @@ def distribution(domain: Domain) -> BaseDistribution:
 
 def told(domain: Domain, value: Any) -> Any:
     """A value of a domain, as Optuna is told of it."""
-    key = keys()[domain.key]
-    return identity(value, key.holds) if key.place and isinstance(value, str) else value
+    key = keys().get(domain.key)  # a table of another's has other keys
+    return identity(value, key.holds) if key is not None and key.place and isinstance(value, str) else value
 
 
 def _choices(domain: Domain) -> list[Any]:

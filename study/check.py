@@ -12,7 +12,7 @@ from search_spaces.goals import searched
 from search_spaces.space import Domain
 from study.plan import Plan
 from study.search.points import reachable
-from study.search.samplers import SAMPLERS
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from trainables.errors import UserError, choices
 from trainables.evaluation_config import split
@@ -47,7 +47,7 @@ def check_plan(plan: Plan) -> None:
 
 def notes(plan: Plan) -> list[str]:
     """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
-    sampler, scheduler = SAMPLERS[plan.request.sampler], SCHEDULERS[plan.request.scheduler]
+    sampler, scheduler = SAMPLERS[plan.request.sampler or DEFAULT_SAMPLER], SCHEDULERS[plan.request.scheduler]
     unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
     lost = plan.explored and scheduler.stops and sampler.needs_finished
     first = (

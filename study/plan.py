@@ -28,7 +28,7 @@ from study.one_recipe import read_recipe
 from study.rows import chosen_rows, given_models, inputs_of
 from study.search.finals import SIZES, SearchFinals
 from study.search.points import grid
-from study.search.samplers import SAMPLERS
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from study.search.warm_start import Source, load_source
 from study.trial import SourceFile, Trial
@@ -319,7 +319,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
 
 def _check_search(request: Request, space: Space) -> None:
     """`UserError` where the space cannot be searched as asked."""
-    sampler, scheduler = SAMPLERS[request.sampler], SCHEDULERS[request.scheduler]
+    sampler, scheduler = SAMPLERS[request.sampler or DEFAULT_SAMPLER], SCHEDULERS[request.scheduler]
     if request.search == "optuna":
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")

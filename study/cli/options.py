@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from search_spaces.space import Scale, Search
-from study.search.samplers import SAMPLERS
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
 from trainables.errors import UserError, checked_arguments, shown
 from trainables.files import expanded
@@ -89,7 +89,8 @@ class Request:
     gpus_per_worker: float | None
     cpus_per_worker: int | None
     concurrent: int | None
-    sampler: str
+    sampler: str | None
+    """None: the one of the study's journal, or the default."""
     learn_from: tuple[Path, ...]
     scheduler: str
     rungs: RungPlan
@@ -286,7 +287,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     where.add_argument(
         "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
     )
-    _add_names(where, "--sampler", SAMPLERS, "tpe", "how Optuna chooses")
+    _add_names(where, "--sampler", SAMPLERS, None, "how Optuna chooses")
     where.add_argument(
         "--learn-from",
         type=expanded,
@@ -331,14 +332,14 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     if values["search"] != "optuna":
         if values["trials"] is not None:
             raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
-        if values["sampler"] != "tpe":
+        if values["sampler"] is not None:
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
         if values["learn_from"]:
             raise UserError("--learn-from is for what Optuna tries; add --search optuna")
         if values["search"] == "paper" and values["finals"] not in (None, "none"):
             raise UserError("--finals is how a search ends; add --search optuna or --search grid")
     if not values["plugins"]:  # which may add further names
-        SAMPLERS[values["sampler"]], SCHEDULERS[values["scheduler"]]
+        SAMPLERS[values["sampler"] or DEFAULT_SAMPLER], SCHEDULERS[values["scheduler"]]
     if values["scheduler"] != "none" and values["search"] == "paper":
         raise UserError(
             "--scheduler stops explored trials, never the paper's rows; add --search optuna or --search grid"
@@ -424,7 +425,7 @@ def own_version() -> str:
         return str(project["project"]["version"])
 
 
-def _add_names(group: Any, option: str, names: Registry[Any], default: str, meaning: str) -> None:
+def _add_names(group: Any, option: str, names: Registry[Any], default: str | None, meaning: str) -> None:
     """An option that takes a name from a registry. It is looked up later: a plugin may add to the registry."""
     known = "; ".join(f"{entry.name}: {entry.meaning}" for entry in names.values())
     group.add_argument(option, default=default, metavar="NAME", help=f"{meaning}. {known}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from study.replay.recorded import Recorded
 
 EXAMPLES = """examples:
-  python -m study.replay record.parquet                     tpe and random, with and without asha, two goals
+  python -m study.replay record.parquet                     gp and random, with and without asha, two goals
   python -m study.replay record.parquet --goals sts --compute 0.1
                                                             one goal, at a tenth of the whole record's compute
   python -m study.replay record.parquet --goals sts --sampler tpe --scheduler none,asha --rungs 6,12 --trials 50
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("record", type=expanded, metavar="RECORD", help="a packed record, or a study's results folder")
-    parser.add_argument("--sampler", default="tpe,random", metavar="NAMES", help=_listed("tpe,random", SAMPLERS))
+    parser.add_argument("--sampler", default="gp,random", metavar="NAMES", help=_listed("gp,random", SAMPLERS))
     parser.add_argument("--scheduler", default="none,asha", metavar="NAMES", help=_listed("none,asha", SCHEDULERS))
     parser.add_argument("--goals", metavar="NAMES", help="one goal or two of the record's, such as sts (default: all)")
     parser.add_argument("--trials", type=int, metavar="N", help="a search ends when it has asked for so many recipes,")

@@ -8,11 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import optuna
-from optuna.samplers import BaseSampler
 
 from reports.distributions import drawn
 from reports.ledger.folders import JOURNAL
@@ -22,6 +21,7 @@ from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.cli.terminal import printable
 from study.search.points import applying
+from study.search.samplers import DEFAULT_SAMPLER, FORMER_SAMPLER, SAMPLERS
 from trainables.errors import UserError, unforeseen
 from trainables.recipe import Recipe
 from trainables.typed_json import parse_json
@@ -29,15 +29,16 @@ from trainables.typed_json import parse_json
 NAME, ROW, HASH = "name", "row", "recipe_hash"
 """User attributes: what people call an explored recipe, a row's label, and an explored recipe's hash, as in the ledger;
 journals of older versions lack it."""
+SAMPLER = "sampler"
+"""User attribute of the study: its sampler's name."""
 
 
-def open_journal(
-    results: Path, name: str, sampler: Callable[[int], BaseSampler], goals: Sequence[Goal]
-) -> optuna.Study:
+def open_journal(results: Path, name: str, sampler: str | None, goals: Sequence[Goal]) -> optuna.Study:
     """The study's Optuna journal: made, or continued. Scores are maximised, costs minimised.
 
-    `sampler` is given the number of trials that the journal holds, as its seed. `UserError` for a journal of a search
-    in other directions.
+    `sampler` is a name; None: the one that the journal was begun or last continued with. It is kept as `SAMPLER`,
+    and its seed is the number of trials that the journal holds. `UserError` for a journal of a search in other
+    directions.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
@@ -53,7 +54,11 @@ def open_journal(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             study.set_metric_names(names)
-    study.sampler = sampler(len(study.trials))
+    known = len(study.get_trials(deepcopy=False))
+    chosen = sampler or str(study.user_attrs.get(SAMPLER) or (FORMER_SAMPLER if known else DEFAULT_SAMPLER))
+    study.sampler = SAMPLERS[chosen].build(known)
+    if study.user_attrs.get(SAMPLER) != chosen:
+        study.set_user_attr(SAMPLER, chosen)
     return study
 
 

@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Callable
 
 import optuna
-from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, TPESampler
+from optuna.samplers import BaseSampler, CmaEsSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, TPESampler
+
+from study.search.gaussian_process import GaussianProcessSampler
 
 POPULATION = 16
 """Finished trials of a generation. Optuna's 50 would be random search in most studies."""
@@ -28,8 +30,8 @@ def qmc(seed: int) -> BaseSampler:
 
 
 def gp(seed: int) -> BaseSampler:
-    """Scores are noisy: another seed of a training gives another one."""
-    return GPSampler(seed=seed, deterministic_objective=False, warn_independent_sampling=False)
+    """Ours: Optuna's knows no conditional domains, takes ten times as long, and asks for a recipe again."""
+    return GaussianProcessSampler(seed)
 
 
 def nsga2(seed: int) -> BaseSampler:

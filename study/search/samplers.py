@@ -73,12 +73,15 @@ class SamplerEntry:
             raise UserError(f"--sampler {self.name} needs two domains at least, and {space.name!r} has one")
 
 
+DEFAULT_SAMPLER, FORMER_SAMPLER = "gp", "tpe"
+"""What chooses where nobody names a sampler: in a new study, and in one that was begun before its journal named one."""
+
 SAMPLERS = Registry(
     "sampler",
     SamplerEntry(
         "tpe",
         "study.search.optuna_samplers:tpe",
-        "a tree-structured Parzen estimator, which learns from finished and stopped trials (default)",
+        "a tree-structured Parzen estimator, for many hundred recipes",
         forgetful=True,
     ),
     SamplerEntry("random", "study.search.optuna_samplers:random", "independent draws", limits=False, forgetful=True),
@@ -92,9 +95,8 @@ SAMPLERS = Registry(
     SamplerEntry(
         "gp",
         "study.search.optuna_samplers:gp",
-        "a Gaussian process, for few and expensive trials that run to their end; it takes seconds to choose",
-        conditional=False,
-        needs_finished=True,
+        "a Gaussian process, for tens of expensive recipes (default)",
+        forgetful=True,
     ),
     SamplerEntry(
         "nsga2",

@@ -28,7 +28,7 @@ from study.plan import Plan
 from study.search.ask_tell import AskTell
 from study.search.budget import Budget
 from study.search.finals import StudyFinals, fitted
-from study.search.journal import ROW, explored_recipe, name_explored, of_journal, open_journal, told_rows
+from study.search.journal import ROW, SAMPLER, explored_recipe, name_explored, of_journal, open_journal, told_rows
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
 from study.search.seed_race import StudySeedRace
@@ -334,10 +334,13 @@ class TuneSearcher(Searcher):
     # --- Optuna
 
     def _open(self) -> AskTell:
-        plan, sampler = self.plan, SAMPLERS[self.plan.request.sampler]
-        study = open_journal(plan.results, plan.space.name, sampler.build, self.goals)
+        plan = self.plan
+        study = open_journal(plan.results, plan.space.name, plan.request.sampler, self.goals)
+        self.sampler = SAMPLERS[study.user_attrs[SAMPLER]]
         warm_start = WarmStart(plan.sources, plan.space.domains) if plan.sources else None
-        return AskTell(study, plan.base, plan.space.domains, conditional=sampler.conditional, warm_start=warm_start)
+        return AskTell(
+            study, plan.base, plan.space.domains, conditional=self.sampler.conditional, warm_start=warm_start
+        )
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
@@ -356,7 +359,7 @@ class TuneSearcher(Searcher):
 
     def _ask(self) -> None:
         assert self.ask_tell is not None
-        if (sampler := SAMPLERS[self.plan.request.sampler].drawing(len(self.explored))) is not None:
+        if (sampler := self.sampler.drawing(len(self.explored))) is not None:
             self.ask_tell.study.sampler = sampler
         number, recipe = self.ask_tell.ask(self._named)
         if self.ask_tell.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs

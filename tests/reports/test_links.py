@@ -25,7 +25,6 @@ from study.results_folder.check import check_results
 from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results
 from study.search.journal import open_journal
-from study.search.samplers import SAMPLERS
 from study.testing import callbacks as followed
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
@@ -81,7 +80,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a checkpoint": (TRAIN, lambda results: deliver(results, f"{TRAIN}/{KEY}")),
     "what is on its way": (INCOMING, lambda results: Deliveries(results).put_piece("delivery", "weights", 0, b"1234")),
     "TensorBoard": (TENSORBOARD, note),
-    "the search": (JOURNAL, lambda results: open_journal(results, "mine", SAMPLERS["random"].build, searched(()))),
+    "the search": (JOURNAL, lambda results: open_journal(results, "mine", "random", searched(()))),
     "plugins": (PLUGINS, lambda results: prepare_results(plan_of(results), "2 cores")),
     "the lock": (LOCK, lock),
     "an export": ("export", export_model),

@@ -29,7 +29,6 @@ from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import AskTell, memory_study
 from study.search.budget import Budget, check_limits
 from study.search.samplers import SAMPLERS
-from tests.conftest import slow_case
 from tests.study.search.test_search import finish, make, run_all, searcher_of
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -375,15 +374,11 @@ class TestStudy:
             assert list(told.constraints.values()) == [pytest.approx(told.values[1] / 100 - 1)]
         assert {trial.values[1] for trial in study.best_trials} == {90.0}
 
-    @pytest.mark.parametrize(
-        "sampler", [slow_case(name, when=name == "gp") for name, entry in SAMPLERS.items() if entry.several_goals]
-    )
+    @pytest.mark.parametrize("sampler", [name for name, entry in SAMPLERS.items() if entry.several_goals])
     def test_every_sampler_searches_score_against_cost_under_a_limit(self, sampler: str, tmp_path: Path) -> None:
-        """More than a generation of trials, on a space of one number: dearer trials score better. A Gaussian process
-        is fitted after ten, and each fit takes long."""
-        trials = "14" if sampler == "gp" else "20"
+        """More than a generation of trials, on a space of one number: dearer trials score better."""
         _, ledger, searcher = make(
-            tmp_path, "--space", "scl_tau", "--search", "optuna", "--sampler", sampler, "--trials", trials,
+            tmp_path, "--space", "scl_tau", "--search", "optuna", "--sampler", sampler, "--trials", "20",
             "--goals", "sts,seconds", "--limit", "seconds=80",
         )  # fmt: skip
         for number in range(100):

@@ -14,13 +14,14 @@ from ray.tune.search import Searcher
 from reports.ledger import Ledger, StudyInfo, trial_key
 from reports.ledger.folders import POPULATIONS
 from reports.testing import made_record
+from search_spaces.goals import searched
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
-from study.search.journal import explored_recipe
+from study.search.journal import SAMPLER, explored_recipe, open_journal
 from study.search.samplers import SAMPLERS
 from study.search.tune_searcher import TuneSearcher, files_key
 from study.trial import Trial
@@ -324,6 +325,20 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     assert [(number_of(task), task.seed) for task in config["trials"]] == [("#3", 0)]  # what failed is tried again
     finish(again, ledger, config, 70.0, training=rungs({"sts": 50.0}))
     assert [task.seed for config in run_all(again, ledger) for task in config["trials"]] == [1, 2]
+
+
+@pytest.mark.parametrize(("begun", "then"), [("tpe", "tpe"), ("", "gp"), ("before it was noted", "tpe")])
+def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path, begun: str, then: str) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    if begun == "before it was noted":
+        study = open_journal(tmp_path, "scl_tau", "tpe", searched(()))
+        study.add_trial(optuna.trial.create_trial(values=[1.0]))
+        study._storage.set_study_user_attr(study._study_id, SAMPLER, None)  # as if it were not there
+    else:
+        make(tmp_path, *arguments, *(("--sampler", begun) if begun else ()))
+    _, _, searcher = make(tmp_path, *arguments)
+    assert searcher.ask_tell is not None
+    assert searcher.sampler.name == searcher.ask_tell.study.user_attrs[SAMPLER] == then
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

@@ -1,0 +1,305 @@
+"""Our samplers beside those of other libraries, on tables of finished trainings, after 20, 40 and 60 recipes.
+
+    python -m benchmarks peers --table minilm --search ours:tpe,optuna:tpe,random --repeats 100 --to peers.jsonl
+
+Every search has the same finite space, 4 trials at once on simulated time, one seed of each recipe (which one is the
+same for all in a repeat), and is told the same development scores. It picks the recipe with the highest. A recipe that
+ran already is told again at no cost and does not count. What stands in the file is not run again; without --table it
+is all that is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import heapq
+import json
+import logging
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, Protocol
+
+import numpy as np
+
+from benchmarks._asked import check_numbers
+from benchmarks._tables import Table, load_table
+from trainables.errors import UserError, choices
+from trainables.recipe import Value
+
+BUDGETS = (20, 40, 60)
+WORKERS = 4
+AGAIN = 5
+"""Recipes that run again under the other seeds, where a pick is made so."""
+MOST_ASKED = 5
+"""Times as many recipes as are to run: a search that asks for the same ones again and again ends."""
+
+
+class Peer(Protocol):
+    """A search as the simulation sees it."""
+
+    def ask(self) -> tuple[Any, Mapping[str, Value]]:
+        """A name for what is asked for, and the domains' values."""
+
+    def tell(self, name: Any, value: float) -> None:
+        """The development score of what was asked for under that name."""
+
+
+class Optuna:
+    """An Optuna sampler over the space as a study of ours asks for it: conditional domains, several at once."""
+
+    def __init__(
+        self, table: Table, make: Callable[[int], Any], seed: int, *, conditional: bool, forgetful: bool
+    ) -> None:
+        from study.search.ask_tell import AskTell, memory_study
+
+        self.make, self.seed, self.forgetful, self.asked = make, seed, forgetful, 0
+        self.ask_tell = AskTell(memory_study(make(seed)), table.base, table.domains, conditional=conditional)
+
+    def ask(self) -> tuple[int, Mapping[str, Value]]:
+        if self.forgetful:
+            drawn = np.random.SeedSequence([self.seed, self.asked]).generate_state(1)[0]
+            self.ask_tell.study.sampler = self.make(int(drawn))
+        self.asked += 1
+        return self.ask_tell.choose()
+
+    def tell(self, name: int, value: float) -> None:
+        self.ask_tell.study.tell(name, value)
+
+
+class SyneTune:
+    """A search of Syne Tune's that runs every trial to its end. It has no conditional keys, and sees all of them."""
+
+    def __init__(self, table: Table, kind: str, seed: int) -> None:
+        from syne_tune.config_space import choice, randint
+        from syne_tune.optimizer import baselines
+
+        logging.getLogger("syne_tune").setLevel(logging.ERROR)
+        np.random.seed(seed)  # some of its random numbers come from there
+        space = {
+            domain.key: choice(list(domain.choices)) if domain.choices else randint(domain.low, domain.high)
+            for domain in table.domains
+        }
+        single = {"metrics": ["score"]} if kind == "RandomSearch" else {"metric": "score"}
+        self.scheduler = getattr(baselines, kind)(space, **single, do_minimize=False, random_seed=seed)
+        self.domains, self.flat, self.asked = table.domains, table.base.flat(), 0
+
+    def ask(self) -> tuple[Any, Mapping[str, Value]]:
+        import datetime
+
+        from syne_tune.backend.trial_status import Trial
+
+        from study.search.points import applying
+
+        trial = Trial(self.asked, self.scheduler.suggest().config, datetime.datetime.now())
+        self.scheduler.on_trial_add(trial)
+        self.asked += 1
+        return trial, applying(self.domains, trial.config, self.flat)
+
+    def tell(self, name: Any, value: float) -> None:
+        self.scheduler.on_trial_complete(name, {"score": value})
+
+
+def peers() -> dict[str, Callable[[Table, int], Peer]]:
+    """By name every search: ours by the samplers' names, and others with their own defaults."""
+    from optuna import samplers as stock
+
+    from study.search.samplers import SAMPLERS
+
+    def ours(name: str) -> Callable[[Table, int], Peer]:
+        one = SAMPLERS[name]
+        return lambda table, seed: Optuna(table, one.build, seed, conditional=one.conditional, forgetful=one.forgetful)
+
+    def optuna(conditional: bool, kind: Any, **options: Any) -> Callable[[Table, int], Peer]:
+        return lambda table, seed: Optuna(
+            table, lambda number: kind(seed=number, **options), seed, conditional=conditional, forgetful=False
+        )
+
+    quiet = {"warn_independent_sampling": False}
+    return {
+        **{f"ours:{name}": ours(name) for name, one in SAMPLERS.items() if one.choices},
+        "random": optuna(True, stock.RandomSampler),
+        "optuna:tpe": optuna(True, stock.TPESampler),
+        "optuna:tpe multivariate": optuna(True, stock.TPESampler, multivariate=True, group=True),
+        "optuna:gp": optuna(False, stock.GPSampler, deterministic_objective=False, **quiet),
+        "optuna:nsga2": optuna(False, stock.NSGAIISampler),
+        "optuna:cmaes": optuna(False, stock.CmaEsSampler, **quiet),
+        "optuna:qmc": optuna(False, stock.QMCSampler, scramble=True, **quiet),
+        **{
+            f"syne tune:{kind}": functools.partial(_syne_tune, kind)
+            for kind in ("RandomSearch", "TPE", "REA", "CQR", "BORE")
+        },
+    }
+
+
+def _syne_tune(kind: str, table: Table, seed: int) -> Peer:
+    return SyneTune(table, kind, seed)
+
+
+def search(table: Table, peer: Peer, repeat: int) -> dict[str, Any]:
+    """One search: what its pick lost after each budget and each recipe, the seconds of training until each budget, and
+    how many recipes it asked for."""
+    seed = repeat % table.development.shape[1]
+    course: list[int] = []
+    names: dict[int, list[Any]] = {}
+    done: set[int] = set()
+    running: list[tuple[float, int, int]] = []
+    clock, asked = 0.0, 0
+    while True:
+        while len(running) < WORKERS and len(course) < BUDGETS[-1] and asked < MOST_ASKED * BUDGETS[-1]:
+            name, chosen = peer.ask()
+            asked += 1
+            recipe = table.number(chosen)
+            if recipe in done:
+                peer.tell(name, float(table.development[recipe, seed]))
+            elif recipe in names:
+                names[recipe].append(name)
+            else:
+                names[recipe] = [name]
+                course.append(recipe)
+                heapq.heappush(running, (clock + table.seconds[recipe, seed], len(course), recipe))
+        if not running:
+            break
+        clock, _, recipe = heapq.heappop(running)
+        done.add(recipe)
+        for name in names[recipe]:
+            peer.tell(name, float(table.development[recipe, seed]))
+    scores = table.development[course, seed]
+    picks = [course[int(np.argmax(scores[: end + 1]))] for end in range(len(course))]
+    lost = [float(table.best - table.truth[pick]) for pick in picks]
+    spent = np.cumsum(table.seconds[course, seed])
+    at = [min(budget, len(course)) - 1 for budget in BUDGETS]
+    return {
+        "regret": [lost[place] for place in at],
+        "again": [_lost_again(table, course[:budget], seed) for budget in BUDGETS],
+        "course": lost,
+        "seconds": [float(spent[place]) for place in at],
+        "asked": asked,
+    }
+
+
+def _lost_again(table: Table, course: Sequence[int], seed: int) -> float:
+    """At the same number of trials: the last ones are the best recipes so far under the other seeds, and the pick is
+    the best mean over all seeds."""
+    further = table.development.shape[1] - 1
+    explored = np.array(course[: max(AGAIN, len(course) - AGAIN * further)])
+    best = explored[np.argsort(-table.development[explored, seed], kind="stable")[:AGAIN]]
+    return float(table.best - table.truth[best[np.argmax(table.development[best].mean(axis=1))]])
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run what is asked for and is not in the file, and print the tables of what is."""
+    asked = _parser().parse_args(arguments)
+    check_numbers(asked, repeats=2)
+    known = peers()
+    names = [name.strip() for name in asked.search.split(",")]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--search {name!r} is none; {choices(known)} would work")
+    warnings.simplefilter("ignore")
+    found = [json.loads(line) for line in asked.to.read_text().splitlines()] if asked.to.exists() else []
+    there = {(one["table"], one["search"], one["repeat"]) for one in found}
+    for table in map(load_table, asked.table):
+        for repeat in range(asked.repeats):
+            for name in names:
+                if (table.name, name, repeat) in there:
+                    continue
+                began = time.process_time()
+                one = {"table": table.name, "search": name, "repeat": repeat, "error": table.error, "near": table.near}
+                one |= search(table, known[name](table, repeat), repeat)
+                one["cost"] = (time.process_time() - began) / one["asked"]
+                found.append(one)
+                with asked.to.open("a") as file:
+                    file.write(json.dumps(one) + "\n")
+    print(shown(found))
+    if asked.picture:
+        draw(found, asked.picture)
+
+
+def shown(found: Sequence[Mapping[str, Any]]) -> str:
+    """A table of each table's searches, the lowest regret after the middle budget first."""
+    from reports.markdown import table
+    from study.replay.repeats import mean, share
+
+    parts = []
+    by: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for one in found:
+        by[one["table"]][one["search"]].append(one)
+    for name, searches in by.items():
+        rows = []
+        for search, ones in searches.items():
+            regrets = np.array([one["regret"] for one in ones])
+            cells = [f"{middle.value:.3f} [{middle.low:.3f}, {middle.high:.3f}]" for middle in map(mean, regrets.T)]
+            again = np.array([one["again"][-1] for one in ones])
+            within = [share(int((each <= ones[0]["error"]).sum()), len(ones)) for each in regrets.T]
+            area = mean([float(np.mean(one["course"])) for one in ones])
+            rows.append(
+                (
+                    regrets[:, 1].mean(),
+                    [
+                        search,
+                        str(len(ones)),
+                        *cells,
+                        "/".join(f"{median(each):.3f}" for each in regrets.T.tolist()),
+                        f"{area.value:.3f}",
+                        *(f"{100 * each.value:.0f} [{100 * each.low:.0f}, {100 * each.high:.0f}]" for each in within),
+                        f"{again.mean():.3f}",
+                        f"{100 * np.mean(again <= ones[0]['error']):.0f}",
+                        f"{np.mean([one['seconds'][-1] for one in ones]):.0f}",
+                        f"{1000 * np.mean([one['cost'] for one in ones]):.0f}",
+                    ],
+                )
+            )
+        head = ["search", "n", *(f"regret, {budget}" for budget in BUDGETS), "medians", "area"]
+        head += [
+            *(f"within, {budget}" for budget in BUDGETS),
+            f"again, {BUDGETS[-1]}",
+            "within",
+            "training s",
+            "ms an ask",
+        ]
+        first = next(iter(searches.values()))[0]
+        title = f"{name}: one error is {first['error']:.3f}, {first['near']} recipes are so near"
+        parts.append(title + "\n\n" + table(head, [row for _, row in sorted(rows, key=lambda row: row[0])]))
+    return "\n\n".join(parts)
+
+
+def draw(found: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Regret against recipes on each table: means over repeats, and their 95 % intervals as bands."""
+    from reports.plots.canvas import LINES, legend, make_figure, save
+    from study.replay.repeats import mean
+
+    tables = list(dict.fromkeys(one["table"] for one in found))
+    searches = list(dict.fromkeys(one["search"] for one in found))
+    figure, axes = make_figure(len(tables), height=3.4)
+    for axis, table in zip(axes, tables, strict=True):
+        for colour, search in zip(LINES, searches, strict=False):
+            courses = [one["course"] for one in found if (one["table"], one["search"]) == (table, search)]
+            if len(courses) < 2:
+                continue
+            shortest = min(map(len, courses))
+            bands = [mean(column) for column in np.array([course[:shortest] for course in courses]).T]
+            recipes = range(1, shortest + 1)
+            axis.plot(recipes, [band.value for band in bands], color=colour, label=search)
+            low, high = [band.low for band in bands], [band.high for band in bands]
+            axis.fill_between(recipes, low, high, color=colour, alpha=0.15, linewidth=0)
+        axis.set_title(table)
+        axis.set_xlabel("recipes that ran")
+        axis.set_yscale("log")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("regret")
+    legend(figure, axes)
+    save(figure, path)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks peers", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--table", nargs="*", default=[], metavar="NAME", help="minilm, scenes, hpolib/..., ...")
+    parser.add_argument("--search", default="ours:gp,ours:tpe,random", metavar="NAMES", help="with commas between them")
+    parser.add_argument("--repeats", type=int, default=100, metavar="N", help="of each search (default 100)")
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="JSON lines, which are gone on with")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="a picture of all that is in the file: .svg")
+    return parser
