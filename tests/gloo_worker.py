@@ -71,6 +71,14 @@ OBJECTIVE_CASES = [
         for name in ("cosent", "angle", "cosine")
         for dims in ((), ("4", "2"))
     ),
+    *(
+        {"corpus.layout": "groups", "objective.name": "distill", "objective.teacher": "scenes-small", **changes}
+        for changes in (
+            {"objective.temperature": 0.05},
+            {"objective.matches": "margins", "objective.dims": ("4",)},
+            {"objective.matches": "embeddings", "head.kind": "linear", "head.dim": 128},
+        )
+    ),
 ]
 
 # Batches of (premise, hypothesis, label); sentences differ in length.
@@ -123,6 +131,7 @@ def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
         label=label,
         group=premise,
         score=(3 * hypothesis % 5) / 4,
+        guide=torch.randn(count, 128, generator=torch.Generator().manual_seed(4)),
     )
 
 
