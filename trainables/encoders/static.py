@@ -38,7 +38,8 @@ class StaticEncoder(nn.Module):
         where the tokenizer cuts them earlier."""
         super().__init__()
         cut = tokenizer.truncation
-        tokenizer.enable_truncation(min(max_length, cut["max_length"] if cut else max_length))
+        self.max_length = min(max_length, cut["max_length"]) if cut else max_length
+        tokenizer.enable_truncation(self.max_length)
         tokenizer.no_padding()
         self.tokenizer = tokenizer
         self.vectors = nn.Parameter(vectors.float().contiguous())
@@ -74,7 +75,7 @@ class StaticEncoder(nn.Module):
 
     def fingerprint(self) -> str:
         """Sixteen digits of the vectors, the tokenizer, and where it cuts."""
-        settings = {"tokenizer": tokenizer_settings(self.tokenizer), "longest": self.tokenizer.truncation["max_length"]}
+        settings = {"tokenizer": tokenizer_settings(self.tokenizer), "longest": self.max_length}
         return digest(type(self), settings, self.state_dict().items())
 
     def save(self, folder: Path) -> None:

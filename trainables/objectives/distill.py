@@ -85,6 +85,7 @@ class Distill(Widths, Objective):
 
     def _similarities(self, batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
         assert self.temperature != "learned", "`check` refuses it"
+        tau: float = self.temperature
         anchors, candidates = batch.premise.unique(), batch.hypothesis.unique()
         mine = anchors[batch.share(len(anchors))]
         same = batch.text[mine].unsqueeze(1) == batch.text[candidates]
@@ -92,10 +93,10 @@ class Distill(Widths, Objective):
         def chances(embeddings: Tensor) -> Tensor:  # (anchors of this worker, candidates), their logarithms
             unit = torch.nn.functional.normalize(embeddings, dim=1)
             cosines = unit[mine] @ unit[candidates].T
-            return (cosines / self.temperature).masked_fill(same, _OUT).log_softmax(dim=1)
+            return (cosines / tau).masked_fill(same, _OUT).log_softmax(dim=1)
 
         wanted, found = chances(teacher), chances(learner)
-        return self.temperature**2 * (wanted.exp() * (wanted - found)).sum() / len(anchors)
+        return tau**2 * (wanted.exp() * (wanted - found)).sum() / len(anchors)
 
 
 def _margins(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
