@@ -225,7 +225,7 @@ class Bench:
             sampler, _ = make_sampler(recipe.part(Layout), request)
             steps = total_steps(sampler, recipe.optimisation)
             assert steps == RUNGS[-1], f"{steps} steps are not the {RUNGS[-1]} of the record"
-            embed_ahead(encoder, sampler, steps)
+            embed_ahead(encoder.store, sampler, steps)
             batches = [TokenizedBatch.of(sampler.batch(step), encoder) for step in range(steps)]
             self._batches[key] = batches, sampler.steps_per_epoch
         return self._batches[key]

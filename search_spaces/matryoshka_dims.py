@@ -1,7 +1,7 @@
 """What an embedding loses as a whole that is trained at smaller widths, too, so that it can be cut there.
 
 The widths are those that the laptop's small encoder has as well. All rows see the same pairs in the same batches.
-Tables show the whole embedding; what a cut one scores stands in the trials' records (`data`, `widths`).
+The report's tables show the whole embedding, and one of its own what it scores where it is cut.
 """
 
 from __future__ import annotations

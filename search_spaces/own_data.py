@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from search_spaces.paper import Overrides
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
+from trainables.keys import keys_of
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import SCENES_ENCODER, Value
 from trainables.senteval.tasks import Task
@@ -173,7 +174,8 @@ def _fit(own: OwnSpace) -> _Fit:
             "nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
         )
     layout = LAYOUTS[fit.layout]
-    able = [name for name, one in OBJECTIVES.items() if fit.layout in one.layouts or name in layout.objectives]
+    alone = {name: one for name, one in OBJECTIVES.items() if "teacher" not in keys_of(one)}  # a person names one
+    able = [name for name, one in alone.items() if fit.layout in one.layouts or name in layout.objectives]
     chosen = [name for name in fit.objectives or (*_PREFERRED, *able) if name in able]
     return _Fit(fit.layout, tuple(dict.fromkeys(chosen)))
 

@@ -75,6 +75,8 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
     if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}
     finished = available(EncoderConfig(kind="pipeline", name=model)) is None
+    if row.overrides.get("encoder.kind") == "static":
+        return {"encoder.name": model}
     adapted = row.overrides.get("encoder.adapter", "none") != "none"
     asked = row.overrides.get("encoder.kind") == "transformer" or adapted
     kind = "pipeline" if finished and not asked else "transformer"

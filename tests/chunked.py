@@ -79,6 +79,7 @@ def batch_of(count: int = 40, words: int = 40) -> TokenizedBatch:
         label=torch.tensor([0, 2, 1] * count)[: len(hypothesis)],
         group=premise[: len(hypothesis)],
         score=(3 * hypothesis % 7) / 6,
+        guide=torch.randn(count, 128, generator=torch.Generator().manual_seed(4)),
     )
 
 

@@ -22,10 +22,11 @@ import torch.distributed as dist
 from torch import nn
 
 from trainables.corpora.samplers import RowSampler
+from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
 from trainables.objectives.directions import DIRECTIONS
-from trainables.recipe import Recipe
+from trainables.recipe import EncoderConfig, Recipe
 from trainables.training import gradients
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
@@ -69,6 +70,14 @@ OBJECTIVE_CASES = [
         {"corpus.layout": "scored_pairs", "objective.name": name, "objective.temperature": 0.05, "objective.dims": dims}
         for name in ("cosent", "angle", "cosine")
         for dims in ((), ("4", "2"))
+    ),
+    *(
+        {"corpus.layout": "groups", "objective.name": "distill", "objective.teacher": "scenes-small", **changes}
+        for changes in (
+            {"objective.temperature": 0.05},
+            {"objective.matches": "margins", "objective.dims": ("4",)},
+            {"objective.matches": "embeddings", "head.kind": "linear", "head.dim": 128},
+        )
     ),
 ]
 
@@ -122,6 +131,7 @@ def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
         label=label,
         group=premise,
         score=(3 * hypothesis % 5) / 4,
+        guide=torch.randn(count, 128, generator=torch.Generator().manual_seed(4)),
     )
 
 
@@ -358,6 +368,24 @@ def resumes(workers: Workers) -> dict[str, Any]:
     return answers
 
 
+def static(workers: Workers) -> dict[str, Any]:
+    """Twelve steps of a static encoder: whole, by a gradient cache, and broken after the seventh."""
+    from trainables.encoders.static import load_static
+    from trainables.encoders.static_keys import StaticStart
+
+    def fresh() -> Any:
+        drawn = EncoderRequest(EncoderConfig("static", "scenes-small"), device="cpu", options=StaticStart("random", 6))
+        return load_static(drawn).double()  # type: ignore[attr-defined]
+
+    answers: dict[str, Any] = {"whole": twelve_steps(workers, fresh())}
+    answers["cached"] = twelve_steps(workers, fresh(), {"optimisation.chunk": 10})
+    with shared_folder(workers) as folder:
+        with contextlib.suppress(Interrupted):
+            twelve_steps(workers, fresh(), watcher=Interrupting(7, workers, folder))
+        answers["resumed"] = twelve_steps(workers, fresh(), resume=folder)
+    return answers
+
+
 def elastic(workers: Workers) -> dict[str, Any]:
     """One worker to step 4, all of them to step 9, one to the end; on the first worker beside one worker alone."""
     answers: dict[str, Any] = {}
@@ -498,7 +526,7 @@ def chunked(workers: Workers) -> dict[str, Any]:
     return on_workers(workers)
 
 
-ALL = (losses, halves, steps, low_rank, exchanges, buckets, resumes, elastic, evaluations, keeps, chunked)
+ALL = (losses, halves, steps, low_rank, exchanges, buckets, resumes, static, elastic, evaluations, keeps, chunked)
 JOBS = {job.__name__: job for job in ALL}
 
 

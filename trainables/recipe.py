@@ -152,6 +152,8 @@ class Recipe:
         """Why a known key is none of this recipe, in a sentence."""
         if not self.trains and not _Live(trains=False, fits=False, pools=True).has(name):
             return f"{name} changes nothing where nothing is trained; leave it out"
+        if not _Live(trains=True, fits=True, pools=_Live.of(self.given).pools).has(name):
+            return f"{name} changes nothing where encoder.kind is {self.encoder.kind}; leave it out"
         for part in self._read[1]:
             for item in keys_of(type(part)).values():
                 if item.name == name and item.when is not None:
@@ -171,9 +173,9 @@ class Recipe:
 
     @property
     def uses_seed(self) -> bool:
-        """Whether another seed can give other scores: something is trained, or an adapter is left as it was drawn.
-        LoRA without training adds nothing to the encoder."""
-        return self.trains or self.encoder.adapter == "mlp"
+        """Whether another seed can give other scores: something is trained, or an adapter or token vectors are left as
+        they were drawn. LoRA without training adds nothing to the encoder."""
+        return self.trains or self.encoder.adapter == "mlp" or self.flat().get("encoder.start") == "random"
 
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> Recipe:

@@ -27,13 +27,15 @@ class EncoderConfig(Options):
 
     kind: str = key(
         "transformer",
-        "transformer: trained here, with a pooling of ours; word_vectors: the average of the words' vectors; pipeline: "
-        "a finished sentence-transformers model with its own pooling, for evaluation only.",
+        "transformer: trained here, with a pooling of ours; static: the mean of the tokens' vectors, trained here; "
+        "word_vectors: the average of the words' vectors; pipeline: a finished sentence-transformers model with its "
+        "own pooling; these two for evaluation only.",
         registry="trainables.encoders.kinds:ENCODERS",
     )
     name: str = key(
         "google/bert_uncased_L-8_H-512_A-8",
-        "Hub id or folder of a model, a file of word vectors (.txt, .vec, .npy), or scenes-small.",
+        "Hub id or folder of a model, a file of word vectors (.txt, .vec, .npy) or of static ones (.safetensors), or "
+        "scenes-small.",
         label="encoder",
         place=True,
     )

@@ -129,7 +129,8 @@ class Record:
     computes in bf16). Older records lack it."""
     data: dict[str, Any] = field(default_factory=dict)
     """What training read: `corpus`, with `source` and `fingerprint`; `encoder` has `name`, `fingerprint` (of the
-    encoder without an adapter, as loaded) and `fresh` (names of parameters that no checkpoint gave)."""
+    encoder without an adapter, as loaded) and `fresh` (names of parameters that no checkpoint gave). `widths` has by
+    width of `objective.dims` the scores of embeddings that were cut there."""
     checkpoint: Place | None = None
     """The folder of the trained model, within the results folder."""
     finished_at: str = ""

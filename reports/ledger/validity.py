@@ -26,7 +26,7 @@ _SUMS = re.compile(
     r"(planned_)?steps|pairs|sentences|tokens|anchors|.*_per_anchor|batches_without_anchor|.*seconds|population"
 )
 """What a training counts; a loss may be negative, and what a plugin sums up."""
-_KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap")
+_KINDS = ("corpus", "nli", "senteval", "heat_map", "encoder", "overlap", "widths")
 """What `data` may describe, each by an object."""
 
 
@@ -166,6 +166,11 @@ def _read(data: Mapping[str, Any], where: str) -> Iterator[str]:
                 yield f"{where}.{kind}.{name} is no number"
             if _is_number(value) and value < 0:
                 yield f"{where}.{kind}.{name} is {value:g}, which is negative"
+    for width, scores in data.get("widths", {}).items():
+        if isinstance(scores, Mapping) and all(isinstance(numbers, Mapping) for numbers in scores.values()):
+            yield from _of_scores(scores, f"{where}.widths.{width}")
+        else:
+            yield f"{where}.widths.{width} has no scores by task"
     for task, counts in data.get("overlap", {}).items():
         if not isinstance(counts, Mapping) or not all(
             type(counts.get(name)) is int and counts[name] >= 0 for name in ("items", "seen")

@@ -84,6 +84,7 @@ SECTIONS = Registry(
     _own("paper_tables", "Tables", folded=True),
     _own("further_tasks", "Further tasks", folded=True),
     _own("mteb", "MTEB", folded=True),
+    _own("widths", "Embeddings that are cut", folded=True),
     _own("curves", "Curves", folded=True),
     _own("paper_figures", "Figures", folded=True),
     _own("measured_counts", "Positives and negatives per anchor", folded=True),

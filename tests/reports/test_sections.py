@@ -353,6 +353,27 @@ def test_data_in_words(tmp_path: Path):
     assert "data.corpus.premises" not in head
 
 
+def test_what_cut_embeddings_score(tmp_path: Path):
+    """A column for each width, the largest first; a row that was not trained at it has a dash."""
+    make_results(tmp_path, rows=[BASELINE, BEST], seeds=(1, 2))
+    row_hash = StudyInfo.load(tmp_path).row_hashes[BEST]
+
+    def cut(record: Record) -> Record:
+        scores = {
+            width: {task: {**numbers, "spearman_wmean": level + record.seed} for task, numbers in record.scores.items()}
+            for width, level in (("8", 20.0), ("128", 30.0), ("16", 25.0))
+        }
+        found = changed(record, data={**record.read, "widths": scores})
+        return found if record.recipe_hash == row_hash else record
+
+    rewrite(tmp_path, cut)
+    report = section(write_report(tmp_path).read_text(), "Embeddings that are cut")
+    head = next(line for line in report.splitlines() if line.startswith("| Row, by STS Avg."))
+    assert [cell.strip() for cell in head.strip("|").split("|")][1:] == ["whole", "128", "16", "8"]
+    assert cells(report, "deviations", BEST)[1:] == ["31.50 ± 0.71", "26.50 ± 0.71", "21.50 ± 0.71"]
+    assert cells(report, "deviations", BASELINE)[1:] == ["—", "—", "—"]
+
+
 def test_how_labels_were_read_is_said(tmp_path: Path):
     """Where a corpus numbers its labels and does not name them."""
     make_results(tmp_path, rows=[BASELINE])

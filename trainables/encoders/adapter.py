@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,13 +38,7 @@ class AdaptedEncoder(nn.Module):
         if isinstance(base, nn.Module):
             base.eval().requires_grad_(False)
         self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
-        if store is None and folder is None:
-            self._scratch = tempfile.TemporaryDirectory()  # it is removed with this object
-            folder = Path(self._scratch.name)
-        if store is None:
-            assert folder is not None
-            store = EmbeddingStore(base, folder)
-        self.store = store
+        self.store = store or EmbeddingStore(base, folder)
         self.dim = min(base.dim, OUTPUTS)
         self.adapter = nn.Sequential(nn.Linear(base.dim, base.dim), nn.ReLU(), nn.Linear(base.dim, self.dim), nn.ReLU())
         self.to(base.device)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,9 +36,13 @@ AT_ONCE = 32768
 class EmbeddingStore:
     """An encoder's embeddings by row number. Row numbers are this object's own; another process may have others."""
 
-    def __init__(self, encoder: BaseEncoder, folder: Path, *, progress: bool = False) -> None:
+    def __init__(self, encoder: BaseEncoder, folder: Path | None, *, progress: bool = False) -> None:
+        """`folder` None: one for this object's life."""
         self.encoder = encoder
         self.dim = encoder.dim
+        if folder is None:
+            self._scratch = tempfile.TemporaryDirectory()  # it is removed with this object
+            folder = Path(self._scratch.name)
         self._parent = folder
         self.progress = progress
         self._names: list[str] = []

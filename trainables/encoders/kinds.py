@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from trainables.encoders.static_keys import StaticStart
 from trainables.keys import Options
 from trainables.recipe import EncoderConfig, PoolingConfig
 from trainables.registry import Registry
@@ -84,6 +85,15 @@ ENCODERS = Registry(
         layers=True,
         tokens=True,
         lora=True,
+    ),
+    EncoderKind(
+        "static",
+        "trainables.encoders.static:load_static",
+        "trainables.encoders.static_files:missing_static",
+        trainable=True,
+        pools=False,
+        layers=False,
+        options=StaticStart,
     ),
     EncoderKind(
         "word_vectors",

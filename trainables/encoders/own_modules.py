@@ -24,18 +24,18 @@ _BEFORE = {"MultiVectorMask": "mean_without_cls", "WeightedLayerPooling": "first
 
 
 def left_out(recipe: Recipe) -> list[str]:
-    """The modules that come after the model's transformer, but for a pooling that is the recipe's own, and its prompt.
-    Empty where the encoder is a plain transformer, or runs through all its modules."""
+    """The modules that come after the model's transformer or token vectors, but for a pooling that is the recipe's own,
+    and its prompt. Empty where the encoder is a plain transformer, or runs through all its modules."""
     name, before = recipe.encoder.name, None
-    modules = _modules(name) if ENCODERS[recipe.encoder.kind].pools else []
-    if not modules:
+    modules, kind = _modules(name), ENCODERS[recipe.encoder.kind]
+    if not modules or not (kind.pools or (kind.trainable and _kind(modules[0]) == "StaticEmbedding")):
         return []
     found = []
     for module in modules:
-        kind, path = str(module.get("type")).rpartition(".")[2], str(module.get("path"))
-        before = _BEFORE.get(kind, before)
-        mode = (before or pooling_mode(name, path)) if kind == "Pooling" else _BEFORE.get(kind)
-        if kind != "Transformer" and mode != recipe.pooling.mode:
+        what, path = _kind(module), str(module.get("path"))
+        before = _BEFORE.get(what, before)
+        mode = (before or pooling_mode(name, path)) if what == "Pooling" else _BEFORE.get(what)
+        if what not in ("Transformer", "StaticEmbedding") and mode != recipe.pooling.mode:
             found.append(f"{path} ({mode})" if mode else path)
     settings = setting(name, "config_sentence_transformers.json", {})
     prompts, usual = settings.get("prompts"), str(settings.get("default_prompt_name"))
@@ -47,7 +47,12 @@ def left_out(recipe: Recipe) -> list[str]:
 
 def own_modules(name: str) -> list[str]:
     """The kinds of its modules in order, as `Transformer` and `Pooling`; none of a plain transformer."""
-    return [str(module.get("type")).rpartition(".")[2] for module in _modules(name)]
+    return [_kind(module) for module in _modules(name)]
+
+
+def first_module(name: str) -> tuple[str, str] | None:
+    """The kind and the folder of its first module; None of a plain transformer."""
+    return next(((_kind(module), str(module.get("path", ""))) for module in _modules(name)), None)
 
 
 def own_pooling(name: str) -> str | None:
@@ -62,7 +67,7 @@ def own_pooling(name: str) -> str | None:
 def fitting_poolings(name: str) -> tuple[str, ...]:
     """Poolings that suit the transformer: the mean and one token's state, the last one's where a token sees only those
     before it."""
-    config = Path(name) if Path(name).exists() else _place(name, "config.json")
+    config = Path(name) if Path(name).exists() else place(name, "config.json")
     family = named_family(str(config.parent if config is not None and config.is_file() else name))
     known = FAMILIES[family] if family is not None and family in FAMILIES else None
     if known is not None and known.causal:
@@ -88,7 +93,7 @@ def pooling_mode(name: str, folder: str) -> str | None:
 
 def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
     """What a file of settings holds, or `missing`; `UserError` for one that is broken, or of another type."""
-    path = _place(name, file)
+    path = place(name, file)
     try:
         found = parse_json(path.read_bytes()) if path is not None else missing
     except ValueError as error:
@@ -102,7 +107,11 @@ def _modules(name: str) -> list[dict[str, Any]]:
     return [module for module in setting(name, MODULES, []) if isinstance(module, dict)]
 
 
-def _place(name: str, file: str) -> Path | None:
+def _kind(module: dict[str, Any]) -> str:
+    return str(module.get("type")).rpartition(".")[2]
+
+
+def place(name: str, file: str) -> Path | None:
     """Where a model's file is; None where it has none, or the hub cannot be asked."""
     if name == SCENES_ENCODER or Path(name).exists():
         path = Path(name) / file

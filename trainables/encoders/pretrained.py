@@ -48,7 +48,7 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
 def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncoder:
     config = request.config
     # A head for masked language modelling is drawn from where loading leaves the random stream.
-    backbone, tokenizer, fresh = (_load if request.masked_lm else _pristine)(config.name, DTYPES[config.dtype])
+    backbone, tokenizer, fresh = (_load if request.masked_lm else pristine)(config.name, DTYPES[config.dtype])
     _give_padding(tokenizer, config.name)
     if POOLINGS[pooling.mode].needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
         raise UserError(unfit_pooling(pooling.mode, config.name))
@@ -76,7 +76,7 @@ Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]
 """Backbone, tokenizer, and the names of the parameters that the checkpoint lacks."""
 
 
-def _pristine(name: str, dtype: torch.dtype) -> Loaded:
+def pristine(name: str, dtype: torch.dtype) -> Loaded:
     """What `_load` gives, as a copy of the trial's own; the next trial need not read the files again."""
 
     def without_draws(loaded: Loaded) -> bool:

@@ -11,6 +11,7 @@ from trainables.errors import UserError, choices
 from trainables.objectives.ce import CrossEntropy
 from trainables.objectives.ce_augment import AugmentedCrossEntropy
 from trainables.objectives.directions import FORWARD, SAME_SIDE, Directed
+from trainables.objectives.distill import Distill
 from trainables.objectives.mlm import MaskedLanguage
 from trainables.objectives.mnrl import MNRL, SimCSE
 from trainables.objectives.ntxent import NTXent
@@ -47,6 +48,8 @@ OBJECTIVES: Registry[type[Objective]] = Registry(
     CoSENT,
     AnglE,
     Cosine,
+    # a teacher in place of labels
+    Distill,
 )
 """The values of `objective.name`."""
 
@@ -73,6 +76,7 @@ def check_objective(recipe: Recipe) -> None:
     if isinstance(made, Temperature):
         made.check_bounds()
     _check_directions(made)
+    made.check(layout)
     if objective.mlm_only and recipe.objective.mlm == 0:
         raise UserError(
             f"the objective {objective.name!r} has nothing to train while objective.mlm is 0; set objective.mlm=1"
@@ -113,8 +117,10 @@ def chosen_objective(recipe: Recipe) -> Objective:
 
 
 def guide_config(recipe: Recipe) -> EncoderConfig | None:
-    """The encoder that `objective.guide` names, read as evaluation reads it; None where none is asked for."""
-    name = recipe.flat().get("objective.guide")
+    """The encoder that `objective.guide` or `objective.teacher` names, read as evaluation reads it; None where none is
+    asked for."""
+    flat = recipe.flat()
+    name = flat.get("objective.guide", flat.get("objective.teacher"))
     return EncoderConfig(name=name) if isinstance(name, str) else None
 
 

@@ -14,6 +14,8 @@ from trainables.objectives.widths import Widths
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
+
+    from trainables.corpora.layouts import Layout
 else:
     Tensor = TypeVar("Tensor")
 
@@ -31,7 +33,7 @@ class EmbeddedBatch(Pairs[Tensor]):
     embeddings: Tensor  # (items, dim): the sentence embeddings
     projected: Tensor  # (items, head dim): the same after the projection head, for contrastive terms
     text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
-    guide: Tensor | None = None  # (items, guide dim): what a frozen guide gives, of objectives that ask for one
+    guide: Tensor | None = None  # (items, guide dim): what a frozen guide or teacher gives
     generator: torch.Generator
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
@@ -97,6 +99,9 @@ class Objective(Options):
     """Whether many trials with it can train as a population: `training/population_training.py` knows NT-Xent alone."""
     released: ClassVar[Mapping[str, Value]] = {}
     """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
+
+    def check(self, layout: type[Layout]) -> None:
+        """Refuse, by `UserError`, what its formula has no place for, or what it does not find in that layout."""
 
     def module(self, dim: int) -> nn.Module | None:
         """What it trains of its own, for sentence embeddings of size `dim`; it is dropped at test time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from trainables.objectives.learned_temperature import LearnedTemperature
     from trainables.objectives.objective import EmbeddedBatch
 
+TEMPERATURE = functools.partial(
+    key,
+    1.0,
+    "tau, which divides every similarity; learned: it is trained with the encoder, as in CLIP.",
+    above(0.0),
+    alias="tau",
+    together=True,
+    label="tau (temperature)",
+    search=Range(0.01, 1.0, log=True),
+)
+"""`objective.temperature`, for every objective that has it."""
 LEARNED = ("temperature", lambda temperature: temperature == "learned")
 
 
@@ -23,15 +35,7 @@ class Temperature(Options):
 
     section = "objective"
 
-    temperature: float | Literal["learned"] = key(
-        1.0,
-        "tau, which divides every similarity; learned: it is trained with the encoder, as in CLIP.",
-        above(0.0),
-        alias="tau",
-        together=True,
-        label="tau (temperature)",
-        search=Range(0.01, 1.0, log=True),
-    )
+    temperature: float | Literal["learned"] = TEMPERATURE()
     temperature_start: float = key(
         0.07, "Where a learned tau begins; 0.07 in CLIP.", above(0.0), search=Range(0.01, 1.0, log=True), when=LEARNED
     )

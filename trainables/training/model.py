@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Pairs
-from trainables.encoders.contract import Encoder, MaskedLanguageModel, TrainableEncoder, on_tokens
+from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
+from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection_heads import build_projection, projected_size
 from trainables.objectives.learned_temperature import LearnedTemperature
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
@@ -36,8 +37,8 @@ class TokenizedBatch(Pairs[Tensor]):
     _shares: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)  # by the number of workers
 
     @classmethod
-    def of(cls, batch: Batch, encoder: TrainableEncoder, guide: Encoder | None = None) -> TokenizedBatch:
-        """`guide`: a frozen encoder that embeds the items, too, the whole batch on every worker."""
+    def of(cls, batch: Batch, encoder: TrainableEncoder, guide: EmbeddingStore | None = None) -> TokenizedBatch:
+        """`guide`: what a frozen encoder makes of the items, of the whole batch on every worker."""
         if batch.tokens is None:
             batch, tokens = tokenize(batch, encoder)
             texts = [sentence.encode() for sentence in batch.sentences]
@@ -89,10 +90,11 @@ class StudyModel(nn.Module):
         mlm: float = 0.0,
         mean_over_workers: bool = False,
         count_padding: bool = False,
-        guide: Encoder | None = None,
+        guide: EmbeddingStore | None = None,
     ) -> None:
-        """`guide` is the frozen encoder that `objective.guide` names, `mlm` the weight of masked language modelling;
-        `mean_over_workers` and `count_padding` are what `objective.workers` and `pooling.padding` ask for."""
+        """`guide`: embeddings of the encoder that `objective.guide` or `objective.teacher` names; `mlm`: the weight of
+        masked language modelling; `mean_over_workers` and `count_padding` are what `objective.workers` and
+        `pooling.padding` ask for."""
         super().__init__()
         self.encoder = encoder
         self.head = build_projection(head, encoder.dim)
@@ -105,12 +107,12 @@ class StudyModel(nn.Module):
         self.mlm_weight = mlm
         self.count_padding = count_padding
         self.mean_over_workers = mean_over_workers
-        self.guide = (guide,)  # in a tuple: no part of the model, so that no checkpoint has it
+        self.guide = guide
         self.to(encoder.device)
 
     def tokenized(self, batch: Batch) -> TokenizedBatch:
         """A batch of the sampler, ready for `loss`."""
-        return TokenizedBatch.of(batch, self.encoder, *self.guide)
+        return TokenizedBatch.of(batch, self.encoder, self.guide)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""

@@ -93,7 +93,7 @@ def train_population(members: Sequence[Member], watcher: Watcher | None = None, 
     stacks = [_Stack(group, steps) for group in _groups(members)]
     for stack in stacks:
         for member in stack.inputs():
-            embed_ahead(member.encoder, member.sampler, steps)
+            embed_ahead(member.encoder.store, member.sampler, steps)
     first = _load(resume, members, stacks) if resume else 0
     began = time.perf_counter() - len(members) * members[0].progress.seconds
     for step in range(first, steps):
@@ -121,8 +121,8 @@ def share_seconds(members: Sequence[Member], began: float) -> None:
         member.progress.seconds = (time.perf_counter() - began) / len(members)
 
 
-def embed_ahead(encoder: AdaptedEncoder, sampler: Sampler, steps: int) -> None:
-    """Have the base embed all sentences of a training at once, not batch by batch.
+def embed_ahead(store: EmbeddingStore, sampler: Sampler, steps: int) -> None:
+    """Have a frozen encoder embed all sentences of a training at once, not batch by batch.
 
     A sampler may leave out a rest of its corpus in each epoch, another one each time, so epochs are read until one
     brings no new sentence.
@@ -134,7 +134,7 @@ def embed_ahead(encoder: AdaptedEncoder, sampler: Sampler, steps: int) -> None:
             known.update(dict.fromkeys(sampler.batch(step).sentences))
         if len(known) == before:
             break
-    encoder.store.rows(list(known))
+    store.rows(list(known))
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,14 @@ from trainables.corpora.layouts import Layout, make_sampler, training_sentences
 from trainables.encoders import ENCODERS, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
+from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.postprocess import Postprocessed
+from trainables.encoders.projection_heads import projected_size
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import chosen_objective, guide_config
+from trainables.objectives.distill import Distill
 from trainables.objectives.widths import Widths
 from trainables.recipe import Recipe
 from trainables.training.model import StudyModel
@@ -67,20 +70,22 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
     return encoder
 
 
-def build_training(recipe: Recipe, seed: int, encoder: Encoder) -> Training:
-    """Sampler and model around an encoder; `UserError` where it cannot be trained."""
+def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None) -> Training:
+    """Sampler and model around an encoder; `UserError` where it cannot be trained. `shared`: see `build_encoder`."""
     learner = trainable(encoder)
     layout = recipe.part(Layout)
     request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
     sampler, description = make_sampler(layout, request)
-    return Training(build_model(recipe, learner), sampler, description)
+    return Training(build_model(recipe, learner, shared), sampler, description)
 
 
-def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
-    """Encoder, head and objective; `UserError` where the embeddings are too short for the objective."""
-    objective = chosen_objective(recipe)
+def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None = None) -> StudyModel:
+    """Encoder, head and objective; `UserError` where the embeddings are of a size that the objective cannot take."""
+    objective, guide = chosen_objective(recipe), _guide(recipe, shared)
     if isinstance(objective, Widths):
         objective.check_dim(encoder.dim)
+    if isinstance(objective, Distill) and guide is not None:
+        objective.check_teacher(projected_size(recipe.head, encoder.dim), guide.dim)
     return StudyModel(
         encoder,
         recipe.head,
@@ -88,14 +93,18 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder) -> StudyModel:
         mlm=recipe.objective.mlm,
         mean_over_workers=recipe.objective.workers == "mean",
         count_padding=recipe.pooling.padding == "count",
-        guide=_guide(recipe),
+        guide=guide,
     )
 
 
-def _guide(recipe: Recipe) -> Encoder | None:
-    """The frozen encoder that says which candidates are false negatives, where the recipe asks for one."""
+def _guide(recipe: Recipe, shared: Path | None) -> EmbeddingStore | None:
+    """The frozen encoder that says which candidates are false negatives, or that is imitated, where the recipe asks for
+    one; its embeddings are computed once."""
     config = guide_config(recipe)
-    return None if config is None else load_encoder(config, evaluation_precision=recipe.encoder.precision)
+    if config is None:
+        return None
+    with torch.random.fork_rng():  # whatever loading draws, a head is drawn as without it
+        return EmbeddingStore(load_encoder(config, evaluation_precision=recipe.encoder.precision), shared)
 
 
 def base_fingerprint(encoder: BaseEncoder) -> str:

@@ -112,4 +112,6 @@ def of_tasks(evaluation: EvaluationConfig) -> list[str]:
 def _of_encoder(recipe: Recipe) -> list[str]:
     gone, name = modules_left_out(recipe), recipe.encoder.name
     said = f"encoder.name={name!r}: what is scored and saved leaves out {', '.join(gone)}"
-    return [f"{said}; pooling.mode={recipe.pooling.mode} follows its transformer"] if gone else []
+    mode = recipe.flat().get("pooling.mode")
+    follows = f"; pooling.mode={mode} follows its transformer" if mode else ""
+    return [said + follows] if gone else []

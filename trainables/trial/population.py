@@ -121,7 +121,7 @@ def build_members(
             tokens = on_tokens(encoder) if layout.tokens else None
             samplers[seed] = make_sampler(layout, sampler_request(recipe, seed, tokens))
         sampler, description = samplers[seed]
-        members.append(Member(build_model(recipe, encoder), recipe.optimisation, sampler, seed))
+        members.append(Member(build_model(recipe, encoder, shared), recipe.optimisation, sampler, seed))
         descriptions.append(description)
     return members, descriptions
 

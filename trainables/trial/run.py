@@ -105,7 +105,7 @@ def run_trial(
     evaluator.before_training(base)
     trained: dict[str, Any] = {}
     fingerprint = base_fingerprint(base)
-    training = build_training(recipe, seed, base) if recipe.trains else None
+    training = build_training(recipe, seed, base, shared) if recipe.trains else None
     data = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
     if training:
         data["corpus"] = training.description
@@ -130,7 +130,9 @@ def _train(
     model, sampler, config = training.model, training.sampler, recipe.optimisation
     steps = total_steps(sampler, config)
     if isinstance(model.encoder, AdaptedEncoder):
-        embed_ahead(model.encoder, sampler, steps)
+        embed_ahead(model.encoder.store, sampler, steps)
+    if model.guide is not None:
+        embed_ahead(model.guide, sampler, steps)
     rungs.reporter.begin(steps)
     stopped = None
     try:

@@ -296,6 +296,8 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("data", "encoder", "fingerprint"), 3, "data.encoder.fingerprint is no text"),
     (("data", "overlap", "MR", "seen"), 11, "seen 11 of 10 items"),
     (("data", "overlap", "MR"), 3, "has not the counts"),
+    (("data", "widths"), {"64": {"MR": 3}}, "data.widths.64 has no scores by task"),
+    (("data", "widths"), {"64": {"MR": {"test_accuracy": "x"}}}, "data.widths.64.scores.MR.test_accuracy is no number"),
 ]
 
 

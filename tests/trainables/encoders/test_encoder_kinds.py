@@ -20,6 +20,7 @@ from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.projection import PROJECTIONS
 from trainables.encoders.projection_heads import build_projection
+from trainables.encoders.static_keys import StaticStart
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
@@ -46,6 +47,13 @@ class TestTransformer(TrainableEncoderContract):
         return load_encoder(EncoderConfig(name=SCENES_ENCODER), PoolingConfig(request.param), device="cpu")
 
 
+class TestStatic(TrainableEncoderContract):
+    @pytest.fixture(params=["weights", "random"])
+    def encoder(self, request: pytest.FixtureRequest) -> BaseEncoder:
+        config = EncoderConfig("static", SCENES_ENCODER)
+        return load_encoder(config, device="cpu", options=StaticStart(request.param))
+
+
 class TestWordVectors(EncoderContract):
     @pytest.fixture
     def encoder(self, word_vectors: Path) -> BaseEncoder:
@@ -60,11 +68,12 @@ class TestPipeline(EncoderContract):
 
 
 class TestAdapter(TrainableEncoderContract):
-    @pytest.fixture(params=["transformer", "pipeline", "word_vectors"])
+    @pytest.fixture(params=["transformer", "static", "pipeline", "word_vectors"])
     def encoder(
         self, request: pytest.FixtureRequest, make_encoder: Any, word_vectors: Path, tmp_path: Path
     ) -> AdaptedEncoder:
-        name = {"transformer": SCENES_ENCODER, "word_vectors": str(word_vectors)}.get(request.param)
+        built_in = {"transformer": SCENES_ENCODER, "static": SCENES_ENCODER}
+        name = {**built_in, "word_vectors": str(word_vectors)}.get(request.param)
         if name is None:
             make_encoder("mean").save(tmp_path / "finished")
             name = str(tmp_path / "finished")
@@ -87,7 +96,7 @@ class TestLora(TrainableEncoderContract):
 
 def test_every_kind_is_held_to_the_contract():
     """An entry without a class above is added untested."""
-    assert list(ENCODERS) == ["transformer", "word_vectors", "pipeline"]
+    assert list(ENCODERS) == ["transformer", "static", "word_vectors", "pipeline"]
 
 
 def test_what_cannot_be_trained_is_refused(word_vectors: Path, tmp_path: Path):
@@ -115,7 +124,7 @@ class TestCombinations:
         [
             ({"pooling.padding": "count", "encoder.adapter": "mlp"}, "encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
-            ({"encoder.kind": "pipeline"}, "or take encoder.kind 'transformer'"),
+            ({"encoder.kind": "pipeline"}, "or take encoder.kind 'transformer' or 'static'"),
         ],
     )
     def test_refused(self, overrides: dict[str, Any], sentence: str):

@@ -275,7 +275,7 @@ def test_the_page_of_encoders_names_every_family_and_how_it_passes(folders: dict
     page = (Path(__file__).parents[3] / "docs" / "encoders.md").read_text()
     said = {}
     for line in page.splitlines():
-        if line.startswith("| `"):
+        if line.startswith("| `") and line.count(" | ") == 3:
             names, _, _, passes = line.strip("| ").split(" | ")
             said |= dict.fromkeys(re.findall(r"`([^`]+)`", names), passes)
     assert said == {name: "packed" if load(folders[name])._passes.packed else "padded" for name in FAMILIES}

@@ -110,7 +110,8 @@ def test_every_objective_trains_with_two_prompts(tiny_pairs: Any):
         if "rows" not in entry.layouts or entry.mlm_only:
             continue
         encoder = load(QUERY, DOCUMENT)
-        model = build_model(Recipe().preferring({"objective.name": name}), encoder)
+        taught = {"objective.name": name, "objective.teacher": SCENES_ENCODER}
+        model = build_model(Recipe().preferring(taught), encoder)
         sentences = list(dict.fromkeys([*tiny_pairs.premises, *tiny_pairs.hypotheses]))
         number = {text: i for i, text in enumerate(sentences)}
         premise = np.array([number[text] for text in tiny_pairs.premises])
@@ -121,7 +122,7 @@ def test_every_objective_trains_with_two_prompts(tiny_pairs: Any):
             label=tiny_pairs.labels,
             group=premise,
         )
-        loss = model.loss(TokenizedBatch.of(batch, encoder), Workers(), torch.Generator().manual_seed(0)).value
+        loss = model.loss(model.tokenized(batch), Workers(), torch.Generator().manual_seed(0)).value
         loss.backward()
         assert torch.isfinite(loss)
         assert float(encoder.backbone.get_input_embeddings().weight.grad.abs().sum()) > 0

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from sentence_transformers.sentence_transformer import losses
+from sentence_transformers.util import pairwise_cos_sim
 from torch import Tensor
 
 from tests.objective_batches import embedded, in_precision, options
@@ -99,6 +100,29 @@ def cut(loss: Callable[[Any], Any], label: bool = False) -> Peer:
     return peer
 
 
+def taught(batch: EmbeddedBatch, columns: int) -> tuple[list[Tensor], Tensor]:
+    """Embeddings by column, an anchor and what it is compared with, and the teacher's cosines (pairs, columns - 1)."""
+    assert batch.guide is not None
+    anchor, *others = batch.guide.split(PAIRS)
+    if columns:
+        ours, theirs = batch.projected.split(PAIRS), [torch.cosine_similarity(anchor, other) for other in others]
+        return list(ours), torch.stack(theirs, dim=1)
+    anchors, others = batch.projected[:PAIRS], batch.projected[PAIRS:]
+    wanted = torch.cosine_similarity(anchor.unsqueeze(1), batch.guide[PAIRS:], dim=2)
+    return [anchors, *(other.expand(PAIRS, -1) for other in others)], wanted
+
+
+def imitated(loss: Any, columns: int) -> Peer:
+    return lambda batch: loss.compute_loss_from_embeddings(*taught(batch, columns))
+
+
+def same_size(seed: int) -> EmbeddedBatch:
+    """With a teacher whose embeddings have the size of ours."""
+    batch = pair_batch(seed)
+    assert batch.guide is not None
+    return replace(batch, guide=batch.guide[:, :-1])
+
+
 WIDTHS, WEIGHTS = ("4", "2"), ("0.5", "2.0")
 CUT = {"temperature": 0.05, "dims": WIDTHS, "dims_weights": WEIGHTS}
 HARDNESS = {"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}
@@ -152,6 +176,21 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
     "cosent, widths": (scored_batch, CUT, cut(lambda model: losses.CoSENTLoss(model, scale=20.0), label=True)),
     "angle, widths": (scored_batch, CUT, cut(lambda model: losses.AnglELoss(model, scale=20.0), label=True)),
     "cosine, widths": (scored_batch, CUT, cut(losses.CosineSimilarityLoss, label=True)),
+    "distill, similarities": (
+        triple_batch,
+        {"temperature": 0.05},
+        imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=0),
+    ),
+    "distill, margins": (
+        triple_batch,
+        {"matches": "margins"},
+        imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
+    ),
+    "distill, embeddings": (
+        same_size,
+        {"matches": "embeddings"},
+        lambda batch: losses.MSELoss(_There(batch.projected))([{"items": slice(None)}], batch.guide),
+    ),
     "batch_all": (
         class_batch,
         {"margin": 1.0},

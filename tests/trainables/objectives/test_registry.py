@@ -24,13 +24,13 @@ from trainables.trial.population_key import population_key
 
 
 def recipe_of(name: str, layout: str, **changes: Any) -> Recipe:
-    mlm = {"mlm": 1.0} if name == "mlm" else {}
-    given = {f"objective.{key}": value for key, value in {**mlm, **changes}.items()}
+    needed: dict[str, Any] = {"mlm": {"mlm": 1.0}, "distill": {"teacher": "scenes-small"}}.get(name, {})
+    given = {f"objective.{key}": value for key, value in {**needed, **changes}.items()}
     return Recipe().override({"objective.name": name, "corpus.layout": layout, **given})
 
 
 def test_every_objective_has_one_oracle():
-    assert sorted([*LIAO_ORACLES, *GROUP_ORACLES, *SCORED_ORACLES]) == sorted(OBJECTIVES)
+    assert sorted([*LIAO_ORACLES, *GROUP_ORACLES, *SCORED_ORACLES, "distill"]) == sorted(OBJECTIVES)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -80,6 +80,25 @@ class TestEveryObjective:
         ("supcon", {"negatives": 5}, "groups", "'supcon' takes no hard negatives; set objective.negatives=none"),
         ("supmpn", {"positives": 2}, "pairs", "corpus.layout=pairs has no objective.positives; leave it out, or take"),
         ("mnrl", {"negatives": 2}, "pairs", "corpus.layout=pairs has no objective.negatives; leave it out, or take"),
+        (
+            "distill",
+            {"teacher": None},
+            "pairs",
+            "objective.name=distill needs a teacher; name an encoder by objective.",
+        ),
+        ("distill", {"matches": "margins"}, "pairs", "and corpus.layout=pairs has none; take corpus.layout=groups, or"),
+        (
+            "distill",
+            {"temperature": "learned"},
+            "pairs",
+            "would flatten teacher and learner alike; give objective.temp",
+        ),
+        (
+            "distill",
+            {"matches": "embeddings", "temperature": 0.1},
+            "pairs",
+            "objective.temperature changes nothing where objective.matches is embeddings; leave it out",
+        ),
         ("mlm", {"mlm": 0.0}, "spans", "'mlm' has nothing to train while objective.mlm is 0; set objective.mlm=1"),
         ("sgd", {}, "rows", "objective.name must be 'scl', "),
         ("mlm", {}, "rows", "'mlm' cannot use corpus.layout='rows'; it can use 'sentences' or 'spans'"),

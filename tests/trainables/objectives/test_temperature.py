@@ -22,7 +22,7 @@ from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, build_optimiser, train
 
-TEMPERED = [name for name in OBJECTIVES if "temperature" in keys_of(OBJECTIVES[name]) and name != "cosine"]
+TEMPERED = [name for name in OBJECTIVES if "temperature_start" in keys_of(OBJECTIVES[name])]
 CHANGES = {"objective.name": "scl", "objective.temperature": "learned", "objective.temperature_start": 0.2}
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tests.gloo_worker import model_of
+from tests.naive_distill import DISTILL_ORACLES
 from tests.naive_groups import GROUP_ORACLES
 from tests.naive_scored import SCORED_ORACLES
 from tests.objective_batches import (
@@ -56,13 +57,13 @@ def cut(batch: EmbeddedBatch, width: int | None) -> EmbeddedBatch:
 
 
 def summed(name: str, batch: EmbeddedBatch, config: Any) -> Tensor:
-    oracle = {**GROUP_ORACLES, **SCORED_ORACLES}[name]
+    oracle = {**GROUP_ORACLES, **SCORED_ORACLES, "distill": DISTILL_ORACLES["similarities"]}[name]
     return sum(weight * oracle(cut(batch, width), config) for width, weight in WEIGHTS.items())  # type: ignore[return-value]
 
 
 def test_every_loss_with_a_softmax_and_every_scored_one_has_widths():
     assert set(SOFTMAX) == {"ntxent", "mnrl", "simcse", "supcon", "supmpn"}
-    assert set(CUT) == {*SOFTMAX, *SCORED_ORACLES, "scl"}
+    assert set(CUT) == {*SOFTMAX, *SCORED_ORACLES, "scl", "distill"}
 
 
 @pytest.mark.parametrize("name", [name for name in CUT if name != "scl"])

@@ -1,0 +1,43 @@
+"""What embeddings score that are cut at the widths at which they were trained, too (`objective.dims`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from reports.ledger import Record
+from reports.markdown import spread, table, text
+from reports.quantity import Quantity
+from reports.results import Results
+
+HOW = (
+    "The first numbers of each embedding alone, scored as the whole is, with classifiers of their own; a row that was "
+    "not trained at a width has no score there. Means and deviations over seeds, in percent."
+)
+
+
+def write(results: Results, pictures: Path) -> str:
+    """A table for each figure that sums the study up; empty where nothing was trained at widths of its own."""
+    widths = {width for record in results.records for width in record.read.get("widths", {})}
+    if not widths:
+        return ""
+    order = sorted(widths, key=lambda width: (len(width), width), reverse=True)  # as numbers
+    return "\n\n".join([HOW, *(_table(results, figure, order) for figure in results.figures)])
+
+
+def _table(results: Results, figure: Quantity, widths: list[str]) -> str:
+    lines = [
+        [
+            text(label),
+            spread(results.of_figure(records, figure)),
+            *(spread(results.over_seeds(records, _at(width, figure))) for width in widths),
+        ]
+        for label in results.asked_rows
+        if (records := results.of_row(label))
+    ]
+    return table([f"Row, by {text(figure.name)}", "whole", *widths], lines)
+
+
+def _at(width: str, figure: Quantity) -> Callable[[Record], float | None]:
+    """The figure at a width, of a record."""
+    return lambda record: figure.of(record.read.get("widths", {}).get(width, {}))

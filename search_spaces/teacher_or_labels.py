@@ -1,0 +1,62 @@
+"""Whether a learner gets further by labels, or by what a larger frozen encoder makes of the same sentences.
+
+All rows see the same premises, each with an entailed and a contradicted sentence, in the same batches. Labels say which
+is which; of a teacher only its margins need that. The laptop's teacher is the built-in encoder, which was never taught
+itself: it shows how a study runs, and `--set objective.teacher=FOLDER` names a better one.
+"""
+
+from __future__ import annotations
+
+from search_spaces.paper import Overrides
+from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_TAUGHT: Overrides = {"objective.name": "distill"}
+
+SPACES = (
+    Space(
+        name="teacher_or_labels",
+        title="Does a learner get further by labels, or by a larger encoder that it imitates?",
+        paper="no single one: MarginMSE (Hofstaetter 2020), KL over the batch (Lin 2020), beside negatives ranking",
+        base=Recipe().preferring(
+            {
+                "encoder.name": "distilbert-base-uncased",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                "corpus.layout": "groups",
+                "objective.name": "mnrl",
+                "objective.positives": 1,
+                "objective.negatives": 1,
+                "objective.temperature": 0.05,
+                "objective.teacher": "sentence-transformers/all-mpnet-base-v2",
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.batch_size": 128,
+            }
+        ),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        laptop={
+            "encoder.kind": "static",
+            "encoder.name": SCENES_ENCODER,
+            "objective.teacher": SCENES_ENCODER,
+            "corpus.nli": SCENES,
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+            "optimisation.learning_rate": 0.01,
+        },
+        rows=(
+            Row("labels", {}),
+            Row("teacher's similarities", _TAUGHT),
+            Row("teacher's margins", {**_TAUGHT, "objective.matches": "margins"}),
+            Row("teacher's embeddings", {**_TAUGHT, "objective.matches": "embeddings"}),
+        ),
+        baseline="labels",
+        domains=(
+            Domain("objective.name", choices=("mnrl", "distill")),
+            Domain("objective.matches", choices=("similarities", "margins", "embeddings")),
+            Domain("objective.temperature", low=0.01, high=0.5, log=True, grid=(0.02, 0.05, 0.2)),
+            Domain("optimisation.learning_rate", low=1e-5, high=0.1, log=True, grid=(5e-5, 5e-4, 0.01)),
+        ),
+        goals=("sts",),
+    ),
+)

@@ -1,0 +1,63 @@
+"""What distillation learns, as plain loops (the oracle)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainables.labels import CONTRADICTION, ENTAILMENT
+from trainables.objectives.objective import EmbeddedBatch
+
+
+def cosine(embeddings: Tensor, i: int, j: int) -> Tensor:
+    x, y = embeddings[i], embeddings[j]
+    return torch.dot(x, y) / (x.pow(2).sum().sqrt() * y.pow(2).sum().sqrt())
+
+
+def similarities(batch: EmbeddedBatch, config: Any) -> Tensor:
+    """For each anchor the divergence of two distributions over the texts of the batch that are not its own."""
+    assert batch.guide is not None
+    total, tau, text = batch.projected.sum() * 0, config.temperature, batch.text.tolist()
+    anchors, candidates = sorted({*batch.premise.tolist()}), sorted({*batch.hypothesis.tolist()})
+    for a in anchors:
+        others = [c for c in candidates if text[c] != text[a]]
+        wanted, found = (
+            [torch.exp(cosine(embeddings, a, c) / tau) for c in others] for embeddings in (batch.guide, batch.projected)
+        )
+        for p, q in zip(wanted, found, strict=True):
+            share, ours = p / sum(wanted), q / sum(found)
+            total = total + tau**2 * share * (torch.log(share) - torch.log(ours))
+    return total / len(anchors)
+
+
+def margins(batch: EmbeddedBatch, config: Any) -> Tensor:
+    """Over each anchor's positives and hard negatives."""
+    assert batch.guide is not None
+    rows = [*zip(*(part.tolist() for part in (batch.group, batch.premise, batch.hypothesis, batch.label)), strict=True)]
+    found = [batch.projected.sum() * 0]
+    for group, a, p, label in rows:
+        for other, b, n, worse in rows:
+            if (label, worse) == (ENTAILMENT, CONTRADICTION) and group == other:
+                ours, theirs = (cosine(x, a, p) - cosine(x, b, n) for x in (batch.projected, batch.guide))
+                found.append((ours - theirs) ** 2)
+    return sum(found, batch.projected.sum() * 0) / max(len(found) - 1, 1)
+
+
+def embeddings(batch: EmbeddedBatch, config: Any) -> Tensor:
+    assert batch.guide is not None
+    total = batch.projected.sum() * 0
+    for ours, theirs in zip(batch.projected, batch.guide, strict=True):
+        for x, t in zip(ours, theirs, strict=False):  # at a width the teacher is cut, too
+            total = total + (x - t) ** 2
+    return total / batch.projected.numel()
+
+
+DISTILL_ORACLES: dict[str, Callable[[EmbeddedBatch, Any], Tensor]] = {
+    "similarities": similarities,
+    "margins": margins,
+    "embeddings": embeddings,
+}
+"""By `objective.matches`."""

@@ -1,0 +1,157 @@
+"""Distillation: each loss against loops, what of a batch counts, the teacher asked once, and known by what it holds."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.naive_distill import DISTILL_ORACLES
+from tests.objective_batches import EXACT, build, embedded, gradients, grouped, in_precision, options
+from trainables.corpora import scenes
+from trainables.encoders import load_encoder
+from trainables.encoders.embedding_store import EmbeddingStore
+from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
+from trainables.objectives.objective import EmbeddedBatch
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
+from trainables.trial import check_recipes
+from trainables.trial.build import build_encoder, build_training
+from trainables.trial.run import run_trial
+
+
+def config_of(matches: str) -> Any:
+    return options("distill", matches=matches, **({"temperature": 0.3} if matches == "similarities" else {}))
+
+
+def batch_of(matches: str, seed: int = 1) -> EmbeddedBatch:
+    batch = grouped(seed)
+    assert batch.guide is not None
+    return replace(batch, guide=batch.guide[:, :-1]) if matches == "embeddings" else batch
+
+
+@pytest.mark.parametrize("matches", DISTILL_ORACLES)
+class TestEachLoss:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_against_loops(self, matches: str, seed: int):
+        batch, config = batch_of(matches, seed), config_of(matches)
+        objective = build(config)
+        ours, theirs = objective(batch).value, DISTILL_ORACLES[matches](batch, config)
+        torch.testing.assert_close(ours, theirs, **EXACT)
+        assert ours.item() > 1e-3
+        for mine, wanted in zip(gradients(ours, batch, objective), gradients(theirs, batch, objective), strict=True):
+            torch.testing.assert_close(mine, wanted, **EXACT)
+
+    def test_the_gradient_is_that_of_differences(self, matches: str):
+        batch, objective = batch_of(matches), build(config_of(matches))
+        assert torch.autograd.gradcheck(lambda x: objective(replace(batch, projected=x)).value, (batch.projected,))
+
+    @pytest.mark.parametrize("workers", [2, 3])
+    def test_parts_of_a_team_add_up(self, matches: str, workers: int):
+        batch, objective = batch_of(matches), build(config_of(matches))
+        parts = [objective(replace(batch, rank=rank, workers=workers)).value for rank in range(workers)]
+        torch.testing.assert_close(torch.stack(parts).sum(), objective(batch).value, **EXACT)
+
+    def test_a_learner_that_is_the_teacher_has_nothing_to_learn(self, matches: str):
+        batch, objective = batch_of(matches), build(config_of(matches))
+        assert batch.guide is not None
+        same = replace(batch, projected=batch.guide.clone().requires_grad_())
+        value = objective(same).value
+        assert abs(value.item()) < 1e-12
+        assert all(float(found.abs().max()) < 1e-12 for found in gradients(value, same, objective))
+
+
+class TestEdges:
+    @pytest.mark.parametrize("matches", ["similarities", "margins"])
+    def test_finite_where_there_is_nothing_to_compare(self, matches: str):
+        """One pair whose second text is the first one's own; then an anchor without a hard negative."""
+        for text, rows in (([7, 7], [(0, 0, 1, 0)]), ([1, 2], [(0, 0, 1, 0)])):
+            batch = in_precision(embedded(text, rows), torch.float32)
+            objective = build(config_of(matches)).float()
+            value = objective(batch).value
+            assert value.item() == 0
+            assert all(bool(torch.isfinite(found).all()) for found in gradients(value, batch, objective))
+
+    def test_finite_at_a_low_temperature(self):
+        batch = in_precision(grouped(1), torch.float32)
+        objective = build(options("distill", temperature=0.005)).float()
+        value = objective(batch).value
+        assert bool(torch.isfinite(value))
+        assert all(bool(torch.isfinite(found).all()) for found in gradients(value, batch, objective))
+
+    def test_labels_count_for_margins_alone(self):
+        batch = grouped(1)
+        other = replace(batch, label=torch.full_like(batch.label, 1))
+        for matches, alike in (("similarities", True), ("margins", False)):
+            objective = build(config_of(matches))
+            assert torch.equal(objective(batch).value, objective(other).value) is alike
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    """A small static learner, and the built-in encoder in a folder as its teacher."""
+    scenes.write(tmp_path / "corpus", size=0.1)
+    load_encoder(EncoderConfig(name=SCENES_ENCODER)).save(tmp_path / "teacher")
+    return Recipe().preferring(
+        {
+            "encoder.kind": "static",
+            "encoder.name": SCENES_ENCODER,
+            "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+            "corpus.limit": 160,
+            "corpus.layout": "pairs",
+            "objective.name": "distill",
+            "objective.teacher": str(tmp_path / "teacher"),
+            "objective.temperature": 0.05,
+            "optimisation.learning_rate": 1e-2,
+            "optimisation.batch_size": 16,
+            "optimisation.epochs": 2,
+        }
+    )
+
+
+class TestTeacher:
+    def test_a_trial_asks_it_once_and_the_next_one_not_at_all(
+        self, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        evaluation = EvaluationConfig(str(tmp_path / "corpus" / "senteval"), ("STSBenchmark",), "fast")
+        check_recipes([recipe], evaluation)
+        written: list[int] = []
+        write = EmbeddingStore._write
+
+        def counted(store: EmbeddingStore, sentences: list[str], digests: np.ndarray) -> None:
+            written.append(len({*sentences}))
+            write(store, sentences, digests)
+
+        monkeypatch.setattr(EmbeddingStore, "_write", counted)
+        first, again = (run_trial(recipe, 1, evaluation, shared=tmp_path / "kept") for _ in "ab")
+        assert len(written) == 1, "all sentences of both epochs at once, and none for the second trial"
+        assert written[0] > 16
+        steps, losses = first.training["steps"], (first.training["last_loss"], again.training["last_loss"])
+        assert steps > 4
+        assert losses[0] == losses[1]
+        assert first.scores["STSBenchmark"] | {"seconds": 0} == again.scores["STSBenchmark"] | {"seconds": 0}
+
+    def test_its_weights_are_part_of_the_recipe_and_its_place_is_not(self, recipe: Recipe, tmp_path: Path):
+        shutil.copytree(tmp_path / "teacher", tmp_path / "moved")
+        moved = recipe.override({"objective.teacher": str(tmp_path / "moved")})
+        assert moved.hash == recipe.hash
+        encoder = load_encoder(EncoderConfig(name=SCENES_ENCODER))
+        encoder.backbone.embeddings.word_embeddings.weight.data[5] += 1  # type: ignore[attr-defined]
+        encoder.save(tmp_path / "other")
+        assert recipe.override({"objective.teacher": str(tmp_path / "other")}).hash != recipe.hash
+
+    def test_one_that_is_not_there_is_refused_at_once(self, recipe: Recipe):
+        with pytest.raises(UserError, match="no encoder at '/nowhere'; name a model folder"):
+            check_recipes([recipe.override({"objective.teacher": "/nowhere"})], EvaluationConfig())
+
+    def test_embeddings_of_another_size_are_refused_with_the_head_that_fits(self, recipe: Recipe):
+        drawn = recipe.preferring({"encoder.start": "random", "encoder.dim": 32, "objective.matches": "embeddings"})
+        with pytest.raises(UserError, match="compares 32 numbers with the 128 of "):
+            build_training(drawn, 1, build_encoder(drawn, 1, None))
+        fitting = drawn.override({"head.kind": "linear", "head.dim": 128})
+        assert build_training(fitting, 1, build_encoder(fitting, 1, None)).model.guide is not None

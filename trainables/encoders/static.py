@@ -1,0 +1,146 @@
+"""A static encoder: a vector for each token, and the mean of a sentence's. Trained as other encoders are, without a
+transformer; its speed is that of looking rows up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from trainables.encoders.contract import BaseEncoder
+from trainables.encoders.export import save_pipeline
+from trainables.encoders.fingerprint import digest, tokenizer_settings
+from trainables.encoders.kinds import EncoderRequest
+from trainables.encoders.loading import chosen_device, hub_errors
+from trainables.encoders.passes import full_passes
+from trainables.encoders.pretrained import pristine
+from trainables.encoders.static_files import static_files
+from trainables.encoders.static_keys import StaticStart
+from trainables.to_device import to_device
+
+_SENTENCES_PER_PASS = 4096
+
+
+class StaticEncoder(nn.Module):
+    """Embeddings equal those of sentence-transformers' `StaticEmbedding`: the mean over all tokens, without special
+    ones, and zeros where a sentence has none. It computes in fp32, and has no dropout."""
+
+    unsavable = None
+
+    def __init__(self, tokenizer: Tokenizer, vectors: Tensor, max_length: int, *, fresh: Sequence[str] = ()) -> None:
+        """`vectors` is (tokens, dim), a row for each token id. Sentences are cut at `max_length` tokens, or earlier
+        where the tokenizer cuts them earlier."""
+        super().__init__()
+        cut = tokenizer.truncation
+        self.max_length = min(max_length, cut["max_length"]) if cut else max_length
+        tokenizer.enable_truncation(self.max_length)
+        tokenizer.no_padding()
+        self.tokenizer = tokenizer
+        self.vectors = nn.Parameter(vectors.float().contiguous())
+        self.fresh = tuple(fresh)
+        self.dim = int(vectors.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        return self.vectors.device
+
+    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Token ids of each sentence, without special tokens; none for a sentence of which nothing is left."""
+        return [one.ids for one in self.tokenizer.encode_batch_fast(list(sentences), add_special_tokens=False)]
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
+        """Means, with gradient, in the order of the sentences."""
+        ids = torch.tensor([*chain.from_iterable(tokens)], dtype=torch.long)
+        starts = torch.tensor([0, *accumulate(map(len, tokens))][:-1], dtype=torch.long)
+        return F.embedding_bag(to_device(ids, self.device), self.vectors, to_device(starts, self.device), mode="mean")
+
+    def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
+        """A pass holds no states, so without `most` there is one."""
+        return full_passes(lengths, most or sum(lengths))
+
+    @torch.inference_mode()
+    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
+        """Float32 means, in the order of the sentences."""
+        embedded = np.empty((len(sentences), self.dim), dtype=np.float32)
+        for start in range(0, len(sentences), _SENTENCES_PER_PASS):
+            part = slice(start, start + _SENTENCES_PER_PASS)
+            embedded[part] = self.embed(self.tokenize(sentences[part])).cpu().numpy()
+        return embedded
+
+    def fingerprint(self) -> str:
+        """Sixteen digits of the vectors, the tokenizer, and where it cuts."""
+        settings = {"tokenizer": tokenizer_settings(self.tokenizer), "longest": self.max_length}
+        return digest(type(self), settings, self.state_dict().items())
+
+    def save(self, folder: Path) -> None:
+        """Write a `SentenceTransformer` folder with one module, `StaticEmbedding`."""
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+        tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
+        module = StaticEmbedding(tokenizer, embedding_weights=self.vectors.detach().cpu().clone())
+        save_pipeline(SentenceTransformer(modules=[module], device="cpu"), folder)
+
+
+def load_static(request: EncoderRequest) -> BaseEncoder:
+    """The vectors of a model of token vectors, a transformer's word embeddings, or some that are drawn. Raises
+    `UserError` where they cannot be had, or do not go with the tokenizer."""
+    config, start = request.config, request.options or StaticStart()
+    assert isinstance(start, StaticStart)
+
+    def read() -> tuple[Tokenizer, Tensor | None]:
+        tokenizer, vectors = _read(config.name, drawn=start.start == "random")
+        if vectors is not None:
+            _check(tokenizer, vectors)
+        return tokenizer, vectors
+
+    tokenizer, vectors = hub_errors(config.name, read)
+    fresh: tuple[str, ...] = ()
+    if vectors is None:  # from a stream of their own: what was loaded may have drawn, or have been kept
+        draw = torch.Generator().manual_seed(torch.initial_seed())
+        vectors, fresh = torch.randn(_tokens(tokenizer), start.dim, generator=draw), ("vectors",)
+    return StaticEncoder(tokenizer, vectors, config.max_length, fresh=fresh).to(chosen_device(request.device))
+
+
+def _read(name: str, drawn: bool) -> tuple[Tokenizer, Tensor | None]:
+    files = static_files(name)
+    if files is None:
+        backbone, tokenizer, _ = pristine(name, torch.float32)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise ValueError("its tokenizer is none of the fast ones, which a static encoder needs")
+        return Tokenizer.from_str(backend.to_str()), None if drawn else backbone.get_input_embeddings().weight.detach()
+    if files.weights is None or files.tokenizer is None:
+        raise ValueError("its weights or its tokenizer are not there")
+    return Tokenizer.from_file(str(files.tokenizer)), None if drawn else _vectors(files.weights)
+
+
+def _vectors(file: Path) -> Tensor:
+    """A row for each token, also where a model of model2vec has one for several tokens, and weights for each."""
+    from safetensors.torch import load_file
+
+    tensors = load_file(str(file))
+    vectors = tensors.get("embedding.weight", tensors.get("embeddings"))
+    if vectors is None:
+        raise ValueError(f"{file.name} holds neither embedding.weight nor embeddings")
+    if "mapping" in tensors:
+        vectors = vectors[tensors["mapping"].long()]
+    return vectors.float() * tensors["weights"].float().unsqueeze(1) if "weights" in tensors else vectors.float()
+
+
+def _check(tokenizer: Tokenizer, vectors: Tensor) -> None:
+    if vectors.dim() != 2 or not vectors.isfinite().all():
+        raise ValueError("its token vectors are no matrix of finite numbers")
+    if _tokens(tokenizer) > len(vectors):
+        raise ValueError(f"its tokenizer knows {_tokens(tokenizer)} tokens, and {len(vectors)} have a vector")
+
+
+def _tokens(tokenizer: Tokenizer) -> int:
+    """Numbers that a token may have."""
+    return max(tokenizer.get_vocab().values(), default=-1) + 1

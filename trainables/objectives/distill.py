@@ -1,0 +1,118 @@
+"""Distillation: a frozen teacher's embeddings, similarities or margins are what is learned, in place of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from trainables.errors import UserError
+from trainables.keys import key
+from trainables.labels import CONTRADICTION, ENTAILMENT
+from trainables.lazy_torch import torch
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from trainables.objectives.temperature import TEMPERATURE
+from trainables.objectives.widths import Widths
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trainables.corpora.layouts import Layout
+
+_OUT = -1e9
+"""Instead of minus infinity, of which a softmax of nothing else would be no number."""
+
+
+@dataclass(frozen=True)
+class Distill(Widths, Objective):
+    """Of (projected) embeddings x and a teacher's t, with cosines s, over the whole batch:
+
+        similarities   tau^2 times the mean over anchors of KL( softmax(s_t / tau) || softmax(s_x / tau) ), over all
+                       compared texts but the anchor's own (TAS-B, Lin 2020)
+        margins        the mean of ( (s_x(a, p) - s_x(a, n)) - (s_t(a, p) - s_t(a, n)) )^2 over each anchor's positives
+                       and hard negatives (MarginMSE, Hofstaetter 2020)
+        embeddings     the mean of (x - t)^2 over all sentences and numbers (Reimers 2020)
+
+    Labels count for margins alone, where they say which is which.
+    """
+
+    name = "distill"
+    layouts = ("rows", "groups", "pairs", "similar_pairs", "sentences", "scored_pairs", "same_label")
+    contrasts = False
+
+    teacher: str | None = key(
+        None,
+        "Hub id or folder of the frozen encoder that is imitated, with its own pooling. Its embeddings are computed "
+        "once, and kept.",
+        place=True,
+    )
+    matches: Literal["similarities", "margins", "embeddings"] = key(
+        "similarities",
+        "What of the teacher is learned. similarities: how near each anchor is to all texts of the batch; margins: how "
+        "much nearer a positive is than a hard negative; embeddings: these themselves.",
+        search=("similarities", "margins", "embeddings"),
+    )
+    temperature: float | Literal["learned"] = TEMPERATURE(when=("matches", "similarities".__eq__))
+
+    def check(self, layout: type[Layout]) -> None:
+        if self.teacher is None:
+            raise UserError(
+                "objective.name=distill needs a teacher; name an encoder by objective.teacher, a hub id or a folder"
+            )
+        if self.matches == "margins" and not layout.hard_negatives:
+            raise UserError(
+                f"objective.matches=margins compares positives with hard negatives, and corpus.layout={layout.name} "
+                "has none; take corpus.layout=groups, or objective.matches=similarities"
+            )
+        if self.temperature == "learned":
+            raise UserError(
+                "objective.temperature=learned would flatten teacher and learner alike; give objective.temperature a "
+                "number"
+            )
+
+    def check_teacher(self, dim: int, teacher: int) -> None:
+        """Refuse embeddings of another size than the teacher's, where they are compared number by number."""
+        if self.matches == "embeddings" and dim != teacher:
+            raise UserError(
+                f"objective.matches=embeddings compares {dim} numbers with the {teacher} of objective.teacher; set "
+                f"head.kind=linear and head.dim={teacher}, or take objective.matches=similarities"
+            )
+
+    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        assert batch.guide is not None, "the model gives the teacher's embeddings"
+        terms = {"similarities": self._similarities, "margins": _margins, "embeddings": _embeddings}
+        term, teacher = terms[self.matches], batch.guide.to(batch.projected.dtype)
+        return Loss(self.at_widths(lambda width: term(batch, batch.projected[:, :width], teacher)))
+
+    def _similarities(self, batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
+        assert self.temperature != "learned", "`check` refuses it"
+        tau: float = self.temperature
+        anchors, candidates = batch.premise.unique(), batch.hypothesis.unique()
+        mine = anchors[batch.share(len(anchors))]
+        same = batch.text[mine].unsqueeze(1) == batch.text[candidates]
+
+        def chances(embeddings: Tensor) -> Tensor:  # (anchors of this worker, candidates), their logarithms
+            unit = torch.nn.functional.normalize(embeddings, dim=1)
+            cosines = unit[mine] @ unit[candidates].T
+            return (cosines / tau).masked_fill(same, _OUT).log_softmax(dim=1)
+
+        wanted, found = chances(teacher), chances(learner)
+        return tau**2 * (wanted.exp() * (wanted - found)).sum() / len(anchors)
+
+
+def _margins(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
+    better, worse = (batch.label == label for label in (ENTAILMENT, CONTRADICTION))
+    together = batch.group[better].unsqueeze(1) == batch.group[worse]  # (positives, negatives)
+
+    def margins(embeddings: Tensor) -> Tensor:
+        cosines = torch.nn.functional.cosine_similarity(embeddings[batch.premise], embeddings[batch.hypothesis], dim=1)
+        return cosines[better][mine].unsqueeze(1) - cosines[worse]
+
+    mine = batch.share(len(together))
+    squares = (margins(learner) - margins(teacher)).square() * together[mine]
+    return squares.sum() / together.sum().clamp(min=1)
+
+
+def _embeddings(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
+    mine = batch.share(len(learner))
+    squares = (learner[mine] - teacher[mine, : learner.shape[1]]).square()
+    return squares.sum() / learner.numel()
