@@ -7,17 +7,19 @@ Its last word is the best score on the dev part, in %.
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from datasets import load_dataset
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
+TRIPLET = ("anchor", "positive", "negative")
 NAMES = {
     "optimisation.epochs": "num_train_epochs",
     "optimisation.batch_size": "per_device_train_batch_size",
@@ -29,9 +31,12 @@ NAMES = {
 def main() -> None:
     """Search, and print the best."""
     asked = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    train = load_dataset("json", data_files=asked["train"], split="train")
-    dev = load_dataset("csv", data_files=asked["dev"], split="train")
-    evaluator = EmbeddingSimilarityEvaluator(dev["sentence1"], dev["sentence2"], dev["score"], name="dev")
+    lines = Path(asked["train"]).read_text(encoding="utf-8").splitlines()
+    train = Dataset.from_list([{name: json.loads(line)[name] for name in TRIPLET} for line in lines])
+    with open(asked["dev"], encoding="utf-8", newline="") as file:
+        dev = list(csv.DictReader(file))
+    pairs = ([row[name] for row in dev] for name in ("sentence1", "sentence2"))
+    evaluator = EmbeddingSimilarityEvaluator(*pairs, [float(row["score"]) for row in dev], name="dev")
 
     def recipe(trial: Any) -> dict[str, Any]:
         return {NAMES[key]: value for key, value in asked["recipes"][trial.number].items()}
@@ -47,7 +52,7 @@ def main() -> None:
                 logging_steps=10,
                 report_to="none",
             ),
-            train_dataset=train.select_columns(["anchor", "positive", "negative"]),
+            train_dataset=train,
             evaluator=evaluator,
             model_init=lambda trial: SentenceTransformer(asked["encoder"]),
             loss=MultipleNegativesRankingLoss,

@@ -136,6 +136,7 @@ WORTH_WAITING = {
     "huggingface_hub",
     "flash_attn",
     "mlflow",
+    "mteb",
     "nltk",
     "numpy",
     "optuna",

@@ -570,7 +570,7 @@ class TestLimit:
             " 'optimisation.epochs': 1, 'optimisation.max_steps': None},"
             " domains=(*SPACE.domains, Domain('optimisation.epochs', choices=(1, 20))))\n"
         )
-        arguments = ("--space", str(space), *self.LIMIT[2:], "worker_hours=1")
+        arguments = ("--space", str(space), "--sampler", "tpe", *self.LIMIT[2:], "worker_hours=1")
         _, ledger, searcher = make(tmp_path / "results", *arguments)
         ran: list[Trial] = []
         while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):

@@ -59,7 +59,7 @@ class TestEveryObjective:
         kind = OBJECTIVES[name]
         alone = {"encoder.adapter": "lora", "head.kind": "none"}
         for key, value in {"temperature": "learned", "dims": ("8", "4")}.items():
-            if key in keys_of(kind):
+            if key in keys_of(kind) and (name, key) != ("distill", "temperature"):  # which it refuses
                 recipe = recipe_of(name, kind.layouts[0], **{key: value}).override(alone)
                 assert not chosen_objective(recipe).plain
                 assert population_key(recipe) is None
