@@ -56,6 +56,8 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     if answer.kind in ("use", "open"):
         found.append(Line("Worse", _worse(answer, say)))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
+    if answer.kind in ("base", "as it came") and _misled(answer, first):
+        found.append(Line("Note", "by development scores the search looked better than what is kept; they misled it"))
     kept = first if answer.kind == "use" else answer.references.get("base") if answer.base_stands else None
     found += [_model(kept.name, info)] if kept is not None and kept.model else []
     return [
@@ -104,11 +106,20 @@ def _gain(answer: Answer, first: Finalist, say: Say) -> str:
         return f"{figure} {_level(first.figure)}{chosen_by}: {'; '.join(over) or 'nothing to compare it with'}"
     kept = "base" if answer.kind == "base" else "encoder"
     reference = answer.references[kept]
-    said = [f"{figure} {_level(reference.figure)}", f"against it the best of the search {_points(first.gains[kept])}"]
+    said = [f"none: {figure} of {OVER[kept]} is {_level(reference.figure)}"]
+    said.append(f"the best of the search {_points(first.gains[kept])} against it")
     if answer.base_over_encoder:
         points = _points(answer.base_over_encoder)
         said.append(f"{OVER['base']} {points}" if kept == "encoder" else f"it is {points} over {OVER['encoder']}")
     return "; ".join(said)
+
+
+def _misled(answer: Answer, first: Finalist) -> bool:
+    """Whether the development scores chose what is shown to be worse than what is kept."""
+    kept = "base" if answer.kind == "base" else "encoder"
+    pairs = zip(first.development, answer.references[kept].development, strict=True)
+    gain, better = first.gains[kept], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
+    return gain.high is not None and gain.high < 0 and any(better)
 
 
 def _sure(answer: Answer, first: Finalist, info: StudyInfo) -> str:
@@ -189,7 +200,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
 
 
 def _of_rows(rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
-    """Which are better than the baseline, by how much at most, how many claims hold."""
+    """Which are better than the baseline, by how much, how many claims hold."""
     found = []
     if rows.figure and rows.baseline and rows.compared:
         named = [say(name) for name in rows.better[:FEW]]
@@ -199,7 +210,7 @@ def _of_rows(rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
         words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}"
         found.append(Line("Better", f"{words}{': ' * bool(named)}{'; '.join(named)}"))
     if rows.gain and rows.best and rows.gain.low is not None:
-        words = f"at most {_points(rows.gain)} in {say(rows.figure)}, of {say(rows.best)}"
+        words = f"the largest is {_points(rows.gain)} in {say(rows.figure)}, of {say(rows.best)}"
         found.append(Line("Gain", words + "; with one seed that may be chance" * rows.one_seed))
     elif rows.gain:
         found.append(
@@ -220,8 +231,10 @@ def _claims(rows: Rows) -> str:
     rest = every - held - part - refuted
     if rest == every:
         return f"of the paper's {count(every, 'claim')} none is decided"
-    said = [f"{part} in part"] * bool(part) + [f"{refuted} not"] * bool(refuted) + [f"{rest} open"] * bool(rest)
-    return ", ".join([f"{held} of the paper's {count(every, 'claim')} {'holds' if held == 1 else 'hold'}", *said])
+    words = (f"{held} {'holds' if held == 1 else 'hold'}", f"{part} in part", f"{refuted} not")
+    said = [word for number, word in zip((held, part, refuted), words, strict=True) if number]
+    decided = f"{every - rest} {'is' if every - rest == 1 else 'are'} decided"
+    return f"of the paper's {count(every, 'claim')} {decided}: {', '.join(said)}"
 
 
 def _model(name: str, info: StudyInfo) -> Line:

@@ -34,8 +34,8 @@ def write(results: Results, pictures: Path) -> str:
         lines.append(_line(_role(name, one), finalists.get(one.recipe, dataclasses.replace(one, gains=gained)), over))
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     said = (
-        "Gains are in points. For each of what they are compared with, the intervals hold "
-        f"for all finalists at once, with {sure:.3g} % at this look; that of a score stands for itself, with 95 %."
+        f"Gains are in points. Their intervals hold for all finalists at once, with {sure:.3g} % at this look; "
+        "the interval of a score is its own, with 95 %."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return f"{table(head, lines)}\n\n{said}{flagged}"

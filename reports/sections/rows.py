@@ -36,7 +36,7 @@ def write(results: Results, pictures: Path) -> str:
     head.append("flags")
     said = "In brackets stands a 95 % interval."
     if any(item.sample and item.sample.std is not None for board in boards for item in board.standings):
-        said += " Behind ± stands the standard deviation over seeds."
+        said += " ± is the standard deviation over seeds."
     if any(item.verdict in ("above", "below") for board in boards for item in board.standings):
         said += " **Bold** gains are shown to be above or below zero."
     if every:
