@@ -103,6 +103,18 @@ def test_the_lines_of_a_gain(make: Make) -> None:
     )
 
 
+def test_a_search_that_its_development_scores_misled_says_so(make: Make) -> None:
+    results = make((0.0, -0.1, -0.2), base_over_encoder=-9.0)
+    answer = Answer.of(results)
+    for development, misled in ((0.0, False), (99.0, True)):
+        picked = tuple(dataclasses.replace(one, development=(development,)) for one in answer.picked)
+        said = lines(dataclasses.replace(answer, picked=picked), results.info, str)
+        found = {line.head: line.words for line in said}
+        assert found["Keep"] == "the encoder as it came: every training of the finals is shown to be worse"
+        assert re.search(r"^none: .*; the best of the search -\d.* against it; the base settings -9", found["Gain"])
+        assert ("they misled it" in found.get("Note", "")) is misled
+
+
 def test_a_null_says_what_is_possible_and_what_would_settle_it(make: Make) -> None:
     words = said(make(*STUDIES["open"][:1], **STUDIES["open"][1]))
     assert "Open   whether the search gained anything; until then keep the base settings (+4.99" in words
