@@ -44,6 +44,11 @@ class Layout(Options):
         """How many anchors each unit of a batch has."""
         return 1
 
+    @property
+    def mines(self) -> bool:
+        """Whether it finds hard negatives by embeddings, so that the request brings them."""
+        return False
+
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
         """The batches, and what their corpus is: a description for the trial's record, ready for JSON."""
         raise NotImplementedError

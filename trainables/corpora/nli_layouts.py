@@ -11,17 +11,18 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
+from trainables.corpora.mining import with_mined
 from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_premises, load_nli, stamps
 from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError, shown
-from trainables.keys import Options, key
-from trainables.labels import ENTAILMENT
+from trainables.keys import Options, Range, at_least, key
+from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.process_cache import PROCESS_CACHE
 from trainables.sections import NEGATIVES, POSITIVES
 
@@ -98,7 +99,7 @@ class LabelledPairs(Source, Layout):
             )
         if self.entailments and not count.entailed:
             raise UserError(f"{where} holds no pair labelled entailment, and {layout} takes these for positives")
-        if self.hard_negatives and request.negatives and not count.contradicted:
+        if self.hard_negatives and not self.mines and request.negatives and not count.contradicted:
             raise UserError(
                 f"{where} holds no pair labelled contradiction, so there are no hard negatives; give a corpus that has "
                 "some, or an objective without hard negatives"
@@ -142,6 +143,26 @@ class Groups(Shape, LabelledPairs):
     name = "groups"
     exact = True
 
+    negatives_from: Literal["labels", "mined"] = key(
+        "labels",
+        "Hard negatives: labels: the pairs labelled contradiction; mined: texts of the corpus that the encoder, as it "
+        "starts, finds near the anchor (NV-Retriever).",
+        search=("labels", "mined"),
+    )
+    mined_skip: int = key(
+        0, "How many of the nearest texts are passed over.", at_least(0), when=("negatives_from", "mined".__eq__)
+    )
+    mined_depth: int = key(
+        50, "Among how many of the nearest texts negatives are.", at_least(1), when=("negatives_from", "mined".__eq__)
+    )
+    mined_margin: float = key(
+        0.05,
+        "A text is no negative where its cosine with the anchor is above that of the anchor's farthest positive, less "
+        "this share of it (NV-Retriever's 95 %).",
+        label="margin of mining",
+        search=Range(0.0, 0.3),
+        when=("negatives_from", "mined".__eq__),
+    )
     augmentation: str = key(
         "none",
         "How missing positives are filled: none by copies of the anchor, else by changed copies of its entailments "
@@ -154,12 +175,28 @@ class Groups(Shape, LabelledPairs):
             return count.premises, "premises with an entailment or a contradiction"
         return count.entailed_premises, "premises with an entailment"
 
+    @property
+    def mines(self) -> bool:
+        return self.negatives_from == "mined"
+
     def check(self, request: SamplerRequest) -> None:
         super().check(request)
         request.augmentation.check()
+        if self.mines and not request.negatives:
+            raise UserError(
+                "corpus.negatives_from=mined needs a number of hard negatives; set objective.negatives to one"
+            )
+        if self.mines and self.mined_skip >= self.mined_depth:
+            raise UserError(
+                f"corpus.mined_skip={self.mined_skip} passes over all of the nearest {self.mined_depth} texts "
+                "(corpus.mined_depth); take less"
+            )
 
     def make(self, request: SamplerRequest) -> Made:
         pairs = self._load(request)
+        if request.embed is not None and request.negatives:
+            rules = self.mined_skip, self.mined_depth, self.mined_margin
+            pairs = with_mined(pairs, request.embed, request.negatives, *rules)
         change = functools.partial(request.augmentation.change, request.seed)
         sampler = GroupSampler(pairs, request.batch_size, request.seed, request.positives, request.negatives, change)
         return sampler, {
@@ -167,6 +204,7 @@ class Groups(Shape, LabelledPairs):
             **sampler.counts,
             "filled_positives": sampler.filled_positives,
             "filled_negatives": sampler.filled_negatives,
+            **({"mined_negatives": int((pairs.labels == CONTRADICTION).sum())} if self.mines else {}),
             "premises_without_pairs": sampler.own.without_pairs,
             "premises_without_entailment": sampler.own.without_entailment,
             "contradicted_entailments": sampler.own.contradicted_entailments,

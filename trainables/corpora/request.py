@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+import numpy as np
 
 from trainables.corpora.augment import NONE, Augmentation
 from trainables.errors import UserError
@@ -44,6 +46,9 @@ class SamplerRequest:
     """Tokens that the encoder takes, as the recipe says."""
     encoder: SpanEncoder | None = None
     """The encoder that will be trained, for layouts that draw tokens; None for others, and in a check."""
+    embed: Callable[[Sequence[str]], np.ndarray] | None = None
+    """The encoder as it starts, for layouts that mine negatives: texts to (texts, dim). None for others, and in a
+    check."""
     augmentation: Augmentation = NONE
     """How the layout `groups` makes missing positives."""
 

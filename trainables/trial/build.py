@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,9 @@ def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | N
     learner = trainable(encoder)
     layout = recipe.part(Layout)
     request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
+    if layout.mines:
+        with torch.random.fork_rng():  # a head is drawn as without it
+            request = dataclasses.replace(request, embed=EmbeddingStore(load_base(recipe, seed), shared).encode)
     sampler, description = make_sampler(layout, request)
     return Training(build_model(recipe, learner, shared), sampler, description)
 
