@@ -151,9 +151,9 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     assert done.stdout.count("sts: a development score") == 1
     assert "Traceback" not in done.stdout + done.stderr
     assert len(done.stdout.splitlines()) < 25  # no flood
-    finished = next(record for record in found.values() if record["status"] == "finished")
-    assert (results / finished["checkpoint"] / "modules.json").is_file()
-    assert (results / finished["evaluations"][0]["predictions"]).is_file()
+    row = found[f"{study['row_hashes']['good']}-0.json"]
+    assert (results / row["checkpoint"] / "modules.json").is_file()
+    assert (results / row["evaluations"][0]["predictions"]).is_file()
     assert list((results / "tensorboard").rglob("events.*"))
     assert "live page: http://127.0.0.1:" in done.stdout
     told = Progress.load(results)

@@ -33,6 +33,7 @@ from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES, kernel
+from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import Recipe, parse_assignment
 from trainables.training import chunks
 from trainables.training.checkpoint import Progress
@@ -56,6 +57,7 @@ def float64() -> Iterator[None]:
     yield
     torch.set_default_dtype(before)
     TIGHT.clear()
+    PROCESS_CACHE.clear()  # a guide's weights were kept as they were drawn, in float64
 
 
 def same(one: dict[str, Any], other: dict[str, Any], **close: float) -> None:
