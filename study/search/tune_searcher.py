@@ -136,6 +136,8 @@ class TuneSearcher(Searcher):
                 self._ask()
             elif self._pass_over():
                 continue
+            elif self._bring_forward():
+                break
             elif self.running:
                 return self._wait()  # those that run may take less than was guessed
             elif not self._cut_short():
@@ -230,6 +232,17 @@ class TuneSearcher(Searcher):
             return False
         self.left_out += [trial for trial in self.queue if trial.recipe.hash == key]
         self.queue = deque(trial for trial in self.queue if trial.recipe.hash != key)
+        return True
+
+    def _bring_forward(self) -> bool:
+        """Put a trial that the finals need, whoever is in them, before the next recipe, for which there may be room
+        once those that run have ended: no place is idle until then. Not while a row runs, which may change the size of
+        the finals, nor what is quicker in a population with others of them."""
+        later = self.finals.later if self.finals and self._explores else []
+        waits = not self.running or any(trial.row for trial in self.running.values()) or self.interrupted
+        if not later or waits or self._population(later[0]) or self._room(0, later[0].recipe_hash) < 1:
+            return False
+        self.queue.appendleft(later.pop(0))
         return True
 
     def _cut_short(self) -> bool:

@@ -631,6 +631,37 @@ class TestLimit:
         assert 7 <= len(more) <= 10  # room was kept for one finalist more; it may be the same one
         assert not any(is_fresh(trial.seed) for trial in more[:7])
 
+    def test_while_a_last_long_recipe_runs_what_the_finals_need_anyway_runs_beside_it(self, tmp_path: Path) -> None:
+        """No place is idle, and neither the recipes nor the finals are others than one after another."""
+        _, ledger, searcher = make(tmp_path / "one_by_one", *self.LIMIT, "worker_hours=1")
+        alone = self.run(searcher, ledger)
+        _, ledger, searcher = make(tmp_path / "beside", *self.LIMIT, "worker_hours=1")
+        ran: list[Trial] = []
+
+        def begin() -> Any:
+            task = searcher.suggest(f"t{len(ran)}")
+            if isinstance(task, dict):
+                ran.extend(task["trials"])
+            return task
+
+        explored = [trial for trial in alone if not is_fresh(trial.seed) and trial.seed != SEMIFINAL]
+        while len(ran) < len(explored) - 1:
+            finish(searcher, ledger, begin(), score(ran[-1]), cost={"seconds": 180.0})
+        long = begin()
+        beside = []
+        while isinstance(task := begin(), dict):
+            beside += task["trials"]
+            finish(searcher, ledger, task, score(ran[-1]), cost={"seconds": 180.0})
+        assert searcher.finals is not None
+        assert task is None  # nothing more until the long one tells who is in them
+        assert [trial.key for trial in beside] == [
+            trial.key for entrant in searcher.finals.asked.beside for trial in entrant.trials
+        ]
+        finish(searcher, ledger, long, score(long["trials"][0]), cost={"seconds": 180.0})
+        ran += self.run(searcher, ledger)
+        assert {trial.key for trial in ran} == {trial.key for trial in alone}
+        assert searcher.limited
+
     def test_without_room_for_all_the_finals_come_as_far_as_they_can(self, tmp_path: Path) -> None:
         plan, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=0.5")
         ran = self.run(searcher, ledger)
