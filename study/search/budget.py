@@ -84,17 +84,20 @@ class Budget:
         usual = self.guess(name) or 0.0
         return max(fmean(self._whole[name]), usual) if self._whole[name] else 1.5 * usual
 
-    def room(self, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
+    def room(self, running: Iterable[str] = (), following: str | None = None, kept: int = 0, again: int = 0) -> float:
         """How many trials like the one of the recipe that follows may still begin, beside running ones, given by their
-        recipes, and so many others for which room is kept; infinite where nothing bounds them."""
+        recipes, and so many others for which room is kept, `again` of them perhaps of the recipe that follows; infinite
+        where nothing bounds them."""
         running = list(running)
-        return min((self.room_of(name, running, following, kept) for name in self.limits), default=math.inf)
+        return min((self.room_of(name, running, following, kept, again) for name in self.limits), default=math.inf)
 
-    def room_of(self, name: str, running: Iterable[str] = (), following: str | None = None, kept: int = 0) -> float:
+    def room_of(
+        self, name: str, running: Iterable[str] = (), following: str | None = None, kept: int = 0, again: int = 0
+    ) -> float:
         """As `room`, by that limit alone."""
-        left = self.left(name) - kept * self.guess_whole(name)
+        one, usual = self.guess(name, following), self.guess_whole(name)
+        left = self.left(name) - kept * usual - again * max(0.0, (one or 0.0) - usual)
         left -= math.fsum(self.guess(name, recipe) or 0.0 for recipe in running)
-        one = self.guess(name, following)
         if left <= 0:
             return 0
         return math.floor(left / one + 1e-9) if one else math.inf  # rounding must not cost a trial

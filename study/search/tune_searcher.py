@@ -98,6 +98,8 @@ class TuneSearcher(Searcher):
             self._cut_short()
         self._queue_finals()
         self.interrupted = deque(self._interrupted())
+        while self._short() and self._pass_over():
+            continue
 
     @property
     def remaining(self) -> int:
@@ -128,7 +130,7 @@ class TuneSearcher(Searcher):
         """Whether trials are left, and the study's limits leave room for none of them."""
         if self.running or not self.remaining:
             return False
-        return self._short() or (self.cut_short and next(self.waiting(), None) is None)
+        return self._short() or (bool(self.cut_short or self.left_out) and next(self.waiting(), None) is None)
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         while (short := self._short()) or (self._may_ask and not self.queue and not self.interrupted):
@@ -201,7 +203,8 @@ class TuneSearcher(Searcher):
         following = next(self.waiting(), None)
         running = [planned.recipe.hash for planned in self.running.values()]
         self.budget.expect(planned.recipe for planned in (*self.running.values(), following) if planned)
-        return self.budget.room(running, like or (following.recipe.hash if following else None), kept)
+        again = self.finals.asked.seeds if self.finals and kept else 0  # a finalist must have room for all its seeds
+        return self.budget.room(running, like or (following.recipe.hash if following else None), kept, again)
 
     @property
     def _kept(self) -> int:
@@ -224,11 +227,18 @@ class TuneSearcher(Searcher):
         return self.remaining > len(self.running) and self._room(self._kept) < 1
 
     def _pass_over(self) -> bool:
-        """Leave the next recipe out where it is too long, as of more epochs, and Optuna may ask for another, which has
-        room if it takes as long as the base. False where it is none of Optuna's, or many were too long already."""
+        """Leave the next recipe out where it is too long, as of more epochs, and another has room: one that Optuna may
+        ask for, if it takes as long as the base, or in the finals one that is in them. False where it is none of
+        Optuna's, or many were too long already."""
         key = self.queue[0].recipe.hash if self.queue and not self.interrupted else None
         many = len({trial.recipe.hash for trial in self.left_out}) >= ASKED_TOGETHER
-        if key not in self.explored or many or not self._may_ask or self._room(self._kept, self.plan.base.hash) < 1:
+        if self._explores:
+            other = key in self.explored and not many and self._may_ask
+            other = other and self._room(self._kept, self.plan.base.hash) >= 1
+        else:
+            others = dict.fromkeys(trial.recipe.hash for trial in self.queue)
+            other = key is not None and any(self._room(0, one) >= 1 for one in others if one != key)
+        if not other:
             return False
         self.left_out += [trial for trial in self.queue if trial.recipe.hash == key]
         self.queue = deque(trial for trial in self.queue if trial.recipe.hash != key)

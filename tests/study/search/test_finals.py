@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reports.ledger import LEDGER, Evaluation, Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh
+from reports.ledger import LEDGER, Evaluation, Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh, trial_key
 from reports.ledger.finals import FIRST_FRESH, SEMIFINAL
 from reports.ledger.folders import POPULATIONS
 from reports.recipe_names import called
@@ -583,6 +583,31 @@ class TestLimit:
         assert sum(trial.name.startswith("#") and not is_fresh(trial.seed) for trial in ran) >= 3
         assert sum(is_fresh(trial.seed) for trial in ran) == 2 + 3 + 2 + 1
         assert {trial.recipe.flat()["optimisation.epochs"] for trial in searcher.left_out} >= {20}
+
+    def test_a_finalist_too_long_for_what_is_left_leaves_the_others_their_seeds(self, tmp_path: Path) -> None:
+        """The best recipe took nine times as long as others: its fresh seeds have no room, those of the second have."""
+        arguments = [*self.LIMIT, "worker_hours=1.2"]
+        arguments[arguments.index("1x2")] = "2x2"
+        _, ledger, searcher = make(tmp_path, *arguments)
+        ran: list[Trial] = []
+        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+            (trial,) = task["trials"]
+            assert searcher.explored or trial.row
+            best = bool(searcher.explored) and trial.recipe.hash == searcher.explored[0]
+            finish(searcher, ledger, task, 90.0 if best else score(trial), cost={"seconds": 1500.0 if best else 150.0})
+            ran.append(trial)
+        assert searcher.finals is not None
+        first, second = searcher.finals.finalists or ()
+        assert first.recipe.hash == searcher.explored[0]
+        fresh = [trial.recipe.hash for trial in ran if is_fresh(trial.seed)]
+        assert (fresh.count(first.recipe.hash), fresh.count(second.recipe.hash)) == (0, 2)
+        assert searcher.limited
+        for seed in second.seeds:  # as if the study had been killed before they ran
+            (ledger.folder / f"{trial_key(second.recipe.hash, seed)}.json").unlink()
+        _, ledger, searcher = make(tmp_path, *arguments)
+        assert not searcher.limited
+        again = self.run(searcher, ledger)
+        assert [(trial.recipe.hash, trial.seed) for trial in again] == [(second.recipe.hash, s) for s in second.seeds]
 
     def test_finals_that_have_begun_keep_their_size(self, tmp_path: Path) -> None:
         """Whatever the limit is now; until they begin, the cheapest seed of the row that trains tells their size."""

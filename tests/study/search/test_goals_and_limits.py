@@ -222,6 +222,9 @@ class TestBudget:
         assert budget.guess("minutes", longer.hash) == pytest.approx(10 * 2.4 + 0.6)
         assert budget.guess("minutes", base.hash) == pytest.approx(3.0)
         assert budget.guess("minutes", bounded.hash) == budget.guess("minutes") == pytest.approx(1.8)
+        assert budget.room(following=longer.hash, kept=4) == 1
+        assert budget.room(following=longer.hash, kept=4, again=3) == 0  # chosen for the finals it would not fit
+        assert budget.room(following=base.hash, kept=4, again=3) > 1
 
     def test_nothing_known_bounds_nothing(self) -> None:
         assert Budget({"worker_hours": 1e-9}).room(["a", "b"]) == math.inf
