@@ -71,7 +71,7 @@ class Study:
     def begin(self) -> StudyState:
         """A run of the study begins, with the ledger as it is now."""
         waiting = lambda: iter(self.queue)  # noqa: E731
-        self.state = StudyState(self.plan, self.ledger, self.at_once, self.remaining, waiting, self.room)
+        self.state = StudyState(self.plan, self.ledger, self.at_once, self.remaining, waiting, self.room, self.left)
         return self.state
 
     def tell(self, callback: Callback, event: str, *arguments: Any) -> None:
@@ -84,6 +84,9 @@ class Study:
 
     def room(self) -> float:
         return self.budget.room([key.rpartition("-")[0] for key in self.begun])
+
+    def left(self) -> float:
+        return self.budget.seconds_left()
 
     def start(self, callback: Callback, members: int = 1) -> list[Trial]:
         """The next ones of the queue begin, together."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,6 +55,7 @@ class StudyState(Callback):
         remaining: Callable[[], int],
         waiting: Callable[[], Iterable[Trial]],
         room: Callable[[], float],
+        seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self.plan, self.ledger = plan, ledger
         self.at_once = at_once
@@ -63,6 +66,8 @@ class StudyState(Callback):
         """Those that are next, as far as a search has chosen them."""
         self.room = room
         """How many more may begin by the study's limits, as far as is known now; infinite without any."""
+        self.seconds_left = seconds_left
+        """Until the study's limit in minutes, after which none begins; infinite without one."""
         records, _ = ledger.sift()
         self.statuses: dict[str, str] = {record.key: record.status for record in records}
         """Of all records, those of this run included, by trial."""
@@ -182,7 +187,11 @@ class StudyState(Callback):
             chosen = (planned.recipe.hash for planned in self.waiting())
             waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
-            self._forecast = clock, self._times.forecast(clock, running, waiting)
+            found, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
+            if found.seconds is not None and found.seconds > limit:  # what runs goes on, and nothing begins
+                end = self._times.forecast(clock, running, ()).seconds or 0.0
+                found = dataclasses.replace(found, seconds=min(found.seconds, max(limit, end)))
+            self._forecast = clock, found
         at, found = self._forecast
         return found.after(clock - at)
 

@@ -104,7 +104,8 @@ def _run_trials(
     coordinator = open_coordinator(name, plan.results)
     coordinator.watch_machines.remote()
     transport = transport_for(plan.place.url, coordinator)
-    state = StudyState(plan, ledger, allotment.concurrent, lambda: searcher.remaining, searcher.waiting, searcher.room)
+    remaining, left = (lambda: searcher.remaining), searcher.budget.seconds_left
+    state = StudyState(plan, ledger, allotment.concurrent, remaining, searcher.waiting, searcher.room, left)
     callbacks = Dispatch(state)
     models = ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0])
     scheduler = _scheduler(plan, ledger)

@@ -69,6 +69,11 @@ class Budget:
         """For trials, of that limit: of time, in all places together."""
         return (self.limits[name] - self.spent(name)) * (self._places if LIMITS[name].clock else 1)
 
+    def seconds_left(self) -> float:
+        """Until the limit in minutes; infinite without one."""
+        clocks = [name for name in self.limits if LIMITS[name].clock]
+        return min((60 * (self.limits[name] - self.spent(name)) for name in clocks), default=math.inf)
+
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
         """What a trial of that recipe, or of one that is not chosen yet, will take; None where none has ended."""
         costs, epochs = self._costs[name], self._epochs.get(recipe_hash or "")

@@ -77,6 +77,21 @@ def test_a_limit_ends_a_study_sooner(machine: Machine, tmp_path: Path, monkeypat
     assert wrong == []
 
 
+def test_a_limit_in_minutes_bounds_the_forecast_from_the_first_steps_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a trial has ended nothing says how many have room: 60 of 40 s on two places would take 20 minutes."""
+    study = Study(tmp_path, monkeypatch, planned(60), 2)
+    study.budget = Budget({"minutes": 5.0}, places=2, clock=lambda: study.now)
+    course = study.begin()
+    told = simulate(study, course, Machine(2, start=0), lambda trial: 20.0, lambda trial: 20.0)
+    said = {at: course.forecast().seconds for at in told}
+    known = {at: seconds for at, seconds in said.items() if seconds is not None}
+    assert min(known) < 20
+    assert all(seconds <= max(300 - at, 0) + 41 for at, seconds in known.items())  # what runs goes on to its end
+    assert known[min(known)] > 250
+
+
 def test_something_is_known_soon_and_more_where_an_earlier_run_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
