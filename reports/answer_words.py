@@ -124,8 +124,8 @@ def _misled(answer: Answer, first: Finalist) -> bool:
 
 def _sure(answer: Answer, first: Finalist, info: StudyInfo) -> str:
     base = answer.references.get("base")
-    more = f", {base.seeds} of the base" if base and base.seeds != first.seeds else ""
-    said = [f"{count(first.seeds, 'fresh seed')} each{more}"]
+    more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
+    said = [f"{count(first.seeds, 'fresh seed')} of each finalist{more}"]
     collapsed = sum(one.collapsed for one in answer.finalists)
     if collapsed:
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
@@ -134,10 +134,10 @@ def _sure(answer: Answer, first: Finalist, info: StudyInfo) -> str:
         said.append("fewer recipes and seeds than usual, so that half of the limit was left to explore")
     said.append(f"all trials took {duration(answer.seconds)}")
     if answer.noise_floor is not None:
-        said.append(f"seeds move a score by {number(answer.noise_floor)} (standard deviation)")
+        said.append(f"seeds alone move a score by {number(answer.noise_floor)} (standard deviation)")
     elif answer.noise:
         between = f"{number(min(answer.noise))} to {number(max(answer.noise))}"
-        said.append(f"seeds move a score by {between} (standard deviation)")
+        said.append(f"seeds alone move a score by {between} (standard deviation)")
     return "; ".join(said)
 
 

@@ -33,20 +33,22 @@ def shown(groups: list[Group], path: Path, most: int = MOST) -> str:
 
 
 def of_finals(answer: Answer) -> list[Group]:
-    """The finalists over the base settings, where the finals have answered."""
-    base = answer.references.get("base")
-    if base is None or base.figure is None:
+    """The finalists over the base settings, or over the encoder as it came where that is kept; empty where the finals
+    have not answered."""
+    zero = "encoder" if answer.kind == "as it came" else "base"
+    kept = answer.references.get(zero)
+    if kept is None or kept.figure is None:
         return []
-    level = base.figure.gain
+    level = kept.figure.gain
     lines = [
         Line(one.name, gain.gain, gain.low, gain.high, (gain.low or 0.0) > 0 or (gain.high or 0.0) < 0)
         for one in answer.finalists
-        if (gain := one.gains.get("base"))
+        if (gain := one.gains.get(zero))
     ]
     marks = {
-        OVER[name]: one.figure.gain - level for name, one in answer.references.items() if name != "base" and one.figure
+        OVER[name]: one.figure.gain - level for name, one in answer.references.items() if name != zero and one.figure
     }
-    return [Group(f"{answer.figure}: finals, over {OVER['base']}", lines, marks)]
+    return [Group(f"{answer.figure}: finals, over {OVER[zero]}", lines, marks)]
 
 
 def of_board(board: Board) -> Group:
@@ -74,8 +76,9 @@ def caption(groups: list[Group], most: int = MOST) -> str:
     """What is drawn, and what is not."""
     drawn = [line for group in groups for line in group.lines]
     said = ["A dot is a gain, its line the 95 % interval."]
-    if any(group.marks for group in groups):
-        said.append("Zero is the base settings; broken lines are what else is compared with.")
+    zeros = {group.title.rpartition(", over ")[2] for group in groups if group.marks}
+    if zeros:
+        said.append(f"Zero is {' or '.join(sorted(zeros))}; broken lines are what else is compared with.")
     if any(line.one_seed for line in drawn):
         said.append("A hollow dot is one seed: another one may lie outside its interval.")
     if any(line.low is None for line in drawn):

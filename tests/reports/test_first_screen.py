@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from reports.plots.forest import forest_picture
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS
-from reports.sections.glance import of_finals
+from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
 from study.rows import chosen_rows
 from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
@@ -87,6 +88,17 @@ def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Pa
     drawn = picture.read_text(encoding="utf-8")
     assert ">the encoder as it came<" in drawn
     assert all(len(words) <= 26 for words in re.findall(r">(#\d[^<]*)<", drawn))  # long names go on in the next line
+
+
+def test_zero_is_the_encoder_as_it_came_where_that_is_kept(searched: Path) -> None:
+    answer = Answer.of(Results.load(searched))
+    kept = dataclasses.replace(answer, kind="as it came")
+    [over_base], [over_encoder] = of_finals(answer), of_finals(kept)
+    assert {*over_encoder.marks} == {"the base settings"}
+    assert over_encoder.marks["the base settings"] == -over_base.marks["the encoder as it came"]
+    assert [line.gain for line in over_encoder.lines] == [one.gains["encoder"].gain for one in answer.finalists]
+    assert "Zero is the encoder as it came;" in caption([over_encoder])
+    assert "Zero is the base settings;" in caption([over_base])
 
 
 def test_what_is_folded_comes_last() -> None:
