@@ -1,0 +1,75 @@
+"""Models change hands with sentence-transformers 5, which `make test-versions` puts beside the one installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import SENTENCES
+from trainables.encoders import load_encoder
+from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+
+ROOT = Path(__file__).parents[3]
+OLDER = ROOT / ".venv/sentence-transformers-5"
+NEEDS_6 = {"mean_without_cls"}
+"""Masks a token by a module that sentence-transformers 6 brought."""
+SCRIPT = """
+import json, sys
+from pathlib import Path
+import numpy as np
+import sentence_transformers
+from sentence_transformers import SentenceTransformer, models
+assert sentence_transformers.__version__.startswith("5."), sentence_transformers.__version__
+folder, sentences = Path(sys.argv[1]), json.loads(sys.argv[2])
+for model in sorted(folder.glob("ours/*")):
+    loaded = SentenceTransformer(str(model), device="cpu", local_files_only=True)
+    assert loaded.similarity_fn_name == "cosine"
+    np.savez(model / "found.npz", query=loaded.encode_query(sentences), document=loaded.encode_document(sentences))
+first = SentenceTransformer(str(folder / "ours/mean"), device="cpu", local_files_only=True)
+theirs = SentenceTransformer(modules=[*first, models.Normalize()], device="cpu", similarity_fn_name="dot")
+theirs.save(str(folder / "theirs"))
+np.save(folder / "theirs.npy", theirs.encode(sentences))
+"""
+
+
+@pytest.fixture(scope="module")
+def exchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of each pooling, read by the older one, and one that this saved."""
+    if not OLDER.is_dir():
+        pytest.skip("sentence-transformers 5 is not there: make test-versions brings it")
+    folder = tmp_path_factory.mktemp("exchanged")
+    for mode in sorted(set(POOLINGS) - NEEDS_6):
+        _ours(mode).save(folder / "ours" / mode)
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(folder), json.dumps(list(SENTENCES))]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(OLDER)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def _ours(mode: str) -> TransformerEncoder:
+    config = EncoderConfig(name=SCENES_ENCODER, max_length=32, query_prompt="the dog ", document_prompt="two women ")
+    encoder = load_encoder(config, PoolingConfig(mode), device="cpu")
+    assert isinstance(encoder, TransformerEncoder)
+    return encoder.eval()
+
+
+@pytest.mark.parametrize("mode", sorted(set(POOLINGS) - NEEDS_6))
+def test_what_was_saved_here_gives_the_same_there_prompts_too(mode: str, exchanged: Path) -> None:
+    encoder, found = _ours(mode), np.load(exchanged / "ours" / mode / "found.npz")
+    documents = encoder.embed(encoder.tokenize(SENTENCES, "two women ")).detach().numpy()
+    np.testing.assert_allclose(found["query"], encoder.encode(SENTENCES), atol=1e-5, rtol=0)
+    np.testing.assert_allclose(found["document"], documents, atol=1e-5, rtol=0)
+    assert np.abs(found["query"] - found["document"]).max() > 0.01
+
+
+def test_what_was_saved_there_gives_the_same_here(exchanged: Path) -> None:
+    encoder = load_encoder(EncoderConfig(name=str(exchanged / "theirs")), device="cpu")
+    np.testing.assert_allclose(encoder.encode(SENTENCES), np.load(exchanged / "theirs.npy"), atol=1e-5, rtol=0)
