@@ -25,8 +25,12 @@ def random(seed: int) -> BaseSampler:
 
 
 def qmc(seed: int) -> BaseSampler:
-    """Scrambled, so that another seed draws other points."""
-    return _quietly(lambda: QMCSampler(scramble=True, seed=seed, warn_independent_sampling=False))
+    """One scrambled sequence, whose next number Optuna's storage knows: another scramble would not lie evenly beside
+    the points that there are. The seed is of what is drawn before the first trial has ended."""
+    drawn = optuna.samplers.RandomSampler(seed=seed)
+    return _quietly(
+        lambda: QMCSampler(scramble=True, seed=0, independent_sampler=drawn, warn_independent_sampling=False)
+    )
 
 
 def gp(seed: int) -> BaseSampler:

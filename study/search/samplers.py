@@ -91,6 +91,7 @@ SAMPLERS = Registry(
         "draws that lie evenly (Sobol)",
         conditional=False,
         limits=False,
+        forgetful=True,
     ),
     SamplerEntry(
         "gp",
@@ -122,6 +123,7 @@ SAMPLERS = Registry(
         conditional=False,
         choices=False,
         limits=False,
+        forgetful=True,
         package="cmaes",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -380,6 +381,29 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
         assert recipe is not None
         assert ledger.has(recipe.hash, 0)
         assert ledger.has(recipe.hash, 1)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(tmp_path: Path, sampler: str) -> None:
+    space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
+
+    def tried(folder: Path, killed: bool) -> list[dict[str, Any]]:
+        arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "1", "--trials", "24")
+        searcher = None
+        for number in range(1000):
+            if searcher is None or killed:
+                _, ledger, searcher = make(folder, *arguments)
+            config = searcher.suggest(f"t{number}")
+            if not isinstance(config, dict):
+                break
+            finish(searcher, ledger, config, 50.0 + 3 * math.sin(number))
+        assert searcher is not None
+        assert searcher.ask_tell is not None
+        return [trial.params for trial in searcher.ask_tell.study.get_trials()]
+
+    once = tried(tmp_path / "once", killed=False)
+    assert len(once) >= 24
+    assert tried(tmp_path / "killed", killed=True) == once
 
 
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
