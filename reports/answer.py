@@ -26,12 +26,13 @@ from reports.ledger import Record
 from reports.looks import look, share
 from reports.quantity import Quantity, goals_quantity
 from reports.recipe_names import called, farthest
+from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
 from reports.statistics import Comparison, Sample, compare
 from reports.statistics.comparison import by_itself
 from reports.statistics.finals import Judgement, judge, pick
 from reports.statistics.spreads import common_spread
-from reports.unfinished import Extent, finals_extent
+from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
 from trainables.recipe import Value
 from trainables.senteval.tasks import TASKS, kind_of
@@ -143,6 +144,8 @@ class Answer:
     """The one to use, or to look at; of several goals a front, the best by the figure first."""
     finalists: tuple[Finalist, ...] = ()
     """All of them, those picked too, best by the search's scores first."""
+    left_out: tuple[str, ...] = ()
+    """Those by name that a limit left with too few fresh seeds to be judged."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
     """By `base`, `baseline`, `encoder`."""
     base_over_encoder: Gain | None = None
@@ -156,6 +159,9 @@ class Answer:
     """Guards whose flags forbid a verdict on the picked one: then nothing can be told."""
     warnings: tuple[str, ...] = ()
     """What guards found in the trials of the finals, as markdown."""
+    remembered: int | None = None
+    """Test items with a text that the picked one's training saw and the encoder's did not, where the gain over that
+    stands even without these."""
     open: tuple[str, ...] = ()
     """Of `open`: the references against which nothing is shown."""
     most: float | None = None
@@ -212,21 +218,24 @@ def _answer(results: Results) -> Answer:
     )
     if found.trials is None:
         return dataclasses.replace(found, rows=_rows(results))
-    if not 0 < found.trials.wanted == found.trials.there:
+    ready = finals_judged(results)
+    if not ready:
         return dataclasses.replace(found, kind="unfinished")
-    return _Finals(results).answer(found)
+    return _Finals(results, ready).answer(found)
 
 
 class _Finals:
-    """The finals of a study, complete."""
+    """The finals of a study, as far as an answer rests on them."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, ready: Collection[str]) -> None:
         self.results = results
-        records = [one for own in results.finals.values() for one in own if one.status == "finished"]
+        records = [one for key, own in results.finals.items() if key in ready for one in own]
+        records = [one for one in records if one.status == "finished"]
         self.evidence = Evidence(dataclasses.replace(results, records=records))
         self.recipes = self.evidence.results.recipes
         finals = results.info.finals
         assert finals is not None
+        self.left_out = tuple(called(results, key) for key in finals.finalists if key not in ready)
         named = {"base": finals.base, "baseline": finals.baseline, "encoder": finals.as_it_came}
         self.references = {name: key for name, key in named.items() if key in self.recipes}
         if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
@@ -237,7 +246,8 @@ class _Finals:
     def answer(self, found: Answer) -> Answer:
         figure, development = self.figure, [self.development(key) for key in self.finalists]
         if figure is None:
-            return dataclasses.replace(found, kind="open", finalists=tuple(map(self._of, self.finalists)))
+            there = tuple(map(self._of, self.finalists))
+            return dataclasses.replace(found, kind="open", finalists=there, left_out=self.left_out)
         samples = [sample for key in self.finalists if (sample := self.evidence.sample(key, figure)) is not None]
         upward = [[value for value in values if value is not None] for values in development]
         whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
@@ -245,6 +255,7 @@ class _Finals:
         finalists = [self._of(key, judged, place) for place, key in enumerate(self.finalists)]
         never = judged.seeds == math.inf
         first = self.finalists[chosen[0]]
+        over_it = not self._forbidding(first, figure, ["encoder"])
         others = self._others(first, figure)
         general = next((one for one in others if (one.task, one.over) == (GENERAL, "encoder")), None)
         return dataclasses.replace(
@@ -254,11 +265,13 @@ class _Finals:
             fresh_items=judged.fresh,
             picked=tuple(finalists[place] for place in chosen),
             finalists=tuple(finalists),
+            left_out=self.left_out,
             references={name: self._of(key) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
             beside=tuple(self._beside(first, figure)),
             others=tuple(others),
             general=None if GENERAL in self._needs else general,
+            remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
             flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(first, figure))),
             open=judged.open,
             most=judged.most,
@@ -365,8 +378,15 @@ class _Finals:
         searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
-        found = [flag for other in others for flag in self.evidence.between(recipe_hash, other, figure)]
-        return [flag for flag in found if flag.guard not in varied]
+        looks = self.looks * len(self.finalists)
+        found = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
+        return [
+            flag
+            for other, flags in found.items()
+            for flag in flags
+            if flag.guard not in varied
+            and not (flag.guard == OVERLAP and stands_without_memory(self.evidence, recipe_hash, other, figure, looks))
+        ]
 
     def _beside(self, recipe_hash: str, figure: Quantity) -> list[Other]:
         """The goals' parts, where the figure is not one of them: of averages those alone whose tasks ask models for

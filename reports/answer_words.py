@@ -125,14 +125,21 @@ def _misled(answer: Answer, first: Finalist) -> bool:
 def _sure(answer: Answer, first: Finalist, info: StudyInfo) -> str:
     base = answer.references.get("base")
     more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
-    said = [f"{count(first.seeds, 'fresh seed')} of each finalist{more}"]
+    each = "of each finalist" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
+    said = [f"{count(first.seeds, 'fresh seed')} {each}{more}"]
     collapsed = sum(one.collapsed for one in answer.finalists)
     if collapsed:
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
-    said.append(f"the best {len(answer.finalists)} of {count(answer.tried, 'recipe')}")
+    said.append(f"the best {len(answer.finalists) + len(answer.left_out)} of {count(answer.tried, 'recipe')}")
+    if answer.left_out:
+        left = len(answer.left_out)
+        said.append(f"the limit ended the finals before {left} of them had enough seeds to be judged")
+    if answer.remembered:
+        items = count(answer.remembered, "test item")
+        said.append(f"training saw a text of {items}, and the gain would be shown without any of them")
     if info.finals is not None and info.finals.smaller:
         said.append("fewer recipes and seeds than usual, so that half of the limit was left to explore")
-    said.append(f"all trials took {duration(answer.seconds)}")
+    said.append(f"all trials together took {duration(answer.seconds)}")
     if answer.noise_floor is not None:
         said.append(f"seeds alone move a score by {number(answer.noise_floor)} (standard deviation)")
     elif answer.noise:

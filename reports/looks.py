@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from reports.ledger import LOOKS, read_whole, write_json
 from reports.ledger.names import to_write
-from reports.unfinished import finals_extent
+from reports.unfinished import finals_judged
 from trainables.errors import UserError
 from trainables.typed_json import matching
 
@@ -49,16 +49,14 @@ def share(look: int) -> float:
 
 def judged(results: Results) -> list[str]:
     """The keys of the trials that verdicts may rest on: those of the rows, where two of these can be judged, and of the
-    finals, where these are complete."""
+    finals that an answer rests on."""
     rows = {
         key: records
         for key in results.labels
         if (records := results.recipes.get(key, [])) and (len(records) > 1 or key in results.fixed)
     }
     of_rows = [record.key for records in rows.values() for record in records] if len(rows) > 1 else []
-    extent = finals_extent(results)
-    complete = extent is not None and 0 < extent.wanted == extent.there
-    return of_rows + [record.key for records in results.finals.values() for record in records] * complete
+    return of_rows + [record.key for key in finals_judged(results) for record in results.finals[key]]
 
 
 def digest(keys: Iterable[str]) -> str:

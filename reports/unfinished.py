@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from trainables.recipe import Recipe
 
 if TYPE_CHECKING:
+    from reports.ledger.finals import Finals
     from reports.results import Results
+
+
+FEWEST = 3
+"""With so many fresh seeds a finalist is judged, where a limit ended the finals before it had all of them."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,32 @@ def finals_extent(results: Results) -> Extent | None:
     finals = results.info.finals
     if finals is None or not finals.finalists:
         return None if finals is None else Extent(0, 0)
+    return total([*finals_extents(results, finals).values()])
+
+
+def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
+    """Of each recipe of the finals, by hash."""
     wanted = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline]), finals.seeds)
     wanted |= {finals.base: finals.base_seeds} if finals.base else {}
     wanted |= {finals.as_it_came: 1} if finals.as_it_came else {}
     there = {key: len(results.finals.get(key, ())) for key in wanted}
     wanted |= {key: 1 for key in wanted if there[key] and not _moves(results, key)}
-    return total([Extent(min(there[key], most), most) for key, most in wanted.items()])
+    return {key: Extent(min(there[key], most), most) for key, most in wanted.items()}
+
+
+def finals_judged(results: Results) -> set[str]:
+    """Of the recipes of the finals, by hash, those that an answer rests on: all where these are complete. Where a limit
+    ended them those with all of their seeds or `FEWEST`, for it was the clock that chose, and no score; none where the
+    base is not among them, or no finalist. None of finals that still run."""
+    finals = results.info.finals
+    if finals is None or not finals.finalists:
+        return set()
+    found = finals_extents(results, finals)
+    ready = {key for key, extent in found.items() if extent.there >= min(extent.wanted, FEWEST)}
+    whole = all(extent.there == extent.wanted for extent in found.values())
+    if whole or (results.info.limited and finals.base in ready and ready & {*finals.finalists}):
+        return ready
+    return set()
 
 
 def _moves(results: Results, recipe_hash: str) -> bool:

@@ -86,6 +86,55 @@ def test_each_answer_comes_where_it_should(kind: str, make: Make) -> None:
             assert sentence.count("(") <= 1
 
 
+LIMITED = {"limit": "minutes", "number": 40.0, "spent": 40.0, "a_trial": 2.5, "left_out": 9}
+
+
+@pytest.mark.parametrize(("missing", "judged"), [(2, 3), (3, 2), (12, 1), (13, 0)])
+def test_a_limit_that_ends_the_finals_leaves_an_answer_of_those_with_three_seeds(
+    missing: int, judged: int, make: Make, tmp_path: Path
+) -> None:
+    """Trials are missing of the first finalist, then of the next."""
+    make(missing=missing)
+    assert Answer.of(Results.load(tmp_path)).kind == "unfinished"  # as long as the study runs
+    assert looks.judged(Results.load(tmp_path)) == []
+    dataclasses.replace(StudyInfo.load(tmp_path), limited=LIMITED).save(tmp_path)
+    results = Results.load(tmp_path)
+    answer = Answer.of(results)
+    assert (len(answer.finalists), len(answer.left_out)) == ((judged, 3 - judged) if judged else (0, 0))
+    if not judged:
+        assert answer.kind == "unfinished"
+        return
+    assert answer.kind in ("use", "open", "base")
+    assert len(looks.judged(results)) == sum(one.seeds for one in (*answer.finalists, *answer.references.values()))
+    ended = f"the limit ended the finals before {3 - judged} of them had enough seeds to be judged"
+    assert (ended in said(results)) == (judged < 3)
+    assert "the best 3 of 7 recipes" in said(results)
+    assert ("3 fresh seeds of it" in said(results)) == (missing == 2)
+
+
+def test_without_enough_seeds_of_the_base_a_limit_leaves_no_answer(make: Make, tmp_path: Path) -> None:
+    make(missing=15 + 7)
+    dataclasses.replace(StudyInfo.load(tmp_path), limited=LIMITED).save(tmp_path)
+    assert Answer.of(Results.load(tmp_path)).kind == "unfinished"
+
+
+@pytest.mark.parametrize(("seen", "kind"), [(0, "use"), (2, "use"), (40, "open")])
+def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it(
+    seen: int, kind: str, make: Make, tmp_path: Path
+) -> None:
+    make((6.0, 1.0, 0.5), base_over_encoder=25.0, predictions=True)
+    for record in Ledger(tmp_path / LEDGER).read():
+        if record.recipe["optimisation.epochs"]:
+            overlap = {task: {"items": 60, "seen": seen} for task in record.scores}
+            Ledger(tmp_path / LEDGER).write(changed(record, data={**record.read, "overlap": overlap}))
+    results = Results.load(tmp_path)
+    answer = Answer.of(results)
+    assert answer.kind == kind, (answer.flags, answer.picked)
+    words = "test items, and the gain would be shown without any of them"
+    assert (words in said(results)) == (seen == 2)
+    assert (answer.remembered is not None) == (seen == 2)
+
+
 def test_the_lines_of_a_gain(make: Make) -> None:
     assert said(make(tasks={"MRPC": -9.0})) == (
         "Use    positives per anchor 1, negatives per anchor 8, pooling mean, temperature 0.1, "
@@ -93,7 +142,7 @@ def test_the_lines_of_a_gain(make: Make) -> None:
         "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.90 [+2.31, +3.49] over the base settings; "
         "+7.90 [+7.40, +8.39] over the encoder as it came\n"
         "Sure   5 fresh seeds of each finalist, 9 of the base settings; the best 3 of 7 recipes; "
-        "all trials took 32 min; seeds alone move a score by 0.29 (standard deviation)\n"
+        "all trials together took 32 min; seeds alone move a score by 0.29 (standard deviation)\n"
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.65 [+0.19, +1.11] over the base settings\n"
         "Worse  MRPC -6.10 [-6.82, -5.37] against the base settings; "
         "MRPC -1.10 [-1.71, -0.49] against the encoder as it came\n"

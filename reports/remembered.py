@@ -1,0 +1,42 @@
+"""Whether a gain may be memory: where training saw texts of some test items, and what it is compared with did not."""
+
+from __future__ import annotations
+
+from reports.evidence import Evidence
+from reports.quantity import Quantity
+from reports.statistics import compare
+from reports.statistics.memory import most_of_memory
+
+OVERLAP = "overlap"
+"""The guard of test sentences that were seen in training."""
+
+
+def stands_without_memory(
+    evidence: Evidence, recipe_hash: str, other_hash: str, figure: Quantity, looks: float
+) -> bool:
+    """Whether the recipe's gain, or its loss, would be shown if all test items that only its training saw were those
+    that speak most for it. `looks` as in `compare`."""
+    own, other = evidence.sample(recipe_hash, figure), evidence.sample(other_hash, figure)
+    seen = seen_items(evidence, recipe_hash, figure)
+    if own is None or other is None or seen is None:
+        return False
+    found, memory = compare(own, other, looks=looks), most_of_memory(own, other, seen)
+    if found.low is None or found.high is None or memory is None:
+        return False
+    return found.low > memory or found.high < 0
+
+
+def remembered(evidence: Evidence, recipe_hash: str, other_hash: str | None, figure: Quantity) -> int | None:
+    """Test items with a text that the recipe's training saw; None where the other's saw as many."""
+    if other_hash is None or all(flag.guard != OVERLAP for flag in evidence.between(recipe_hash, other_hash, figure)):
+        return None
+    return seen_items(evidence, recipe_hash, figure)
+
+
+def seen_items(evidence: Evidence, recipe_hash: str, figure: Quantity) -> int | None:
+    """Test items with a text that the recipe's training saw, the most under any seed; None where that is unknown."""
+    records = evidence.results.recipes[recipe_hash]
+    counts = [[record.read.get("overlap", {}).get(task) for record in records] for task in sorted(figure.tasks)]
+    if any(found is None for of_task in counts for found in of_task):
+        return None
+    return sum(max(found["seen"] for found in of_task) for of_task in counts)
