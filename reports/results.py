@@ -343,13 +343,17 @@ class Results:
     @cached_property
     def own_figure(self) -> Quantity | None:
         """The test numbers that judge the goals; None where averages judge them all, and where nothing was scored."""
-        scored = {task for record in self.of_all_trials for task in record.scores}
-        return goals_quantity(self.goals, scored) if any(goal.is_own for goal in self.goals) else None
+        return self._by_goals if any(goal.is_own for goal in self.goals) else None
+
+    @property
+    def _by_goals(self) -> Quantity | None:
+        """What judges the goals, of the tasks that were scored."""
+        return goals_quantity(self.goals, {task for record in self.of_all_trials for task in record.scores})
 
     @cached_property
     def figures(self) -> list[Quantity]:
         """What sums the study up: what judges its own goals, and the topics' averages. Without tables what the space
-        shows of a trial, and where no trial has that, every test average that one has."""
+        shows of a trial; where no trial has that, every test average that one has, or else what judges the goals."""
         own = [self.own_figure] if self.own_figure else []
         if self.topics:
             return [*own, *(quantity(table, column, topic_name(table, column)) for table, column in self.topics)]
@@ -357,7 +361,8 @@ class Results:
         names = sorted({name for items in found for name, value in items if value is not None})
         usual = [average_quantity(name, f"{label} Avg.") for label, name in self.space.shown if name in names]
         others = [average_quantity(name) for name in names if not AVERAGES[name].development]
-        return [*own, *(usual or others)]
+        goals = [self._by_goals] if self._by_goals and not own else []
+        return [*own, *(usual or others or goals)]
 
     @cached_property
     def summaries(self) -> list[tuple[str, Callable[[Sequence[Record]], Measured | None]]]:

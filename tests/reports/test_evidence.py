@@ -23,6 +23,7 @@ from reports.looks import share
 from reports.more_seeds import SeedsWanted
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import Results
+from reports.testing import changed
 from reports.wording import more_seeds
 from search_spaces import Space, spaces
 from search_spaces.averages import AVERAGES, average
@@ -195,10 +196,27 @@ def test_a_space_without_tables_has_a_board_for_each_average(tmp_path: Path):
     assert [board.quantity.name for board in boards(Evidence.of(results))] == ["STS Avg."]
 
 
+def test_where_no_average_is_whole_what_judges_the_goals_sums_the_study_up():
+    bare = dataclasses.replace(SCL, tables=(), claims=(), figures=(), goals=("sts",))
+    results = dataclasses.replace(STS, space=bare).study(1)
+    info = dataclasses.replace(results.info, goals=["sts"])
+    judging = "STSBenchmark"  # what the goal `sts` is judged by
+    some = [
+        changed(record, scores={judging: {"test_spearman_cosine": record.scores["STS12"]["spearman_all"]}})
+        for record in results.records
+    ]
+    [board] = boards(Evidence.of(dataclasses.replace(results, info=info, records=some)))
+    assert board.quantity.name == f"{judging} test_spearman_cosine"
+    assert board.quantity.weights == {(judging, "test_spearman_cosine"): 1.0}
+    assert len(board.counted) > 1
+    none = [changed(record, scores={"STS12": record.scores["STS12"]}) for record in results.records]
+    assert boards(Evidence.of(dataclasses.replace(results, info=info, records=none))) == ()
+
+
 def test_a_comparison_across_a_flag_gets_no_verdict():
     results = dataclasses.replace(STS, gains={BEST: 1.0}).study(1)
-    changed = results.info.row_hashes[BEST]
-    flag = Flag("mine", "It ran elsewhere.", frozenset({changed or ""}))
+    other_code = results.info.row_hashes[BEST]
+    flag = Flag("mine", "It ran elsewhere.", frozenset({other_code or ""}))
     evidence = Evidence(results)
     vars(evidence)["flags"] = Flags((flag,))
     board = boards(evidence)[0]
