@@ -29,6 +29,8 @@ OWN_GOAL = "own"
 """What the mean over several tasks is called."""
 MOST_DRAWN = 5
 """Positives or negatives of an anchor that are asked for at most."""
+MINED_FROM = 500
+"""Among fewer pairs the nearest texts are no harder than those of a batch, so none are mined."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
         found.append(_choice("objective.name", fit.objectives))
     if own.kind == "labelled":
         found.append(_choice("corpus.each", (2, 4)))
-    found += _counts(own, fit)
+    found += _counts(own, fit) + _mined(own, fit)
     keys = {key for name in fit.objectives for key in _keys(name)}
     if "temperature" in keys:
         found.append('Domain("objective.temperature", low=0.01, high=0.5, log=True)')
@@ -255,6 +257,21 @@ def _counts(own: OwnSpace, fit: _Fit) -> list[str]:
             most = min(there, MOST_DRAWN)
             found.append(f'Domain("objective.{key}", low=1, high={most}, when=("objective.name", {_value(able)}))')
     return found
+
+
+def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
+    """Of pairs, which have no hard negatives: whether some are mined, and how."""
+    able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None)
+    if fit.layout != "pairs" or not able or own.units < MINED_FROM:
+        return []
+    grouped, mined = '("corpus.layout", ("groups",))', '("corpus.negatives_from", ("mined",))'
+    return [
+        f'Domain("corpus.layout", choices=("pairs", "groups"), when=("objective.name", {_value(able)}))',
+        f'Domain("corpus.negatives_from", choices=("mined",), when={grouped})',
+        f'Domain("objective.negatives", low=1, high={MOST_DRAWN}, when={mined})',
+        f'Domain("corpus.mined_skip", choices=(0, 5, 20), when={mined})',
+        f'Domain("corpus.mined_margin", when={mined})',
+    ]
 
 
 def _keys(objective: str) -> Iterable[str]:

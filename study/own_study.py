@@ -72,7 +72,8 @@ def own_study(request: Request) -> Request:
     if request.write_space is not None:
         write_whole(request.write_space, text)
         print(f"wrote {request.write_space}, and its data in {folder}; run it by", flush=True)
-        print(f"  python study/run.py --space ./{request.write_space} --search {request.search}", flush=True)
+        place = request.write_space if Path(request.write_space).is_absolute() else f"./{request.write_space}"
+        print(f"  python study/run.py --space {place} --search {request.search}", flush=True)
         return request
     # A study there may yet turn out to be another one, and keeps its space.
     space = (made.train.parent if goes_on else folder) / SPACE

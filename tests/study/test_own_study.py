@@ -97,6 +97,20 @@ def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
             check_recipes([changed], plan.exploring)
 
 
+def test_many_pairs_are_offered_mined_negatives_that_the_search_can_choose(tmp_path: Path) -> None:
+    few, many = (plan_of("--train", write("pairs", count, f"{count}.csv"), "--encoder", "scenes-small")
+                 for count in (200, 800))  # fmt: skip
+    assert not any("mined" in domain.key for domain in few.space.domains)
+    keys = {domain.key: domain for domain in many.space.domains}
+    assert keys["corpus.layout"].when == ("objective.name", ("mnrl",))
+    mined = {"corpus.layout": "groups", "corpus.negatives_from": "mined", "objective.negatives": 3}
+    for skip in keys["corpus.mined_skip"].choices:
+        recipe = many.base.preferring({**mined, "corpus.mined_skip": skip})
+        check_recipes([recipe], many.exploring)
+        assert recipe.corpus.layout == "groups"
+    assert all(keys[key].when == ("corpus.negatives_from", ("mined",)) for key in keys if "mined_" in key)
+
+
 def test_the_written_space_is_the_same_study() -> None:
     mine = write("triplets")
     arguments = ["--train", mine, "--encoder", "scenes-small", "--trials", "7"]
@@ -418,6 +432,10 @@ def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -
     chosen, judged = ([value(one) for one in scores] for value in (lambda one: goal.of(one, {}), goal.test_of))
     assert chosen[0] > chosen[1] + 2  # points of nDCG@10
     assert judged[0] > judged[1] + 2
+    mined = {"corpus.layout": "groups", "corpus.negatives_from": "mined", "objective.negatives": 2}
+    found = run_trial(trained.preferring({**mined, "corpus.mined_skip": 5}), 0, plan.evaluation)
+    assert found.data["corpus"]["mined_negatives"] > 0
+    assert goal.of(found.scores, {}) > chosen[1] + 2
     explored = run_trial(came, 0, plan.exploring)
     assert goal.of(explored.scores, {}) == pytest.approx(chosen[1])
     assert goal.test_of(explored.scores) is None
