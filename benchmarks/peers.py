@@ -143,13 +143,30 @@ def search(table: Table, peer: Peer, repeat: int) -> dict[str, Any]:
     """One search: what its pick lost after each budget and each recipe, the seconds of training until each budget, and
     how many recipes it asked for."""
     seed = repeat % table.development.shape[1]
+    course, asked = run(table, peer, seed, lambda course: len(course) < BUDGETS[-1])
+    scores = table.development[course, seed]
+    picks = [course[int(np.argmax(scores[: end + 1]))] for end in range(len(course))]
+    lost = [float(table.best - table.truth[pick]) for pick in picks]
+    spent = np.cumsum(table.seconds[course, seed])
+    at = [min(budget, len(course)) - 1 for budget in BUDGETS]
+    return {
+        "regret": [lost[place] for place in at],
+        "again": [_lost_again(table, course[:budget], seed) for budget in BUDGETS],
+        "course": lost,
+        "seconds": [float(spent[place]) for place in at],
+        "asked": asked,
+    }
+
+
+def run(table: Table, peer: Peer, seed: int, more: Callable[[Sequence[int]], bool]) -> tuple[Sequence[int], int]:
+    """The recipes that ran under that seed, and how many were asked for, while there are to be `more` than these."""
     course: list[int] = []
     names: dict[int, list[Any]] = {}
     done: set[int] = set()
     running: list[tuple[float, int, int]] = []
     clock, asked = 0.0, 0
     while True:
-        while len(running) < WORKERS and len(course) < BUDGETS[-1] and asked < MOST_ASKED * BUDGETS[-1]:
+        while len(running) < WORKERS and asked < MOST_ASKED * BUDGETS[-1] and more(course):
             name, chosen = peer.ask()
             asked += 1
             recipe = table.number(chosen)
@@ -167,18 +184,7 @@ def search(table: Table, peer: Peer, repeat: int) -> dict[str, Any]:
         done.add(recipe)
         for name in names[recipe]:
             peer.tell(name, float(table.development[recipe, seed]))
-    scores = table.development[course, seed]
-    picks = [course[int(np.argmax(scores[: end + 1]))] for end in range(len(course))]
-    lost = [float(table.best - table.truth[pick]) for pick in picks]
-    spent = np.cumsum(table.seconds[course, seed])
-    at = [min(budget, len(course)) - 1 for budget in BUDGETS]
-    return {
-        "regret": [lost[place] for place in at],
-        "again": [_lost_again(table, course[:budget], seed) for budget in BUDGETS],
-        "course": lost,
-        "seconds": [float(spent[place]) for place in at],
-        "asked": asked,
-    }
+    return course, asked
 
 
 def _lost_again(table: Table, course: Sequence[int], seed: int) -> float:

@@ -324,6 +324,11 @@ def _check_search(request: Request, space: Space) -> None:
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
+        if request.until is not None and len(space.goals) > 1:
+            raise UserError(
+                f"--until is a gain in one goal, and {space.name!r} has several; name one with --goals, or give them "
+                "weights (--goals sts*2,transfer)"
+            )
     late = [goal for goal in searched(space.goals) if goal.cost]
     if late and scheduler.stops:
         raise UserError(

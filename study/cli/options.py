@@ -25,8 +25,8 @@ KeepModels = int | Literal["rows", "all", "none"]
 PACKAGE = "sentence-embedding-studies"
 MOST = 100_000
 """Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
-TRIALS, TIMED_TRIALS = 20, 200
-"""Recipes that Optuna explores by default, and where the time ends it."""
+TRIALS, OPEN_TRIALS = 20, 200
+"""Recipes that Optuna explores by default, and at most where the time, or what may still be gained, ends it."""
 FINALS, MOST_FINALS = "3x5", 100
 """Finalists, and seeds of each: by default, and at most."""
 
@@ -75,6 +75,9 @@ class Request:
     scale: Scale | Literal["auto"]
     search: Search
     trials: int
+    """At most, with `until`."""
+    until: float | None
+    """The gain, in the goal's unit, that must be improbable for the search to end; None: it has `trials`."""
     seeds: int
     """The least number of every recipe."""
     most_seeds: int
@@ -191,7 +194,14 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         type=int,
         metavar="N",
         help=f"new recipes for Optuna (default {TRIALS}; with --limit minutes as many as it leaves time for, "
-        f"{TIMED_TRIALS} at most); each is run with the least seeds",
+        f"{OPEN_TRIALS} at most); each is run with the least seeds",
+    )
+    what.add_argument(
+        "--until",
+        type=float,
+        metavar="GAIN",
+        help="Optuna explores until a further gain of more than so many points of the goal is improbable (below 5 %%); "
+        f"--trials is then the most (default {OPEN_TRIALS})",
     )
     what.add_argument(
         "--seeds",
@@ -329,9 +339,13 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError(f"--{name.replace('_', '-')} must be at most {MOST:,}, not {values[name]:g}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
         raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
+    if values["until"] is not None and not 0 < values["until"] < math.inf:
+        raise UserError(f"--until must be a gain above 0, such as 0.5, not {values['until']:g}")
     if values["search"] != "optuna":
         if values["trials"] is not None:
             raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
+        if values["until"] is not None:
+            raise UserError("--until is when Optuna has explored enough; add --search optuna")
         if values["sampler"] is not None:
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
         if values["learn_from"]:
@@ -350,7 +364,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     values["fit_finals"] = values["finals"] is None
     values["finals"] = parse_finals(values["finals"] or FINALS) if values["search"] != "paper" else None
     timed = any(text.startswith("minutes=") for text in values["limit"])
-    values["trials"] = values["trials"] or (TIMED_TRIALS if timed else TRIALS)
+    values["trials"] = values["trials"] or (OPEN_TRIALS if timed or values["until"] is not None else TRIALS)
     for name in ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit"):
         values[name] = tuple(values[name])
     return Request(arguments=tuple(arguments), **values)

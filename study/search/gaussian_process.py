@@ -39,6 +39,8 @@ REACH, SPREAD = 0.5, 1.0
 the spread of its logarithm."""
 NOISE = 0.1
 """What is believed of the noise's share of the variance."""
+LIKELY, DRAWS = 200, 1000
+"""Of recipes that may be the best, how many are drawn together, and how often."""
 TAIL = 0.3
 """Of scores far below the middle, how far they still count."""
 STEPS = 30
@@ -75,10 +77,7 @@ class GaussianProcessSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         others = [one for one in study.get_trials(deepcopy=False) if one.number != trial.number and one.params]
-        asked = [applying(self.domains, drawn(self.domains, one.params), self.flat) for one in others]
-        points = np.array([[scaled(domain, one.get(domain.key)) for domain in self.domains] for one in asked])
-        points = points.reshape(len(others), len(self.domains))
-        values = _values(study, others, self.chance)
+        points, values = self._points(others), _values(study, others, self.chance)
         known, running = ~np.isnan(values), np.array([one.state == TrialState.RUNNING for one in others], dtype=bool)
         if known.sum() < FIRST:
             point = self._far_from(points)
@@ -90,6 +89,27 @@ class GaussianProcessSampler(BaseSampler):
             if not np.isnan(point[place])
         }
 
+    def gains(self, study: Study) -> np.ndarray:  # (draws,)
+        """By how much the best recipe that was not asked for may surpass the best one that was, in the goal's unit:
+        draws of the process, negative where none does. Empty while too little has finished to fit it."""
+        others = [one for one in study.get_trials(deepcopy=False) if one.params]
+        points, values = self._points(others), _values(study, others, self.chance)
+        known = ~np.isnan(values)
+        x, y = points[known], values[known]
+        if len(y) < FIRST:
+            return np.empty(0)
+        process = _Process(self._apart(x, x), y)
+        new = self._candidates(process.mean(self._apart(x, x)), x, points[known])
+        likely = np.argsort(-process.improvement(self._apart(new, x), process.mean(self._apart(x, x)).max()))[:LIKELY]
+        there = np.vstack([x, new[likely]])
+        drawn = process.draws(self._apart(there, x), self._apart(there, there), self.chance)
+        return np.asarray((drawn[:, len(x) :].max(axis=1) - drawn[:, : len(x)].max(axis=1)) * process.unit)
+
+    def _points(self, trials: Sequence[FrozenTrial]) -> np.ndarray:  # (trials, domains)
+        asked = [applying(self.domains, drawn(self.domains, one.params), self.flat) for one in trials]
+        points = np.array([[scaled(domain, one.get(domain.key)) for domain in self.domains] for one in asked])
+        return points.reshape(len(trials), len(self.domains))
+
     def _far_from(self, points: np.ndarray) -> np.ndarray:
         candidates = self._applying(self._random(200))
         apart = self._apart(candidates, points).sum(axis=2).min(axis=1, initial=math.inf)
@@ -98,16 +118,20 @@ class GaussianProcessSampler(BaseSampler):
     def _improving(self, x: np.ndarray, y: np.ndarray, running: np.ndarray, asked: np.ndarray) -> np.ndarray:
         process = _Process(self._apart(x, x), y)
         means = process.mean(self._apart(x, x))
-        candidates = self._applying(np.vstack([self._random(RANDOM), *self._changed(x[np.argsort(-means)[:BEST]])]))
-        tried = set(_names(asked))
-        new = [place for place, name in enumerate(_names(candidates)) if name not in tried]
-        candidates = candidates[new or slice(None)]
+        candidates = self._candidates(means, x, asked)
         best = means.max()
         if len(running):  # each is believed to score as the process says
             believed = process.mean(self._apart(running, x))
             best, x = max(best, believed.max()), np.vstack([x, running])
             process = process.with_points(self._apart(x, x), believed)
         return np.asarray(candidates[np.argmax(process.improvement(self._apart(candidates, x), best))])
+
+    def _candidates(self, means: np.ndarray, x: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """Random points, and changes of those of the best means; none that was asked for, while there are others."""
+        found = self._applying(np.vstack([self._random(RANDOM), *self._changed(x[np.argsort(-means)[:BEST]])]))
+        tried = set(_names(asked))
+        new = [place for place, name in enumerate(_names(found)) if name not in tried]
+        return np.asarray(found[new or slice(None)])
 
     # --- points: numbers from 0 to 1 on the domain's scale, numbers of choices, NaN where a domain is not asked for
 
@@ -186,7 +210,8 @@ class _Process:
     def __init__(self, apart: np.ndarray, y: np.ndarray, fitted: np.ndarray | None = None) -> None:
         if fitted is None:
             y = _tamed(y)
-            y = (y - y.mean()) / (y.std() or 1.0)
+            self.unit = float(y.std() or 1.0)
+            y = (y - y.mean()) / self.unit
             fitted = _fitted(apart, y)
         self.y, self.fitted, keys = y, fitted, apart.shape[2]
         self.weights, self.variance = np.exp(-2 * fitted[:keys]), math.exp(fitted[keys])
@@ -201,6 +226,16 @@ class _Process:
     def mean(self, apart: np.ndarray) -> np.ndarray:
         """Of points that lie this far from the known ones."""
         return np.asarray(self._covariance(apart) @ self.solved)
+
+    def draws(self, apart: np.ndarray, among: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+        """Values without noise, (draws, points), of points that lie this far from the known ones and among each
+        other."""
+        covariance = self._covariance(apart)
+        known = solve_triangular(self.root, covariance.T, lower=True)
+        left = self._covariance(among) - known.T @ known + 1e-6 * self.variance * np.eye(len(among))
+        return np.asarray(
+            covariance @ self.solved + chance.standard_normal((DRAWS, len(among))) @ np.linalg.cholesky(left).T
+        )
 
     def improvement(self, apart: np.ndarray, best: float) -> np.ndarray:
         """The logarithm of the expected improvement over `best`, but for a constant."""

@@ -25,6 +25,7 @@ from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable, say
 from study.plan import Plan
+from study.search import until
 from study.search.ask_tell import AskTell
 from study.search.budget import Budget
 from study.search.finals import StudyFinals, fitted
@@ -69,7 +70,8 @@ class TuneSearcher(Searcher):
         self.drain: Callable[[], bool] = lambda: True
         """Has trials settled that have ended; False where the study must end. While a record is awaited and nothing
         trains, Tune asks for a next trial over and over, and calls nothing else. Set once the cluster is there."""
-        self.places = places
+        self.places, self.most = places, plan.explored
+        """`most`: recipes that Optuna is asked for, fewer where `--until` ends the exploration."""
         self.goals = searched(plan.space.goals)
         self.budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), places)
         fixed = plan.fixed_trials()
@@ -86,6 +88,8 @@ class TuneSearcher(Searcher):
                 self.told = told_rows(self.ask_tell.study, plan.base, plan.space.domains)
                 self._tell_rows(fixed)
                 self._continue_asked()
+            if until.has_ended(self.ask_tell, plan.request.until):
+                self.most = len(self.explored)
         self.race = StudySeedRace(plan, ledger, self.explored) if plan.races else None
         self.finals = StudyFinals(plan, plan.finals, ledger) if plan.finals else None
         self.left_out: list[Trial] = []
@@ -104,11 +108,11 @@ class TuneSearcher(Searcher):
     @property
     def remaining(self) -> int:
         """Trials that have no record yet, those that run included, as far as is known now."""
-        open_recipes = max(0, self.plan.explored - len(self.explored))
+        open_recipes = max(0, self.most - len(self.explored))
         known = [*self.waiting(), *self.running.values()]
         searched = [trial for trial in known if not is_fresh(trial.seed)]
         raced = self.race.open(searched) if self.race else 0  # perhaps fewer
-        later = len(self.left_out) + (self.finals.left(self.plan.explored) if self.finals else 0)
+        later = len(self.left_out) + (self.finals.left(self.most) if self.finals else 0)
         return len(known) + self._undecided(known) + raced + open_recipes * self.plan.most_seeds + later
 
     def _undecided(self, known: Sequence[Trial]) -> int:
@@ -267,7 +271,7 @@ class TuneSearcher(Searcher):
 
     @property
     def _may_ask(self) -> bool:
-        return not self.cut_short and len(self.explored) < self.plan.explored
+        return not self.cut_short and len(self.explored) < self.most
 
     @property
     def _explores(self) -> bool:
@@ -382,6 +386,9 @@ class TuneSearcher(Searcher):
 
     def _ask(self) -> None:
         assert self.ask_tell is not None
+        if until.enough(self.ask_tell, len(self.explored), self.plan.request.until):
+            self.most = len(self.explored)
+            return
         if (sampler := self.sampler.drawing(len(self.explored))) is not None:
             self.ask_tell.study.sampler = sampler
         number, recipe = self.ask_tell.ask(self._named)
