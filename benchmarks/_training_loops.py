@@ -1,23 +1,25 @@
-"""Three ways to do the same training steps: ours, sentence-transformers' trainer, and a plain loop over padded batches.
+"""A training of each side of `benchmarks.training`: ours as a trial runs it, sentence-transformers' trainer beside it.
 
-Each is made in a process of its own (`side`), so that its peak memory is its own, and does some steps when it is told.
+Each is a process of its own (`side`), which trains once, and waits after its warm-up and after each turn for its next.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import random
 import resource
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
 from trainables.recipe import Recipe
 
-SIDES = ("ours", "plain", "sentence_transformers")
 WORK: dict[str, dict[str, Any]] = {
     "MNRL triples": {
         "corpus.layout": "groups",
@@ -26,138 +28,137 @@ WORK: dict[str, dict[str, Any]] = {
         "objective.negatives": 1,
         "objective.temperature": 0.05,
     },
-    "cross-entropy rows": {"objective.name": "ce"},
     "SCL rows": {"objective.name": "scl"},
 }
 """What is trained: keys of a recipe. Rows are in corpus order."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Some steps of one side."""
+class Peer:
+    """Settings of sentence-transformers; those that are not named are its defaults."""
 
-    seconds: float
+    arguments: dict[str, Any] = field(default_factory=dict)
+    by_length: bool = False
+    """Batches of rows of alike length. Its trainer ignores transformers' `group_by_length`; a batch sampler does it."""
+    cached: bool = False
+    """CachedMultipleNegativesRankingLoss, in parts of 4,096 tokens."""
+    attention: str | None = None
+
+
+PEERS = {
+    "default": Peer(),
+    "by length": Peer(by_length=True),
+    "compiled": Peer({"torch_compile": True}),
+    "cached": Peer(cached=True),
+    "eager": Peer(attention="eager"),
+    "best": Peer({"max_grad_norm": 0.0}, by_length=True),
+}
+SIDES = ("ours", *PEERS)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step works on."""
+
     units: int  # triples or pairs
-    tokens: int  # real ones that went through the encoder
-    padded: int  # the same with padding
-    flops: float
-    peak_bytes: int  # of the process so far
+    tokens: int  # of their texts, one that stands in several of them counted each time: alike on all sides
+    encoded: tuple[int, ...]  # tokens of each text that went through the encoder
+    padded: int  # tokens of these with padding
 
 
-def side(name: str, recipe: dict[str, Any], threads: int, wire: Connection) -> None:
-    """Do as many steps as the wire says, again and again; a `Measured` for each order. It ends with an order of 0."""
+@dataclass
+class Turns:
+    """Cuts a training into turns, and times them."""
+
+    wire: Connection
+    warm_up: int
+    steps: int
+    count: int
+    began: float = 0.0
+
+    @property
+    def last(self) -> int:
+        """How many steps the whole training has."""
+        return self.warm_up + self.count * self.steps
+
+    def after(self, step: int) -> None:
+        """To be called after each step, counted from 1: at the end of the warm-up and of each turn its seconds are
+        sent, and the word to go on is waited for."""
+        if self.warm_up <= step <= self.last and (step - self.warm_up) % self.steps == 0:
+            self.wire.send(time.perf_counter() - self.began)
+            self.wire.recv()
+            gc.collect()
+            self.began = time.perf_counter()
+
+
+def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:
+    """Train; at the end a `Step` for each step is sent, and the process's peak memory in bytes."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
     import torch
 
     torch.set_num_threads(threads)
-    do: Callable[[int, int], Measured] = {"ours": _ours, "plain": _plain, "sentence_transformers": _theirs}[name](
-        Recipe.from_flat(recipe)
-    )
-    wire.send("ready")
-    first = 0
-    while steps := wire.recv():
-        gc.collect()
-        wire.send(do(first, steps))
-        first += steps
+    read = Recipe.from_flat(recipe)
+    with redirect_stdout(sys.stderr):  # the table is for the other
+        done = _ours(read, turns) if name == "ours" else _theirs(PEERS[name], read, turns)
+    turns.wire.send((done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 
 
-def _ours(recipe: Recipe) -> Callable[[int, int], Measured]:
+def _ours(recipe: Recipe, turns: Turns) -> list[Step]:
     """The loop that a trial runs."""
     import dataclasses
 
     from trainables.training.distributed import Workers
     from trainables.training.loop import Watcher, train
 
+    class Telling(Watcher):
+        def step(self, step: int, scalars: dict[str, float]) -> None:
+            turns.after(step)
+
     training, encoder = _built(recipe)
-
-    class Following:
-        """The batches from a step on."""
-
-        def __init__(self, first: int) -> None:
-            self.first, self.steps_per_epoch = first, training.sampler.steps_per_epoch
-
-        def batch(self, step: int) -> Any:
-            return training.sampler.batch((self.first + step) % self.steps_per_epoch)
-
-    def do(first: int, steps: int) -> Measured:
-        optimisation = dataclasses.replace(recipe.optimisation, max_steps=steps, epochs=1000)
-        begin = time.perf_counter()
-        train(training.model, Following(first), optimisation, 1, Watcher(), Workers())
-        seconds = time.perf_counter() - begin
-        lengths, units = [], 0
-        for step in range(steps):
-            batch = Following(first).batch(step)
-            lengths.append([len(ids) for ids in encoder.tokenize(batch.sentences)])
-            units += _units(batch)
-        padded = sum(_held(encoder, one) for one in lengths)
-        return _measured(seconds, units, [n for one in lengths for n in one], padded, encoder.backbone.config)
-
-    return do
+    # A step is told of when the next one is done, so that one more is trained, and the first is not counted.
+    optimisation = dataclasses.replace(recipe.optimisation, max_steps=turns.last + 1, epochs=turns.last + 1)
+    train(training.model, training.sampler, optimisation, 1, Telling(), Workers())
+    batches = [training.sampler.batch(step) for step in range(1, turns.last + 1)]
+    return [_our_step(encoder, batch, recipe.corpus.layout == "groups") for batch in batches]
 
 
-def _plain(recipe: Recipe) -> Callable[[int, int], Measured]:
-    """What a textbook writes: a batch's sentences padded to its longest, transformers' model, torch's AdamW."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    from trainables.encoders.pooling_functions import mean
-    from trainables.training.loop import build_optimiser
-
-    training, _ = _built(recipe)
-    model = AutoModel.from_pretrained(recipe.encoder.name).train()
-    model.pooler = None
-    tokenizer = AutoTokenizer.from_pretrained(recipe.encoder.name)
-    objective = training.model.objective
-    optimiser = build_optimiser(torch.nn.ModuleList([model, objective]), recipe.optimisation)
-    bf16 = recipe.optimisation.precision == "bf16"
-
-    def do(first: int, steps: int) -> Measured:
-        units, padded, lengths = 0, 0, []
-        begin = time.perf_counter()
-        for step in range(first, first + steps):
-            batch = training.sampler.batch(step % training.sampler.steps_per_epoch)
-            inputs = tokenizer(batch.sentences, padding=True, truncation=True, max_length=128, return_tensors="pt")
-            with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
-                states = model(**inputs).last_hidden_state
-            embeddings = mean((states.float(),), inputs["attention_mask"])
-            numbers = {name: torch.from_numpy(getattr(batch, name)) for name in ("premise", "hypothesis", "group")}
-            loss = objective(_embedded(embeddings, label=torch.from_numpy(batch.label).long(), **numbers)).value
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            units += _units(batch)
-            padded += inputs["input_ids"].numel()
-            lengths.extend(inputs["attention_mask"].sum(1).tolist())
-        return _measured(time.perf_counter() - begin, units, lengths, padded, model.config)
-
-    return do
+def _our_step(encoder: Any, batch: Any, triples: bool) -> Step:
+    lengths = [len(ids) for ids in encoder.tokenize(batch.sentences)]
+    length = dict(zip(batch.sentences, lengths, strict=True))
+    rows = rows_of(batch, triples)
+    passes = encoder._passes
+    padded = sum(lengths) if passes.packed else sum(len(i) * max(lengths[j] for j in i) for i in passes.cut(lengths))
+    return Step(len(rows), sum(length[text] for row in rows for text in _texts(row)), tuple(lengths), padded)
 
 
-def _theirs(recipe: Recipe) -> Callable[[int, int], Measured]:
-    """sentence-transformers' trainer with the same batches in the same order, and its own loss where it has one."""
-    import torch
+def _theirs(peer: Peer, recipe: Recipe, turns: Turns) -> list[Step]:
+    """sentence-transformers' trainer over the rows of the same batches, and its own loss where it has one."""
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
         SentenceTransformerTrainer,
         SentenceTransformerTrainingArguments,
     )
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss, SoftmaxLoss
+    from sentence_transformers.sentence_transformer.losses import (
+        CachedMultipleNegativesRankingLoss,
+        MultipleNegativesRankingLoss,
+    )
     from transformers import TrainerCallback
 
     training, _ = _built(recipe)
-    model = SentenceTransformer(recipe.encoder.name, device="cpu")
-    model.max_seq_length = 128
     triples = recipe.corpus.layout == "groups"
-    kind = recipe.objective.name
-    loss: torch.nn.Module
-    if triples:
-        loss = MultipleNegativesRankingLoss(model)
-    elif kind == "ce":
-        loss = SoftmaxLoss(model, model.get_embedding_dimension(), 3)
-    else:
+    batches = [rows_of(training.sampler.batch(step), triples, step) for step in range(turns.last)]
+    rows, sizes = [row for batch in batches for row in batch], [len(batch) for batch in batches]
+    attention = {"attn_implementation": peer.attention} if peer.attention else {}
+    model = SentenceTransformer(recipe.encoder.name, device="cpu", model_kwargs=attention)
+    if not triples:
         loss = _scl_for_theirs(model, training.model.objective)
-    seen: list[tuple[int, list[int]]] = []  # padded tokens and lengths of each pass
+    elif peer.cached:
+        loss = CachedMultipleNegativesRankingLoss(model, mini_batch_num_tokens=4096)
+    else:
+        loss = MultipleNegativesRankingLoss(model)
+    seen: list[tuple[int, list[int]]] = []  # of each pass of a step the tokens with padding, and each text's
+    done: list[Step] = []
 
     def count(_: Any, inputs: tuple[Any, ...]) -> None:
         mask = inputs[0]["attention_mask"]
@@ -165,69 +166,71 @@ def _theirs(recipe: Recipe) -> Callable[[int, int], Measured]:
 
     model.register_forward_pre_hook(count)
 
-    class Timer(TrainerCallback):
-        seconds = 0.0
+    class Telling(TrainerCallback):
+        def on_step_end(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
+            encoded = tuple(length for _, lengths in seen for length in lengths)
+            tokens = sum(encoded) // (2 if peer.cached else 1)  # which encodes each text twice
+            done.append(Step(len(cut[state.global_step - 1]), tokens, encoded, sum(padded for padded, _ in seen)))
+            seen.clear()
+            turns.after(state.global_step)
 
-        def on_train_begin(self, *_: Any, **__: Any) -> None:
-            self.began = time.perf_counter()
-
-        def on_train_end(self, *_: Any, **__: Any) -> None:
-            self.seconds = time.perf_counter() - self.began
-
-    def do(first: int, steps: int) -> Measured:
-        sampler = training.sampler
-        batches = [sampler.batch(step % sampler.steps_per_epoch) for step in range(first, first + steps)]
-        rows = [row for batch in batches for row in (_triples(batch) if triples else _rows(batch, kind == "scl"))]
-        sizes = iter([len(_triples(batch)) if triples else len(batch.label) for batch in batches])
-        seen.clear()
-        with tempfile.TemporaryDirectory() as scratch:
-            arguments = SentenceTransformerTrainingArguments(
-                output_dir=scratch,
-                per_device_train_batch_size=recipe.optimisation.batch_size,
-                max_steps=steps,
-                learning_rate=recipe.optimisation.learning_rate,
-                bf16=recipe.optimisation.precision == "bf16",
-                use_cpu=True,
-                report_to="none",
-                save_strategy="no",
-                disable_tqdm=True,
-                max_grad_norm=0.0,
-                batch_sampler=lambda dataset, **_: _InOrder(list(sizes)),
-            )
-            timer = Timer()
-            trainer = SentenceTransformerTrainer(
-                model=model, args=arguments, train_dataset=Dataset.from_list(rows), loss=loss, callbacks=[timer]
-            )
-            trainer.train()
-        padded, lengths = sum(numel for numel, _ in seen), [n for _, some in seen for n in some]
-        units = sum(_units(batch) for batch in batches)
-        return _measured(timer.seconds, units, lengths, padded, model[0].auto_model.config)
-
-    return do
+    cut = cut_by_length(rows, sizes) if peer.by_length else in_order(sizes)
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = SentenceTransformerTrainingArguments(
+            output_dir=scratch,
+            per_device_train_batch_size=recipe.optimisation.batch_size,
+            max_steps=turns.last,
+            learning_rate=recipe.optimisation.learning_rate,
+            bf16=recipe.optimisation.precision == "bf16",
+            use_cpu=True,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+            batch_sampler=lambda dataset, **_: _Batches(cut),
+            **peer.arguments,
+        )
+        data = Dataset.from_list(rows)
+        SentenceTransformerTrainer(
+            model=model, args=arguments, train_dataset=data, loss=loss, callbacks=[Telling()]
+        ).train()
+    return done
 
 
-class _InOrder:
-    """Rows in batches of given sizes."""
+def in_order(sizes: Sequence[int]) -> list[list[int]]:
+    """Numbers of rows in batches of these sizes."""
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
-    def __init__(self, sizes: list[int]) -> None:
-        self.sizes = sizes
+
+def cut_by_length(rows: Sequence[dict[str, Any]], sizes: Sequence[int]) -> list[list[int]]:
+    """The same, of rows of alike length, in a drawn order."""
+    order = sorted(range(len(rows)), key=lambda i: sum(map(len, _texts(rows[i]))))
+    batches = [[order[i] for i in batch] for batch in in_order(sizes)]
+    random.Random(0).shuffle(batches)
+    return batches
+
+
+class _Batches:
+    """As a sampler of batches is asked."""
+
+    def __init__(self, batches: list[list[int]]) -> None:
+        self.batches = batches
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.batches)
 
     def __iter__(self) -> Iterator[list[int]]:
-        start = 0
-        for size in self.sizes:
-            yield list(range(start, start + size))
-            start += size
+        return iter(self.batches)
 
     def set_epoch(self, epoch: int) -> None:
-        """Each epoch has the same order."""
+        """There is one epoch."""
 
 
 def _scl_for_theirs(model: Any, objective: Any) -> Any:
     """Liao's loss as sentence-transformers takes one. A row's label is its own and its group's number times 3."""
     import torch
+
+    from trainables.objectives.objective import EmbeddedBatch
 
     class Loss(torch.nn.Module):
         def __init__(self) -> None:
@@ -235,25 +238,21 @@ def _scl_for_theirs(model: Any, objective: Any) -> Any:
             self.model, self.objective = model, objective
 
         def forward(self, features: Any, labels: Any) -> Any:
-            premise, hypothesis = (self.model(one)["sentence_embedding"] for one in features)
+            both = torch.cat([self.model(one)["sentence_embedding"] for one in features]).float()
             group = labels // 3
-            first = (group.unsqueeze(1) == group).long().argmax(dim=1)  # a group's first row has its premise
-            place = torch.arange(len(labels)) + len(labels)
-            both = torch.cat([premise, hypothesis]).float()
-            return self.objective(_embedded(both, premise=first, hypothesis=place, label=labels % 3, group=group)).value
+            batch = EmbeddedBatch(
+                embeddings=both,
+                projected=both,
+                text=torch.arange(len(both)),
+                generator=torch.Generator().manual_seed(0),
+                premise=(group.unsqueeze(1) == group).long().argmax(dim=1),  # a group's first row has its premise
+                hypothesis=torch.arange(len(labels)) + len(labels),
+                label=labels % 3,
+                group=group,
+            )
+            return self.objective.loss(batch).value
 
     return Loss()
-
-
-def _embedded(embeddings: Any, **numbers: Any) -> Any:
-    """A batch for our objectives, each text for itself."""
-    import torch
-
-    from trainables.objectives.objective import EmbeddedBatch
-
-    generator = torch.Generator().manual_seed(0)
-    text = torch.arange(len(embeddings))
-    return EmbeddedBatch(embeddings=embeddings, projected=embeddings, text=text, generator=generator, **numbers)
 
 
 def _built(recipe: Recipe) -> tuple[Any, Any]:
@@ -263,50 +262,23 @@ def _built(recipe: Recipe) -> tuple[Any, Any]:
     return build_training(recipe, 1, encoder), encoder
 
 
-def _held(encoder: Any, lengths: list[int]) -> int:
-    """Tokens with padding of a batch in our passes."""
-    from trainables.encoders.passes import Passes
-
-    passes: Passes = encoder._passes
-    if passes.packed:
-        return sum(lengths)
-    return sum(len(one) * max(lengths[i] for i in one) for one in passes.cut(lengths))
-
-
-def _triples(batch: Any) -> list[dict[str, str]]:
-    """Anchor, positive and hard negative of each group."""
-    found: dict[int, dict[str, str]] = {}
+def rows_of(batch: Any, triples: bool, step: int = 0) -> list[dict[str, Any]]:
+    """A batch as sentence-transformers takes it: anchor, positive and hard negative of each group, or premise,
+    hypothesis and label of each pair. That label also says which rows belong together; `step` tells batches apart."""
+    rows: list[dict[str, Any]] = []
+    groups: dict[int, dict[str, Any]] = {}
     for premise, hypothesis, label, group in zip(
-        batch.premise, batch.hypothesis, batch.label, batch.group, strict=True
+        *(getattr(batch, name).tolist() for name in ("premise", "hypothesis", "label", "group")), strict=True
     ):
-        row = found.setdefault(int(group), {"anchor": batch.sentences[premise]})
-        row["positive" if label == 0 else "negative"] = batch.sentences[hypothesis]
-    return list(found.values())
+        text = batch.sentences[hypothesis]
+        if triples:
+            row = groups.setdefault(group, {"anchor": batch.sentences[premise], "positive": "", "negative": ""})
+            row["positive" if label == 0 else "negative"] = text
+        else:
+            number = step * len(batch.sentences) + group
+            rows.append({"premise": batch.sentences[premise], "hypothesis": text, "label": label + 3 * number})
+    return rows or list(groups.values())
 
 
-def _rows(batch: Any, grouped: bool) -> list[dict[str, Any]]:
-    """Premise, hypothesis and label; with `grouped` the label also says which rows belong together."""
-    return [
-        {
-            "premise": batch.sentences[premise],
-            "hypothesis": batch.sentences[hypothesis],
-            "label": int(label) + (3 * int(group) if grouped else 0),
-        }
-        for premise, hypothesis, label, group in zip(
-            batch.premise, batch.hypothesis, batch.label, batch.group, strict=True
-        )
-    ]
-
-
-def _units(batch: Any) -> int:
-    """Its groups, where they are triples, else its pairs."""
-    labels = len(batch.label)
-    groups = len(set(batch.group.tolist()))
-    return groups if labels == 2 * groups else labels
-
-
-def _measured(seconds: float, units: int, lengths: list[int], padded: int, config: Any) -> Measured:
-    from benchmarks._arithmetic import forward_flops
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Measured(seconds, units, sum(lengths), padded, 3 * forward_flops(config, lengths), peak)
+def _texts(row: dict[str, Any]) -> list[str]:
+    return [value for value in row.values() if isinstance(value, str)]
