@@ -22,8 +22,8 @@ from study.plan import Plan
 
 ASSUMED = Spread(0.5, 100)
 """Of a score, where no recipe ran more than once. Pooled over the recipes of a study in `docs/examples`, seeds move the
-mean of STS12 to 16 by 0.06 to 1.1 points. It counts as known, since what is told of it begins with `if`."""
-WHY = "assumed; by 0.06 to 1.1 in this repository's examples"
+mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known, since what is told of it begins with `if`."""
+WHY = "assumed; by 0.01 to 1.1 in this repository's examples"
 
 
 @dataclass(frozen=True)
