@@ -24,7 +24,7 @@ IMPROBABLE = 0.05
 """Chance of a further gain below which a search ends."""
 SAID = 0.5
 """Points of a gain whose chance is said where nobody asks for an end."""
-MOST_SAID = 200
+MOST_SAID = 100
 """Recipes after which that is no longer said: what it takes grows with their cube."""
 ENDED = "until"
 """User attribute of the study: by which gain it ended."""
