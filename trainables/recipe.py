@@ -396,8 +396,8 @@ class _Live:
 
     def has(self, name: str) -> bool:
         section = name.partition(".")[0]
-        if name in ("pooling.mode", "pooling.padding"):
-            return self.pools and (self.trains or name == "pooling.mode")
+        if section == "pooling" and name != "pooling.after":
+            return self.pools and (self.trains or name != "pooling.padding")
         if section == "corpus":
             return self.fits
         return self.trains or section not in _TRAINING or name == "optimisation.epochs"

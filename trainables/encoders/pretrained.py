@@ -25,13 +25,13 @@ from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quiet
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.own_modules import own_modules
 from trainables.encoders.pipeline import load_pipeline
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import Mean, Pooling
 from trainables.encoders.precision import DTYPES, resolve_precision
 from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, shown
 from trainables.process_cache import PROCESS_CACHE, stamp
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 
 def load_transformer(request: EncoderRequest) -> BaseEncoder:
@@ -42,16 +42,16 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
     """
     if request.pooling is None and own_modules(request.config.name):
         return load_pipeline(request)
-    return _with_pooling(request, request.pooling or PoolingConfig("mean"))
+    return _with_pooling(request, request.pooling or Mean())
 
 
-def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncoder:
+def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
     config = request.config
     # A head for masked language modelling is drawn from where loading leaves the random stream.
     backbone, tokenizer, fresh = (_load if request.masked_lm else pristine)(config.name, DTYPES[config.dtype])
     _give_padding(tokenizer, config.name)
-    if POOLINGS[pooling.mode].needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
-        raise UserError(unfit_pooling(pooling.mode, config.name))
+    if pooling.needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
+        raise UserError(unfit_pooling(pooling.name, config.name))
     if config.layers is not None:
         _keep_layers(backbone, config)
     lengths = (config.max_length, longest_input(backbone), tokenizer.model_max_length)
