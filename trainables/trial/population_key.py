@@ -28,12 +28,12 @@ def population_key(recipe: Recipe) -> str | None:
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
     if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
-    apart = "pooling.mode" if takes_turns(recipe) else None
+    alike = ("pooling.",) if takes_turns(recipe) else ()
     # A key at its default counts as none: it may be there for a member's own pooling alone.
     shared = {
         name: value
         for name, value in recipe.flat().items()
-        if name == apart or not (keys()[name].together or value == keys()[name].default)
+        if value != keys()[name].default and (name.startswith(alike) or not keys()[name].together)
     }
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
 
