@@ -34,8 +34,8 @@ class EncoderConfig(Options):
     )
     name: str = key(
         "google/bert_uncased_L-8_H-512_A-8",
-        "Hub id or folder of a model, a file of word vectors (.txt, .vec, .npy) or of static ones (.safetensors), or "
-        "scenes-small.",
+        "Hub id of a model (owner/name or owner/name@REVISION), its folder, a file of word vectors (.txt, .vec, .npy) "
+        "or of static ones (.safetensors), or scenes-small.",
         label="encoder",
         place=True,
     )

@@ -304,7 +304,7 @@ class TestRefusals:
     def test_too_many_layers_of_a_model_in_the_local_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         for name in ("config.json", "model.safetensors"):
             (tmp_path / name).write_text('{"model_type": "bert", "num_hidden_layers": 4}')
-        monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: str(tmp_path / file))
+        monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file, revision: str(tmp_path / file))
         check_encoder(EncoderConfig(name="somebody/model", layers=4))
         with pytest.raises(UserError, match=r"encoder\.layers is 5, but 'somebody/model' has 4 layers; ask for fewer"):
             check_encoder(EncoderConfig(name="somebody/model", layers=5))

@@ -22,7 +22,6 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import EncoderConfig, Recipe
-from trainables.registry import load as load_object
 
 LONG = "the woman in the red coat plays a piano near the old river while it rains and two dogs run in the park"
 TEXTS = (*SENTENCES, LONG)
@@ -88,7 +87,7 @@ class TestEveryFamily:
         np.testing.assert_allclose(theirs.encode(TEXTS), every.encode(TEXTS), atol=1e-5, rtol=0)
         for mode in fitting(FAMILIES[family]):
             encoder = load(folders[family], mode)
-            stock = load_object(POOLINGS[mode].stock)(encoder.dim, 2, encoder.tokenizer)
+            stock = encoder.pooling.saved(encoder.dim, 2, encoder.tokenizer)
             pooled = SentenceTransformer(modules=[theirs[0], *stock], device="cpu")
             for side in ("right", "left") if FAMILIES[family].causal else ("right",):
                 theirs.tokenizer.padding_side = side

@@ -299,7 +299,7 @@ class TestAvailable:
         import huggingface_hub
 
         (tmp_path / "config.json").touch()
-        monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda name, file: str(tmp_path / file))
+        monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda name, file, **_: str(tmp_path / file))
         config = EncoderConfig(name="some/model")
         assert "not in the local cache" in (available(config) or "")
         (tmp_path / "model.safetensors").touch()
