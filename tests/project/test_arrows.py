@@ -20,6 +20,7 @@ SHARED = tuple(
         "recipe",
         "sections",
         "fingerprints",
+        "hub_names",
         "evaluation_config",
         "errors",
         "keys",

@@ -20,7 +20,7 @@ MODULES = "modules.json"
 _MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
 """Poolings of ours that their files name otherwise."""
 _BEFORE = {"MultiVectorMask": "mean_without_cls", "WeightedLayerPooling": "first_last_mean"}
-"""Modules that make a mean one of our poolings (`stock.py`)."""
+"""Modules that make a mean one of our poolings (`saved_modules.py`)."""
 
 
 def left_out(recipe: Recipe) -> list[str]:

@@ -15,7 +15,7 @@ from tests.conftest import SENTENCES
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 ROOT = Path(__file__).parents[3]
 OLDER = ROOT / ".venv/sentence-transformers-5"
@@ -56,7 +56,7 @@ def exchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _ours(mode: str) -> TransformerEncoder:
     config = EncoderConfig(name=SCENES_ENCODER, max_length=32, query_prompt="the dog ", document_prompt="two women ")
-    encoder = load_encoder(config, PoolingConfig(mode), device="cpu")
+    encoder = load_encoder(config, POOLINGS[mode](), device="cpu")
     assert isinstance(encoder, TransformerEncoder)
     return encoder.eval()
 

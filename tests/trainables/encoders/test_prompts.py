@@ -13,10 +13,11 @@ from tests.conftest import SENTENCES
 from trainables.corpora.batch import Batch
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.pooling import Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, parse_assignment
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, parse_assignment
 from trainables.training.distributed import Workers
 from trainables.training.model import TokenizedBatch
 from trainables.trial.build import build_model
@@ -26,7 +27,7 @@ QUERY, DOCUMENT = "the dog ", "two women "
 
 def load(query: str | None = None, document: str | None = None, max_length: int = 128) -> TransformerEncoder:
     config = EncoderConfig(name=SCENES_ENCODER, max_length=max_length, query_prompt=query, document_prompt=document)
-    encoder = load_encoder(config, PoolingConfig("mean"), device="cpu")
+    encoder = load_encoder(config, Mean(), device="cpu")
     assert isinstance(encoder, TransformerEncoder)
     return encoder.eval()
 

@@ -27,7 +27,7 @@ from trainables.corpora.samplers import RowSampler
 from trainables.encoders.contract import Encoder
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import OptimisationConfig, Recipe
+from trainables.recipe import Recipe
 from trainables.senteval import development
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.probe import MOST, probe_accuracy, probed_part
@@ -134,8 +134,7 @@ def test_tokens_are_counted_to_the_step(make_encoder: Any):
 def _trained(plan: RungPlan, make_encoder: Any) -> Pausing:
     model = build_model(TWELVE_STEPS, make_encoder())
     watcher = Pausing(plan)
-    config: OptimisationConfig = TWELVE_STEPS.optimisation
-    train(model, RowSampler(pairs_of(ROWS), 5), config, 3, watcher, Workers())
+    train(model, RowSampler(pairs_of(ROWS), 5), TWELVE_STEPS, 3, watcher, Workers())
     return watcher
 
 

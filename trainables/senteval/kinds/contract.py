@@ -58,7 +58,11 @@ class Scores:
 
 
 class TaskKind(ABC):
-    """An entry of `KINDS`. Every number that is reported comes from `numbers` or is one of `Scores.fitted`."""
+    """An entry of `KINDS`. Every number that is reported comes from `numbers` or is one of `Scores.fitted`.
+
+    It has no keys: a score is known by its task, protocol and data, and a key would give two kinds of scores one name.
+    What tasks of a kind differ in are fields of `Task`; what else it shall be able to do is another kind.
+    """
 
     name: ClassVar[str]
     """What `Task.kind` calls it."""
