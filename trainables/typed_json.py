@@ -116,13 +116,22 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
+@functools.cache
+def _options(hint: Any) -> tuple[frozenset[type], Any, tuple[Any, ...]]:
+    """The types of text, numbers and null that it takes as they are, and what it is made of."""
+    origin, parts = get_origin(hint), get_args(hint)
+    options = {*parts} if origin in (Union, types.UnionType) else {hint}
+    numbers = {int} if float in options else set()
+    return frozenset(options & {str, int, float, bool, types.NoneType} | numbers), origin, parts
+
+
 def _read(hint: Any, value: Any, where: str) -> Any:
     if hint is Any:  # most of a record: no type has to be looked at
         return _read_any(value, where)
-    if type(value) is hint:  # text or a number
+    plain, origin, parts = _options(hint)
+    if type(value) in plain:
         _refuse_unusable(value, where)
         return value
-    origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         found = _read(parts[0], value, where)
         for problem in (check(found) for check in parts[1:]):
