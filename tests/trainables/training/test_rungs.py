@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.ledger import StudyInfo
-from reports.ledger.validity import checked
-from reports.testing import made_record
 from search_spaces.goals import GOALS
 from study.cli.options import parse
 from study.plan import Plan, decide, read_request
@@ -262,27 +260,3 @@ class TestAStudysRungs:
 def _plan(results: Path, space: str, *options: str) -> Plan:
     given = ["--space", space, "--search", "optuna", "--scheduler", "asha", "--results", str(results), *options]
     return decide(read_request(parse(given)), 0)
-
-
-RUNG = {"rung": 1, "step": 3, "seconds": 1.5, "tokens": 90, "scores": {"sts": 60.0}}
-
-
-@pytest.mark.parametrize(
-    ("rungs", "problem"),
-    [
-        ([RUNG, {**RUNG, "rung": 3}], ""),
-        ("many", "has not the step, seconds and tokens of each rung"),
-        ([{**RUNG, "seconds": -1}], "has not the step, seconds and tokens of each rung"),
-        ([RUNG, RUNG], "has the rung 1 after 1"),
-        ([{**RUNG, "scores": {}}], "has no scores at rung 1"),
-        ([{**RUNG, "scores": {"sts": "good"}}], "has no scores at rung 1"),
-    ],
-)
-def test_a_record_with_such_rungs_is_checked(rungs: Any, problem: str):
-    recipe = Recipe()
-    record = made_record(recipe.flat(), recipe.hash, 0, "pruned", training={"rungs": rungs, "planned_steps": 48})
-    if not problem:
-        assert checked(record).training["rungs"] == rungs
-    else:
-        with pytest.raises(UserError, match=problem):
-            checked(record)
