@@ -85,8 +85,6 @@ class Course:
 
 def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> Course:
     """One study with that many places, to its end."""
-    from ray.tune.search import Searcher
-
     from reports.ledger import is_fresh
 
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +97,7 @@ def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> C
         while True:
             while len(running) < places and not over:
                 config = searcher.suggest(f"t{begun}")
-                over = config == Searcher.FINISHED
+                over = config == searcher.FINISHED
                 if over or config is None:
                     break
                 begun += 1

@@ -206,15 +206,27 @@ def legend(goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
 
 
 def describe(record: Record, goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
-    """`dev 61.20  STS 55.10  transfer 70.20  took 24 s`, with those of the averages whose scores are there."""
+    """`dev 61.20  STS 55.10  transfer 70.20  took 24 s: training 8, encoding 5, scoring 10`, with those of the averages
+    whose scores are there."""
     seconds = record.cost.get("seconds")
-    took = "" if seconds is None else f"  took {seconds:.0f} s"
+    took = "" if seconds is None else f"  took {seconds:.0f} s{parts_of(record)}"
     if record.status == "pruned":
         return f"{printable(str(record.training.get('stopped') or 'stopped early'))}{took}"
     values = [(label, average(name, record.scores)) for label, name in shown]
     found = in_words(goals, record.scores, record.cost)
     numbers = [*found, *((label, value) for label, value in values if value is not None)]
     return "  ".join(f"{label} {number(value)}" for label, value in numbers) + took
+
+
+def parts_of(record: Record) -> str:
+    """`: preparing 1, training 8, encoding 5, scoring 10`: its seconds, without parts of less than half of one. Scoring
+    is what comes after the last embedding, such as classifiers; what else is not training or encoding is preparing."""
+    cost, training = record.cost, record.training.get("seconds") or 0.0
+    whole, scoring = cost.get("evaluation_seconds", 0.0), cost.get("evaluating_seconds", 0.0)
+    preparing = cost.get("train_seconds", training) - training
+    seconds = {"preparing": preparing, "training": training, "encoding": whole - scoring, "scoring": scoring}
+    found = ", ".join(f"{name} {took:.0f}" for name, took in seconds.items() if took >= 0.5)
+    return f": {found}" if found else ""
 
 
 def rate(a_minute: float) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.testing import made_record
+from reports.testing import changed, made_record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
 from study.callbacks import console
@@ -102,6 +102,10 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_a_line_has_the_spaces_averages_whose_scores_are_there() -> None:
     record = made_record({}, "a", 0, scores=SCORES, cost={"seconds": 24.3})
     assert describe(record, (SELECTION,), SHOWN) == "dev 65.00  STS 50.00  took 24 s"
+    parts = {"train_seconds": 9.0, "evaluation_seconds": 15.0, "evaluating_seconds": 10.0}
+    whole = changed(record, cost={**record.cost, **parts}, training={**record.training, "seconds": 8.0})
+    said = "dev 65.00  STS 50.00  took 24 s: preparing 1, training 8, encoding 5, scoring 10"
+    assert describe(whole, (SELECTION,), SHOWN) == said
     assert describe(made_record({}, "a", 0), (SELECTION,), SHOWN) == "dev —"
     stopped = made_record({}, "a", 0, status="pruned", training={"stopped": "diverged: nan"})
     assert describe(stopped, (SELECTION,), SHOWN) == "diverged: nan"
@@ -129,7 +133,7 @@ def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: py
     assert lines == [
         "dev: the development score that searches look at, in %, higher is better; "
         "STS, transfer: averages of test scores",
-        "[1/3] row 0 seed 0  dev 65.00  STS 50.00  took 60 s  (after 60 s, about 2 min left)",
+        "[1/3] row 0 seed 0  dev 65.00  STS 50.00  took 60 s: preparing 40, encoding 20  (after 60 s, about 2 min left)",
         "[2/3] row 1 seed 0  FAILED: no such file  (after 61 s, about 2 min left)",
     ]
     assert study.state.failed_now == 1
