@@ -437,7 +437,7 @@ def test_plain_sentence_transformers_folders_need_no_pipeline(tmp_path: Path) ->
         (["--tasks", "NoSuch"], "no SentEval task"),
         (["--protocol", "slow"], "there is no SentEval protocol 'slow'"),
         (["--data", "no/such/folder"], "does not exist"),
-        (["--pooling", "sum"], "pooling.mode must be"),
+        (["--pooling", "sum"], "there is no pooling 'sum'; the names are 'mean'"),
         (["--max-length", "1"], "max_length must be at least"),
         (["--json", "no/such/folder/out.json"], "does not exist"),
     ],
