@@ -292,7 +292,8 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
         (tmp_path / name / "1_Pooling" / "config.json").write_text(
             f'{{"pooling_mode_{mode}_token{"s" * (mode == "max")}": true}}'
         )
-        (tmp_path / name / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: "}}')
+        prompts = {"query": "ask: "} if name == "first" else {"query": "find: ", "passage": "text: "}
+        (tmp_path / name / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
     assert list(plan.rows) == [
         f"{name}, {what}" for name in ("first", "second") for what in ("as it came", "base settings")
@@ -301,8 +302,11 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     second = plan.rows["second, base settings"]
     assert second is not None
     assert (Path(second.encoder.name).name, second.pooling.mode) == ("second", "max")
+    assert (second.encoder.query_prompt, second.encoder.document_prompt) == ("find: ", "text: ")
     choices = {domain.key: domain.choices for domain in plan.space.domains}
     assert choices["encoder.name"] == (str(tmp_path / "first"), str(tmp_path / "second"))
+    assert choices["encoder.query_prompt"] == ("ask: ", "find: ", None)
+    assert choices["encoder.document_prompt"] == ("text: ", None)
     alone = plan_of("--train", "mine.csv", "--encoder", "first", "--results", "alone")
     assert {domain.key: domain.choices for domain in alone.space.domains}["encoder.query_prompt"] == ("ask: ", None)
 

@@ -130,7 +130,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> Pat
 
 
 class TestStartedFromAFinishedModel:
-    """A transformer with a pooling of ours takes its weights alone; where it is saved it has its norm and similarity."""
+    """A transformer with a pooling of ours takes its weights alone; saved, it has its norm and similarity again."""
 
     def test_what_is_saved_is_what_was_scored_by_cosines_and_what_is_gone_is_said(self, finished: Path, tmp_path: Path):
         from sentence_transformers import SentenceTransformer
