@@ -168,8 +168,13 @@ def test_the_same_data_go_on_and_others_are_refused(
     write("pairs")
     (tmp_path / "mine.csv").rename("yours.csv")
     kept = (plan.results / "data" / "space.py").read_text()
-    with pytest.raises(UserError, match=r"holds another study .mine-scenes-small .* not yours-scenes-small"):
-        check_results(plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small"))
+    renamed = plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small")
+    check_results(renamed)
+    assert (renamed.space.name, renamed.base.hash) == (plan.space.name, plan.base.hash)
+    Path("other").mkdir()
+    Path("other/config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+    with pytest.raises(UserError, match=r"holds a study whose encoder.name is 'scenes-small', not '.*other'"):
+        check_results(plan_of("--train", "yours.csv", "--encoder", "other", "--results", "results/mine-scenes-small"))
     assert (plan.results / "data" / "space.py").read_text() == kept
 
 
