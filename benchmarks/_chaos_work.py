@@ -114,7 +114,7 @@ def _train(trial: Trial, task: Task, me: Worker) -> None:
             if me.orders.halt.is_set():
                 raise _HaltedError
     numbers = {"dev_spearman_cosine": training.score, "spearman_cosine": training.score - 1}
-    scores: dict[str, dict[str, Any]] = {task: {} for task in task_names(trial.evaluation.tasks)}
+    scores: dict[str, Any] = {task: {} for task in task_names(trial.evaluation.tasks)}
     record = Record(
         recipe.flat(),
         trial.recipe_hash,

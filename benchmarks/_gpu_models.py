@@ -28,8 +28,8 @@ def write_model(shape: str, folder: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+    from trainables.encoders.pooling import Mean
     from trainables.encoders.transformer import TransformerEncoder
-    from trainables.recipe import PoolingConfig
 
     hidden, layers, heads, inner = SHAPES[shape]
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -50,7 +50,7 @@ def write_model(shape: str, folder: Path) -> None:
     )
     torch.manual_seed(0)
     backbone = BertModel(config, add_pooling_layer=False)
-    TransformerEncoder(backbone, tokenizer, PoolingConfig("mean"), LONGEST).save(folder)
+    TransformerEncoder(backbone, tokenizer, Mean(), LONGEST).save(folder)
 
 
 def sentences(count: int, seed: int) -> list[str]:

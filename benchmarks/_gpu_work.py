@@ -16,10 +16,12 @@ import torch
 from benchmarks._arithmetic import best, forward_flops
 from benchmarks._gpu_models import Triples, sentences
 from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
+from trainables.encoders.projection import Identity
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives.mnrl import MNRL
 from trainables.process_cache import PROCESS_CACHE
-from trainables.recipe import EncoderConfig, HeadConfig, OptimisationConfig, PoolingConfig
+from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.scoring import Embedded, score_task
@@ -96,15 +98,15 @@ def our_training(folder: str, way: str, batch: int, machine: Machine) -> Timed:
     """A step of the training loop: multiple negatives ranking over triples, AdamW."""
     with machine.memory() as peak:
         encoder = _ours(folder, way, machine)
-        model = StudyModel(encoder, HeadConfig(), MNRL(temperature=0.05))
-        config = OptimisationConfig(batch_size=batch, precision=machine.precision)
+        model = StudyModel(encoder, Identity(), MNRL(temperature=0.05))
+        recipe = Recipe().override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
         sampler = Triples(batch, machine.steps)
 
         TIGHT.clear()  # what did not fit for another way
         chunks: list[object] = []
 
         def run() -> None:
-            chunks.append(train(model, sampler, config, seed=1, watcher=Watcher(), workers=Workers()).chunk)
+            chunks.append(train(model, sampler, recipe, seed=1, watcher=Watcher(), workers=Workers()).chunk)
 
         seconds = machine.best(run, 1) / machine.steps
         lengths = [len(ids) for step in range(machine.steps) for ids in encoder.tokenize(sampler.batch(step).sentences)]
@@ -218,7 +220,7 @@ def heads(device: str, rows: int, dim: int, protocol: str, machine: Machine) -> 
 def _ours(folder: str, way: str, machine: Machine) -> TransformerEncoder:
     encoder = load_encoder(
         EncoderConfig(name=folder, max_length=128),
-        PoolingConfig("mean"),
+        Mean(),
         device=machine.device,
         training_precision=machine.precision,
         evaluation_precision=machine.precision,

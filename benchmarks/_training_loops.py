@@ -105,8 +105,6 @@ def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:
 
 def _ours(recipe: Recipe, turns: Turns) -> list[Step]:
     """The loop that a trial runs."""
-    import dataclasses
-
     from trainables.training.distributed import Workers
     from trainables.training.loop import Watcher, train
 
@@ -116,8 +114,8 @@ def _ours(recipe: Recipe, turns: Turns) -> list[Step]:
 
     training, encoder = _built(recipe)
     # A step is told of when the next one is done, so that one more is trained, and the first is not counted.
-    optimisation = dataclasses.replace(recipe.optimisation, max_steps=turns.last + 1, epochs=turns.last + 1)
-    train(training.model, training.sampler, optimisation, 1, Telling(), Workers())
+    longer = recipe.override({"optimisation.max_steps": turns.last + 1, "optimisation.epochs": turns.last + 1})
+    train(training.model, training.sampler, longer, 1, Telling(), Workers())
     batches = [training.sampler.batch(step) for step in range(1, turns.last + 1)]
     return [_our_step(encoder, batch, recipe.corpus.layout == "groups") for batch in batches]
 

@@ -119,7 +119,7 @@ def _training_only(
     fresh, _ = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
     begin = time.process_time()
     for member, i in zip(fresh, chosen, strict=True):
-        train(member.model, member.sampler, member.optimisation, seeds[i], Watcher(), Workers())
+        train(member.model, member.sampler, member.recipe, seeds[i], Watcher(), Workers())
     return (time.process_time() - begin) / len(chosen), together
 
 

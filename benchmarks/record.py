@@ -172,7 +172,7 @@ class Bench:
             model,
             lambda steps: (batches[step] for step in steps),
             len(batches),
-            recipe.optimisation,
+            recipe,
             trial.seed,
             Watcher(),
             Workers(),

@@ -28,11 +28,12 @@ def main(arguments: Sequence[str]) -> None:
     from sentence_transformers import SentenceTransformer
 
     from trainables.encoders import load_encoder
-    from trainables.recipe import EncoderConfig, PoolingConfig
+    from trainables.encoders.pooling import Mean
+    from trainables.recipe import EncoderConfig
 
     torch.set_num_threads(asked.threads)
     folder = asked.encoder or _minilm()
-    config, pooling = EncoderConfig(name=folder, max_length=256), PoolingConfig("mean")
+    config, pooling = EncoderConfig(name=folder, max_length=256), Mean()
     encoders: dict[Any, Any] = {
         torch.float32: load_encoder(config, pooling, device="cpu", evaluation_precision="fp32"),
         torch.bfloat16: load_encoder(config, pooling, device="cpu", evaluation_precision="bf16"),

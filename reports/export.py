@@ -258,7 +258,7 @@ def _licences(record: Record) -> Iterator[str]:
 
 
 def _licence(what: str, name: str) -> str:
-    known = LICENCES.get(name) or _stated(Path(name) / "README.md")
+    known = LICENCES.get(name.partition("@")[0]) or _stated(Path(name) / "README.md")
     said = text(known) if known else "not known to this project; look it up before you pass the model on"
     return f"{what}, {code(without_folders(name))}: {said}."
 

@@ -175,11 +175,13 @@ def make_encoder() -> Any:
         **more: Any,
     ) -> TransformerEncoder:
         from trainables.encoders import load_encoder
+        from trainables.encoders.pooling import Pooling
         from trainables.encoders.transformer import TransformerEncoder
-        from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+        from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 
         config = EncoderConfig(name=SCENES_ENCODER, layers=layers, max_length=max_length)
-        encoder = load_encoder(config, PoolingConfig(mode, padding=padding), device="cpu", **more)
+        pooling = Recipe().preferring({"pooling.mode": mode, "pooling.padding": padding}).part(Pooling)
+        encoder = load_encoder(config, pooling, device="cpu", **more)
         assert isinstance(encoder, TransformerEncoder)
         return encoder.eval()
 

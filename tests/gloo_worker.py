@@ -181,7 +181,7 @@ def steps(workers: Workers) -> dict[str, Any]:
         }
     )
     watcher = Counting()
-    progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, watcher, workers)
+    progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher, workers)
     return {
         "parameters": [p.detach() for p in model.parameters()],
         "sums": progress.sums,
@@ -217,7 +217,7 @@ def low_rank(workers: Workers) -> dict[str, Any]:
     frozen = {name: value.clone() for name, value in encoder.base.state_dict().items() if "base_layer" in name}
     model = build_model(recipe, encoder)
     first = [p.detach().clone() for p in model.parameters()]
-    train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, Watcher(), workers)
+    train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, Watcher(), workers)
     after = encoder.base.state_dict()
     return {
         "first": first,
@@ -434,7 +434,7 @@ def twelve_steps(
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
     sampler = RowSampler(pairs_of(ROWS), 5)
-    progress = train(model, sampler, recipe.optimisation, 3, watcher or Watcher(), workers, resume)
+    progress = train(model, sampler, recipe, 3, watcher or Watcher(), workers, resume)
     return {
         "state": {name: value.detach() for name, value in model.state_dict().items()},
         "sums": progress.sums,

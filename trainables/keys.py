@@ -172,6 +172,8 @@ def parse(item: Key, raw: str) -> Value:
         return raw
     if tuple in [get_origin(option) for option in item.options]:
         return tuple(part.strip() for part in raw.split(",") if part.strip())
+    if bool in item.options:
+        return {"true": True, "false": False}.get(raw.lower(), raw)
     for kind in (int, float):
         if kind in item.options:
             try:
@@ -206,7 +208,7 @@ def _as_float(value: float) -> float:
 
 
 def _describe(item: Key) -> str:
-    names = {int: "a whole number", float: "a number", str: "text", type(None): "none"}
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "none"}
     rest = [names[option] for option in item.options if option in names]
     tuples = ["a list of names" for option in item.options if get_origin(option) is tuple]
     return choices([*map(repr, item.literals), *rest, *tuples])

@@ -43,6 +43,7 @@ __all__ = [
     "PoolingConfig",
     "Recipe",
     "Value",
+    "choosers",
     "deciding",
     "existing",
     "keys",
@@ -160,7 +161,7 @@ class Recipe:
                     other = keys_of(type(part))[item.when[0]].name
                     value = self.flat().get(other)
                     return f"{name} changes nothing where {other} is {'none' if value is None else value}; leave it out"
-        for chooser, names in _gathered(Registry.changes).owners.get(name, {}).items():
+        for chooser, names in choosers(name).items():
             if chooser in self.flat():
                 chosen = f"{chooser}={self.flat()[chooser]}"
                 return f"{chosen} has no {name}; leave it out, or take {chooser} {choices(map(repr, names))}"
@@ -242,6 +243,11 @@ def existing(flat: Mapping[str, Value]) -> frozenset[str]:
 def deciding(name: str) -> frozenset[str]:
     """The keys that decide whether a recipe has this one."""
     return _gathered(Registry.changes).deciding[name]
+
+
+def choosers(name: str) -> Mapping[str, tuple[str, ...]]:
+    """The keys that choose a component which has this key, each with the names of these components."""
+    return _gathered(Registry.changes).owners.get(name, {})
 
 
 def parse_assignment(text: str) -> tuple[str, Value]:
@@ -396,8 +402,8 @@ class _Live:
 
     def has(self, name: str) -> bool:
         section = name.partition(".")[0]
-        if name in ("pooling.mode", "pooling.padding"):
-            return self.pools and (self.trains or name == "pooling.mode")
+        if section == "pooling" and name != "pooling.after":
+            return self.pools and (self.trains or name != "pooling.padding")
         if section == "corpus":
             return self.fits
         return self.trains or section not in _TRAINING or name == "optimisation.epochs"

@@ -34,8 +34,8 @@ class EncoderConfig(Options):
     )
     name: str = key(
         "google/bert_uncased_L-8_H-512_A-8",
-        "Hub id or folder of a model, a file of word vectors (.txt, .vec, .npy) or of static ones (.safetensors), or "
-        "scenes-small.",
+        "Hub id of a model (owner/name or owner/name@REVISION), its folder, a file of word vectors (.txt, .vec, .npy) "
+        "or of static ones (.safetensors), or scenes-small.",
         label="encoder",
         place=True,
     )
@@ -120,12 +120,6 @@ class PoolingConfig(Options):
         "What is done to finished embeddings, without training: nothing, subtract the mean of the training sentences, "
         "or whiten by their covariance. For evaluation only.",
     )
-    padding: Literal["ignore", "count"] = key(
-        "ignore",
-        "count: padding counts in the mean, as in Liao's released code: training divides by the padded length, "
-        "inference averages padded positions in.",
-        when=("mode", lambda pooling: pooling.padded is not None),
-    )
 
 
 @dataclass(frozen=True)
@@ -140,15 +134,6 @@ class HeadConfig(Options):
         together=True,
         registry="trainables.encoders.projection:PROJECTIONS",
         label="projection head",
-    )
-    dim: int | None = key(
-        None,
-        "Output size of the projection head; none keeps the encoder's.",
-        at_least(1),
-        together=True,
-        label="output size of the projection head",
-        search=(64, 128, 256, 512),
-        when=("kind", lambda head: not head.keeps_size),
     )
 
 
@@ -266,7 +251,12 @@ class OptimisationConfig(_KeptByScore):
     precision: Literal["auto", "fp32", "bf16"] = key(
         "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
     )
-    optimiser: Literal["adamw", "sgd"] = key("adamw", "sgd has momentum 0.9.", together=True)
+    optimiser: str = key(
+        "adamw",
+        "What makes steps of gradients: AdamW with torch's defaults, or stochastic gradient descent (sgd).",
+        together=True,
+        registry="trainables.training.optimisers:OPTIMISERS",
+    )
     keep: Literal["last", "best", "average"] = key(
         "last",
         "Which weights of the encoder a training leaves: those of the last step; best: those with the highest score on "

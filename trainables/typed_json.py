@@ -4,7 +4,8 @@
     info = read_fields(StudyInfo, content)    # ValueError: "seeds[1] must be a whole number, not '2'"
 
 The types of a dataclass' fields are the whole description. `Annotated[int, at_least(0)]` adds a check of
-`trainables.keys` to a type.
+`trainables.keys` to a type. A `TypedDict` stays a dictionary, in its order; its `__extra_items__` is the type of the
+entries that it does not name (Python 3.15 has a word for it), which are else of any type.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 import types
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from trainables.errors import UserError, choices, is_text, shown
 from trainables.keys import Check, at_least
@@ -26,6 +27,7 @@ DEEPEST = 50
 """No file of ours, and no row of data, nests objects and lists so deep."""
 LARGEST = 1e15
 """No count, time or size that a file of ours holds is larger."""
+EXTRA = "__extra_items__"
 _TOO_DEEP = f"it is nested more than {DEEPEST} deep"
 
 T = TypeVar("T")
@@ -88,19 +90,6 @@ def matching(pattern: str, what: str) -> Check:
     return lambda value: None if whole.fullmatch(value) else f"must be {what}"
 
 
-def shaped(kind: type) -> Check:
-    """For `Annotated[dict[str, Any], ...]`: the object is empty, or has the fields of this dataclass."""
-
-    def check(value: Any) -> str | None:
-        try:
-            read_fields(kind, value) if value else None
-        except ValueError as error:
-            return f"is not whole: {error}"
-        return None
-
-    return check
-
-
 def named_by(names: Callable[[], Collection[str]]) -> Check:
     """For an object, or a list of texts: every name in it is one of these."""
 
@@ -127,13 +116,22 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
+@functools.cache
+def _options(hint: Any) -> tuple[frozenset[type], Any, tuple[Any, ...]]:
+    """The types of text, numbers and null that it takes as they are, and what it is made of."""
+    origin, parts = get_origin(hint), get_args(hint)
+    options = {*parts} if origin in (Union, types.UnionType) else {hint}
+    numbers = {int} if float in options else set()
+    return frozenset(options & {str, int, float, bool, types.NoneType} | numbers), origin, parts
+
+
 def _read(hint: Any, value: Any, where: str) -> Any:
     if hint is Any:  # most of a record: no type has to be looked at
         return _read_any(value, where)
-    if type(value) is hint:  # text or a number
+    plain, origin, parts = _options(hint)
+    if type(value) in plain:
         _refuse_unusable(value, where)
         return value
-    origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         found = _read(parts[0], value, where)
         for problem in (check(found) for check in parts[1:]):
@@ -148,10 +146,14 @@ def _read(hint: Any, value: Any, where: str) -> Any:
         return _read(next(option for option in parts if _matches(option, value)), value, where)
     if origin is list:
         return [_read(parts[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
-    if origin is dict:
+    if origin is dict or is_typeddict(hint):
+        hints, other = (_hints(hint), _hints(hint).get(EXTRA, Any)) if origin is None else ({}, parts[1])
         for key in value:
             _refuse_unusable(key, where, "a name in ")
-        return {key: _read(parts[1], item, f"{where}.{key}") for key, item in value.items()}
+        for key in hints:
+            if key in hint.__required_keys__ and key not in value:
+                raise ValueError(f"{where}.{key} is missing")
+        return {key: _read(hints.get(key, other), item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint):
         return read_fields(hint, value, where)  # type: ignore[arg-type]
     _refuse_unusable(value, where)
@@ -184,7 +186,7 @@ def _matches(hint: Any, value: Any) -> bool:
         return any(_matches(option, value) for option in parts)
     if origin is Literal:
         return isinstance(value, str) and value in parts
-    if hint is Any or origin in (list, dict) or dataclasses.is_dataclass(hint):
+    if hint is Any or origin in (list, dict) or dataclasses.is_dataclass(hint) or is_typeddict(hint):
         return hint is Any or isinstance(value, list if origin is list else Mapping)
     if isinstance(value, bool):
         return hint is bool

@@ -16,7 +16,7 @@ from reports.guards.words import listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import count, number, text, verbatim
 from reports.results import Results
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, keys
 
 STEPS_APART, TOKENS_APART = 0.05, 0.10
 """By what share of the larger number two trained rows may differ."""
@@ -232,9 +232,9 @@ def _groups(results: Results, same: Callable[[Recipe], object]) -> list[dict[str
 
 def _of_encoder(recipe: Recipe) -> tuple[object, ...]:
     """What an encoder's fingerprint follows from besides its weights: `trainables.encoders.contract.BaseEncoder`."""
-    on_top = ("encoder.adapter", "encoder.lora_")
-    asked = [(k, v) for k, v in recipe.flat().items() if k.startswith("encoder.") and not k.startswith(on_top)]
-    return (*asked, recipe.pooling.mode, recipe.trains and recipe.pooling.padding == "count")
+    on_top = ("encoder.adapter", "encoder.lora_", "pooling.after")
+    asked = [(k, v) for k, v in recipe.flat().items() if k.startswith(("encoder.", "pooling."))]
+    return tuple((k, v) for k, v in asked if not k.startswith(on_top) and v != keys()[k].default)
 
 
 def _of_corpus(key: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
 
 from reports.guards import Flag
 from reports.guards.words import has, listed, rows_in_words
@@ -125,9 +124,7 @@ def _fresh(records: list[Record]) -> list[str]:
     """Names of the parameters that no checkpoint gave, as far as the records say."""
     found: dict[str, None] = {}
     for record in records:
-        encoder: Any = record.data.get("encoder")
-        names = encoder.get("fresh") if isinstance(encoder, Mapping) else None
-        found |= dict.fromkeys(map(str, names if isinstance(names, list | tuple) else []))
+        found |= dict.fromkeys(record.data.get("encoder", {}).get("fresh", []))
     return list(found)
 
 

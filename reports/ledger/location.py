@@ -166,9 +166,9 @@ class ResultsLocation:
             self._pushed.pop(name, None)
             with self._told("written"):
                 if _is_large(name):
-                    self._storage.forget(name)
-                else:
                     self._storage.remove(name)
+                else:
+                    self._storage.delete(name)
 
     def sweep(self) -> None:
         """Remove what writers that were killed left half written. Another study may be writing here right now, so only

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
+from reports.ledger.record_parts import Cost, Evaluated, Geometry, Machine, Scores, Trained, Training
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
 from trainables.typed_json import Count
@@ -22,7 +23,7 @@ from trainables.typed_json import Count
 _WHAT = "a record of a finished trial"
 
 
-EVALUATED = ("senteval", "heat_map", "overlap")
+EVALUATED = tuple(Evaluated.__annotations__)
 """What an evaluation reads, by what its description is called; the other descriptions are of what training read."""
 
 
@@ -35,18 +36,10 @@ class Evaluation:
 
     protocol: str
     """SentEval's protocol."""
-    scores: dict[str, dict[str, Any]]
-    """By SentEval task its numbers in percent: `scores["STS12"]["spearman_wmean"]`, `scores["MR"]["test_accuracy"]`.
-
-    With them `examples` (how many were scored), `seconds`, and `reason` where the task has no score.
-    """
-    geometry: dict[str, Any] = field(default_factory=dict)
-    """How the embeddings lie: `alignment`, `uniformity`, `anisotropy`, and `sentences`: those of which tasks. Empty
-    where the tasks have no scored pairs, and where nobody measured it."""
-    data: dict[str, Any] = field(default_factory=dict)
-    """What was read: `senteval`, with `source` and `fingerprint` (of the tasks' files); `heat_map` has its sentences;
-    `overlap` has by task `items` (how many test items) and `seen` (how many of them hold a sentence that stands among
-    the training sentences)."""
+    scores: dict[str, Scores]
+    """By SentEval task: `scores["STS12"]["spearman_wmean"]`."""
+    geometry: Geometry = field(default_factory=Geometry)
+    data: Evaluated = field(default_factory=Evaluated)
     predictions: Place | None = None
     """The file of predictions, within the results folder."""
     parts: Parts = "all"
@@ -103,34 +96,15 @@ class Record:
     """`pruned`: stopped early, by a scheduler or because its loss was no number any more; it has no evaluations."""
     evaluations: list[Evaluation] = field(default_factory=list)
     """In the order in which they were made."""
-    training: dict[str, Any] = field(default_factory=dict)
-    """As measured: `steps`, `loss` (mean of all steps), `last_loss`, `pairs`, `sentences`, `tokens`, `anchors`,
-    `positives_per_anchor`, `negatives_per_anchor`, `batches_without_anchor`, `seconds` (`resumed_seconds` of them in
-    earlier runs), `population` (how many trained together), `streams` (how many workers drew dropout, each from a
-    random stream of its own; absent where nothing was drawn), `kept` (which weights, where `optimisation.keep` is not
-    `last`: `{"keep": "best", "step": 250, "score": 81.2, "scored": 4}`, the score in percent, or `{"keep": "average",
-    "from_step": 76, "steps": 25}`) and `stopped` (why it ended early, else None). Where a scheduler may stop it
-    also `planned_steps` (of a whole training) and `rungs`, its course: `[{"rung": 1, "step": 30, "seconds": 4.1,
-    "tokens": 9120, "scores": {"sts": 61.2}}, ...]`, with the development scores by goal, in percent."""
-    cost: dict[str, Any] = field(default_factory=dict)
-    """`seconds`, of them `train_seconds` and `evaluation_seconds`; `gpu_seconds` (a share of a GPU counts as that
-    share); `peak_memory_mb`: in MiB, the most that the trial's first worker took above what its process had before it,
-    of the GPU where there is one, else resident (`trainables.trial.peak`; None where the system cannot tell; older
-    records have all that the process ever had); `workers`, and the `threads` of each. `crew` has the seconds of the
-    trial's workers since the trial before, by what they did: `starting`, `busy` (training and encoding), `evaluating`,
-    `waiting` (for the results to be written) and `idle`. `encode_ms`: milliseconds that the evaluation took to encode a
-    sentence; `embedding_dim`: how many numbers one has. Older records lack them."""
+    training: Training = field(default_factory=Training)
+    cost: Cost = field(default_factory=Cost)
     versions: dict[str, str] = field(default_factory=dict)
     """Of Python and packages; of this project's code and of plugins a digest."""
     hardware: str = ""
     """One line for the report: all of the cluster."""
-    machine: dict[str, Any] = field(default_factory=dict)
-    """What the trial's first worker computed on: `processor`, `device` (its GPU, or None) and `bf16` (whether that
-    computes in bf16). Older records lack it."""
-    data: dict[str, Any] = field(default_factory=dict)
-    """What training read: `corpus`, with `source` and `fingerprint`; `encoder` has `name`, `fingerprint` (of the
-    encoder without an adapter, as loaded) and `fresh` (names of parameters that no checkpoint gave). `widths` has by
-    width of `objective.dims` the scores of embeddings that were cut there."""
+    machine: Machine = field(default_factory=Machine)
+    """Older records lack it."""
+    data: Trained = field(default_factory=Trained)
     checkpoint: Place | None = None
     """The folder of the trained model, within the results folder."""
     finished_at: str = ""
@@ -142,12 +116,12 @@ class Record:
     def scores(self) -> dict[str, dict[str, Any]]:
         """Of all evaluations; a task that was scored twice has the later numbers, or those of all its parts."""
         order = sorted(self.evaluations, key=lambda found: found.parts == "all")
-        return {task: numbers for found in order for task, numbers in found.scores.items()}
+        return {task: {**numbers} for found in order for task, numbers in found.scores.items()}
 
     @property
-    def geometry(self) -> dict[str, Any]:
+    def geometry(self) -> Geometry:
         """The latest that was measured."""
-        return next((found.geometry for found in reversed(self.evaluations) if found.geometry), {})
+        return next((found.geometry for found in reversed(self.evaluations) if found.geometry), Geometry())
 
     @property
     def tested(self) -> bool:
@@ -162,7 +136,7 @@ class Record:
     @property
     def read(self) -> dict[str, Any]:
         """What training and evaluations read."""
-        found = dict(self.data)
+        found: dict[str, Any] = {**self.data}
         for evaluation in self.evaluations:
             both = {**found.get("overlap", {}), **evaluation.data.get("overlap", {})}
             found |= {**evaluation.data, **({"overlap": both} if both else {})}

@@ -67,13 +67,21 @@ class Entry:
 
 
 class Storage:
-    """A folder at a URL. Names are relative to it, with slashes. Methods raise `OSError` where they fail for good."""
+    """A folder at a URL. Names are relative to it, with slashes. Methods raise `OSError` where they fail for good.
+
+    It carries whole folders as `study.engine.transport.Transport` says, and can be pickled: it is opened anew by its
+    URL, so every machine needs the same rights. Replacing a whole folder is kept by hand: an object store renames no
+    folder, and fsspec's and pyarrow's own copies write over the old one, so that a reader would meet half of each.
+    """
 
     def __init__(self, url: str) -> None:
         """`UserError` where nothing here reads such a URL."""
         self.url = url
         self.scheme = urlsplit(url).scheme
         self.files, self.root = _open(url)
+
+    def __reduce__(self) -> tuple[Callable[[str], Storage], tuple[str]]:
+        return storage, (self.url,)
 
     def check(self) -> None:
         """`UserError` where it cannot be read: no bucket, no right, no answer. What is below the bucket may be new."""
@@ -173,19 +181,19 @@ class Storage:
 
         _at_once(get, files)
 
-    def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it, if it is there."""
+    def delete(self, name: str) -> None:
+        """Delete a file, or a plain folder with all that is in it, if it is there."""
         path = self._path(name)
 
-        def remove() -> None:
+        def delete() -> None:
             kind = self.files.get_file_info([path])[0].type
             if kind == fs.FileType.Directory:
                 self.files.delete_dir(path)
             elif kind == fs.FileType.File:
                 self.files.delete_file(path)
 
-        with contextlib.suppress(FileNotFoundError):  # somebody else removed it meanwhile
-            self._try(remove)
+        with contextlib.suppress(FileNotFoundError):  # somebody else deleted it meanwhile
+            self._try(delete)
 
     # --- folders in one piece
 
@@ -196,12 +204,12 @@ class Storage:
         """Copy a local folder there. A reader by `fetch` sees all of the old or all of the new."""
         before = self._listing(name)
         place = f"{name}.other" if before and before["place"] == name else name
-        self.remove(place)
+        self.delete(place)
         files = files_of(folder)
         self.put_all({f"{place}/{file}": path for file, path in files.items()})
         self._write_listing(name, place, {file: path.stat().st_size for file, path in files.items()})
         if before:
-            self.remove(before["place"])
+            self.delete(before["place"])
 
     def add(self, name: str, file: str, content: bytes) -> None:
         """Add a file to such a folder, or replace it there; `FileNotFoundError` where there is no such folder."""
@@ -221,10 +229,10 @@ class Storage:
         torn = f"{self.url}: the files of {name} are not those of its listing {name}.json"
         return fetch_whole(folder, lambda: self._listing(name), get, torn)
 
-    def forget(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Remove such a folder, if it is there."""
         for part in (f"{name}.json", name, f"{name}.other"):  # without a listing it is gone at once
-            self.remove(part)
+            self.delete(part)
 
     def has(self, name: str) -> bool:
         """Whether there is such a folder."""

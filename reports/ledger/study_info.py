@@ -7,12 +7,13 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from reports.ledger.finals import Finals
 from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, FileName, Hash
 from reports.ledger.json_files import as_recipe, read_whole, write_json
 from reports.ledger.record import Asked
+from reports.ledger.record_parts import Trained
 from search_spaces import load_space
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space
@@ -21,21 +22,23 @@ from trainables.evaluation_config import EvaluationConfig, evaluation_keys
 from trainables.keys import above, at_least
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe, keys
-from trainables.typed_json import Count, named_by, shaped
+from trainables.typed_json import Count, named_by
 
 _WHAT = "a study's description"
 
 
-@dataclass(frozen=True)
-class Limited:
-    """How a limit ended a study."""
+class Limited(TypedDict, total=False):
+    """How a limit ended a study; empty where none did."""
 
     limit: str
     number: float
     spent: float
     left_out: Count
-    a_trial: float | None = None
-    """What a trial takes, where that is known."""
+    a_trial: float | None  # what a trial takes, where that is known
+
+
+def _whole(found: Limited) -> str | None:
+    return None if found.keys() >= {"limit", "number", "spent", "left_out"} or not found else "is not whole"
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class StudyInfo:
     space's own goals."""
     limits: dict[str, Annotated[float, above(0.0)]] = field(default_factory=dict)
     """By name, what the study and its trials may cost (`search_spaces.limits`), as the last command said."""
-    limited: Annotated[dict[str, Any], shaped(Limited)] = field(default_factory=dict)
+    limited: Annotated[Limited, _whole] = field(default_factory=Limited)
     """Where a limit ended the last run."""
     explored: list[Hash] = field(default_factory=list)
     """The hashes of the recipes that Optuna or the grid asked for, in that order."""
@@ -90,7 +93,7 @@ class StudyInfo:
     """As in a record."""
     hardware: str = ""
     """One line for the report."""
-    data: dict[str, Any] = field(default_factory=dict)
+    data: Trained = field(default_factory=Trained)
     """What was read, as in the first record that trained; the report takes it from the records."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a reader must know before any number, e.g. what the encoder was trained on already."""

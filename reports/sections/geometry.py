@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
+from typing import Literal
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from reports.statistics.ranks import rank_correlations
 from reports.statistics.sample import Array
 from trainables.recipe import Recipe, Value
 
-NUMBERS = ("alignment", "uniformity", "anisotropy")
+NUMBERS: tuple[Literal["alignment", "uniformity", "anisotropy"], ...] = ("alignment", "uniformity", "anisotropy")
 SHOWN = 5
 """So many explored recipes are in the table, those with the highest development scores."""
 FEWEST = 6

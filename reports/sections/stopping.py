@@ -117,7 +117,7 @@ def saving(found: Stopped, whole: bool = True) -> str:
     spent = math.fsum(_seconds(record) for record in [*found.through, *found.stopped])
     scoring = fmean([_scoring(record) for record in found.through]) if found.through else 0.0
     full = math.fsum(_seconds(record) for record in found.through) + math.fsum(
-        float(record.training["seconds"]) * record.training["planned_steps"] / max(record.training["steps"], 1)
+        float(record.training["seconds"]) * record.training["planned_steps"] / max(record.training["steps"] or 1, 1)
         + scoring
         for record in found.stopped
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.guards import GUARDS, Flag, find_flags
+from reports.findings import Findings
+from reports.guards import GUARDS, Flag
 from reports.guards.words import listed
 from reports.markdown import bullets, count, text, verbatim
 from reports.results import Results
@@ -21,7 +22,7 @@ MARK = "⚠"
 
 def write(results: Results, pictures: Path) -> str:
     """A line a flag, those that forbid verdicts first; then those of the finals, and what was not checked."""
-    flags = find_flags(results).all
+    flags = Findings.of(results).flags
     raised = [flag for flag in flags if flag.recipes]
     said = _set_aside(results)
     said += _lines(results, [flag for flag in raised if flag.blocks])
@@ -37,7 +38,7 @@ def write(results: Results, pictures: Path) -> str:
 
 def clean(results: Results) -> str:
     """What was looked at without finding anything."""
-    names = {flag.guard for flag in find_flags(results).all}
+    names = {flag.guard for flag in Findings.of(results).flags}
     found = [guard.label for guard in GUARDS.values() if guard.name not in names]
     return f"Nothing was found in: {'; '.join(found)}." if found else ""
 

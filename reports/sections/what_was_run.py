@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from reports.ledger import Record
 from reports.markdown import DASH, bullets, code, count, number, table, text, verbatim
@@ -57,7 +58,7 @@ def write(results: Results, pictures: Path) -> str:
 
 
 def _cost(records: Sequence[Record]) -> str:
-    def hours(name: str) -> float:
+    def hours(name: Literal["seconds", "train_seconds", "evaluation_seconds", "gpu_seconds"]) -> float:
         return math.fsum(float(record.cost.get(name) or 0) for record in records) / 3600
 
     peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)

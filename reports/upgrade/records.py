@@ -31,11 +31,12 @@ def new_record(old: Old) -> dict[str, Any]:
         raise UserError(f"its protocol {old.get('protocol')!r} is not its recipe's, {own.protocol!r}")
     key = trial_key(recipe_hash, old["seed"])
     read = dict(old.get("data") or {})
+    evaluated: Any = {name: said for name, said in read.items() if name in EVALUATED}
     evaluation = Evaluation(
         protocol=own.protocol,
-        scores=dict(old.get("scores") or {}),
-        geometry=dict(old.get("geometry") or {}),
-        data={name: said for name, said in read.items() if name in EVALUATED},
+        scores=old.get("scores") or {},
+        geometry=old.get("geometry") or {},
+        data=evaluated,
         finished_at=old.get("finished_at", ""),
     )
     if old.get("predictions"):

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,18 +22,21 @@ def record_of(
     sources: Sequence[SourceFile],
     result: TrialResult,
     spent: Mapping[str, float],
-    machine: Mapping[str, str | bool | None],
+    machine: Any,
     model: bool,
 ) -> Record:
     """`sources`: those that ran before it. `spent`: the seconds of its worker group since the trial before, by what
     they were spent on. `machine`: what its first worker computed on (`trainables.machine`). `model`: whether its model
     was saved."""
+    told: Any = result  # in plain dictionaries; `reports.ledger.record_parts` says what they hold, and readers check it
+    evaluated: Any = {name: said for name, said in result.data.items() if name in EVALUATED}
+    trained: Any = {name: said for name, said in result.data.items() if name not in EVALUATED}
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluation = Evaluation(
         protocol=trial.evaluation.protocol,
-        scores=result.scores,
-        geometry=result.geometry,
-        data={name: said for name, said in result.data.items() if name in EVALUATED},
+        scores=told.scores,
+        geometry=told.geometry,
+        data=evaluated,
         parts=trial.evaluation.parts,
         finished_at=now,
     )
@@ -45,12 +49,12 @@ def record_of(
         seed=trial.seed,
         status="pruned" if result.stopped else "finished",
         evaluations=[] if result.stopped else [evaluation],
-        training={**result.training, "stopped": result.stopped},
-        cost={**result.cost, "crew": dict(spent)},
+        training={**told.training, "stopped": result.stopped},
+        cost={**told.cost, "crew": dict(spent)},
         versions=versions(sources),
         hardware=trial.resources.hardware,
-        machine=dict(machine),
-        data={name: said for name, said in result.data.items() if name not in EVALUATED},
+        machine=machine,
+        data=trained,
         checkpoint=f"{MODELS}/{trial.key}" if model else None,
         finished_at=now,
     )

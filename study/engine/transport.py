@@ -46,23 +46,7 @@ def transport_for(url: str | None, coordinator: Any) -> Transport:
 
     `url`: the study's `ResultsLocation.url`. `coordinator`: the actor that answers with a `Deliveries`' methods.
     """
-    return CoordinatorTransport(coordinator) if url is None or urlsplit(url).scheme in HERE else UrlTransport(url)
-
-
-@dataclass(frozen=True)
-class UrlTransport:
-    """From the worker's machine to a URL. The worker needs the same rights as the study."""
-
-    url: str
-
-    def send(self, folder: Path, name: str) -> None:
-        storage(self.url).send(folder, name)
-
-    def fetch(self, name: str, folder: Path) -> bool:
-        return storage(self.url).fetch(name, folder)
-
-    def remove(self, name: str) -> None:
-        storage(self.url).forget(name)
+    return CoordinatorTransport(coordinator) if url is None or urlsplit(url).scheme in HERE else storage(url)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from reports.ledger import FAILURES, PLUGINS, STUDY, Finals, Ledger, StudyInfo
 from reports.ledger.location import as_user_error
 from reports.ledger.names import to_write
+from reports.ledger.record_parts import Trained
 from study.check import recipes_of
 from study.plan import Plan
 from study.results_folder.redact import redacted
@@ -102,7 +103,7 @@ def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger, 
         "pruned": sum(record.status == "pruned" for record in records),
         "failed": len(list((plan.results / FAILURES).glob("*.json"))),
     }
-    data = next((record.data for record in records if record.data.get("corpus")), {})
+    data = next((record.data for record in records if record.data.get("corpus")), Trained())
     dataclasses.replace(with_search(info, explored, finals), status_counts=counts, data=data).save(plan.results)
 
 

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from reports.ledger import Record
+from reports.ledger.study_info import Limited
 from search_spaces.limits import LIMITS
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -50,7 +51,8 @@ class Budget:
                 costs.setdefault(record.recipe_hash, []).append(value)
                 if record.status == "finished" and record.tested and Recipe.from_flat(record.recipe).trains:
                     self._whole[name].append(value)
-                epochs, seconds, whole = _epochs(record.recipe), *map(record.cost.get, ("train_seconds", "seconds"))
+                epochs, cost = _epochs(record.recipe), record.cost
+                seconds, whole = cost.get("train_seconds"), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole:
                     training = value * seconds / whole
                     self._parts[name].append((training / epochs, value - training))
@@ -107,7 +109,7 @@ class Budget:
             return 0
         return math.floor(left / one + 1e-9) if one else math.inf  # rounding must not cost a trial
 
-    def ended(self, left_out: int) -> dict[str, Any]:
+    def ended(self, left_out: int) -> Limited:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
         name = min(self.limits, key=self.room_of)
         return {

@@ -33,8 +33,9 @@ from tests.whole_files import (
 )
 from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.availability import WORD_VECTORS
+from trainables.encoders.pooling import Mean
 from trainables.errors import UserError
-from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.recipe import EncoderConfig
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.usefixtures("own_cache")]
 
@@ -153,7 +154,7 @@ WEIGHTS: dict[str, Mutation] = {"header": other_header, "header again": other_he
 def load_transformer(folder: Path) -> Any:
     config = EncoderConfig(name=str(folder))
     check_encoder(config)
-    encoder: Any = load_encoder(config, PoolingConfig("mean"))
+    encoder: Any = load_encoder(config, Mean())
     return encoder, encoder.encode(["a man is sleeping", "two dogs run"])
 
 

@@ -20,6 +20,7 @@ SHARED = tuple(
         "recipe",
         "sections",
         "fingerprints",
+        "hub_names",
         "evaluation_config",
         "errors",
         "keys",
@@ -53,8 +54,8 @@ MAY_IMPORT = {
         "trainables.plugins",
         *SHARED,
     ),
-    # What studies write and reports read stands below both.
-    "reports.ledger": ("reports.ledger", "search_spaces", "trainables.plugins", *SHARED),
+    # What studies write and reports read stands below both. A task's kind says between which numbers its scores lie.
+    "reports.ledger": ("reports.ledger", "search_spaces", "trainables.senteval.tasks", "trainables.plugins", *SHARED),
     # The exported model gets the card that a trial writes, and the page names test sentences: both read no torch.
     "reports.export": (
         "reports",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +21,49 @@ from reports.sections import SECTIONS, Section
 from reports.testing import FormatContract, SectionContract
 from search_spaces import Domain, load_space
 from study.callbacks import CALLBACKS
+from study.cli.listing import list_keys
 from study.search.ask_tell import AskTell, memory_study
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing import callbacks as followed
 from study.testing.search import SamplerContract, SchedulerContract
+from tests.conftest import ROWS, pairs_of
 from tests.contributing import BLOCKS
 from tests.objective_batches import labelled
-from tests.synthetic_results import make_results
+from tests.synthetic_results import PLOTS, make_results, undraw
 from tests.trainables.senteval import test_own_kind as own_kind
 from trainables import plugins
+from trainables.corpora.augment import AUGMENTATIONS
 from trainables.corpora.layouts import LAYOUTS, SamplerRequest, make_sampler
+from trainables.corpora.samplers import RowSampler
 from trainables.encoders import load_encoder
 from trainables.encoders.contract import TrainableEncoder, trainable
 from trainables.encoders.kinds import ENCODERS
+from trainables.encoders.model_card import model_card
 from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.projection import PROJECTIONS
 from trainables.errors import UserError
-from trainables.evaluation_config import parse_assignment
+from trainables.evaluation_config import EvaluationConfig, parse_assignment
 from trainables.objectives import OBJECTIVES, chosen_objective
 from trainables.objectives.objective import Objective
 from trainables.plugins import load_plugin
-from trainables.recipe import EncoderConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
 from trainables.senteval import evaluate
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.encoders import TrainableEncoderContract
 from trainables.testing.objectives import Built, ObjectiveContract
 from trainables.testing.tasks import TaskContract
-from trainables.trial.build import build_encoder
+from trainables.training.distributed import Workers
+from trainables.training.loop import Watcher, build_optimiser, train
+from trainables.training.optimisers import OPTIMISERS
+from trainables.trial import population_key
+from trainables.trial.build import build_encoder, build_model
+from trainables.trial.data_requests import sampler_request
 
 FOLLOWED = (Path(__file__), Path(own_kind.__file__))
 Plug = Callable[[str, Any], Any]
+IN_A_POPULATION = {"encoder.adapter": "mlp", "objective.name": "ntxent", "corpus.layout": "pairs"}
 
 
 @pytest.fixture
@@ -78,7 +93,7 @@ def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
 
 def test_every_block_is_followed() -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in FOLLOWED)
-    assert len(BLOCKS) == 13
+    assert len(BLOCKS) == 16
     assert [name for name in BLOCKS if f'"{name}"' not in tests] == []
 
 
@@ -140,13 +155,117 @@ def test_a_layout(plug: Plug) -> None:
         entry().check(request(100))
 
 
-def test_a_pooling(plug: Plug, make_encoder: Any) -> None:
+def test_a_pooling(plug: Plug) -> None:
     entry = plug("my_pooling.py", POOLINGS)
-    encoder = make_encoder(entry.name)
-    alone = encoder.encode(["two dogs run"])
-    both = encoder.encode(["two dogs run", "a man is sleeping on a bench in the park"])
-    np.testing.assert_allclose(both[0], alone[0], atol=1e-5)  # padding has no say
-    assert np.isfinite(both).all()
+    states, mask = (torch.randn(2, 5, 8),), torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]])
+    sizes = states[0][1, :2].abs()
+    torch.testing.assert_close(entry(1.0).pool(states, mask)[1], sizes.mean(dim=0))
+    torch.testing.assert_close(entry(60.0).pool(states, mask)[1], sizes.amax(dim=0), rtol=0.02, atol=0)  # 2 ** (1 / 60)
+
+    def encoded(power: float, sentences: list[str]) -> np.ndarray:
+        chosen = {"encoder.name": SCENES_ENCODER, "pooling.mode": entry.name, "pooling.power": power}
+        return build_encoder(Recipe().override(chosen), 0, None).encode(sentences)
+
+    sentences = ["two dogs run", "a man is sleeping on a bench in the park"]
+    np.testing.assert_allclose(encoded(3.0, sentences)[:1], encoded(3.0, sentences[:1]), atol=1e-5)  # no padding
+    assert not np.allclose(encoded(3.0, sentences), encoded(1.0, sentences), rtol=0.1)
+
+
+def test_a_head(plug: Plug, make_encoder: Any) -> None:
+    plug("my_head.py", PROJECTIONS)
+    recipe = Recipe().override({"head.kind": "dropped", "head.dim": 7, "head.dropout": 0.5})
+    head = build_model(recipe, make_encoder()).head
+    halved = head[0](torch.ones(100, 100))
+    assert set(halved.unique().tolist()) == {0.0, 2.0}
+    assert 0.4 < halved.bool().float().mean().item() < 0.6
+    assert head(torch.ones(2, make_encoder().dim)).shape == (2, 7)
+    assert population_key(recipe.override(IN_A_POPULATION)) is None
+
+
+def test_an_optimiser(plug: Plug, make_encoder: Any) -> None:
+    plug("my_optimiser.py", OPTIMISERS)
+    recipe = Recipe().override({"optimisation.optimiser": "nadam", "optimisation.first": 0.8, "optimisation.epochs": 2})
+    model = build_model(recipe, make_encoder())
+    optimiser = build_optimiser(model, recipe)
+    assert isinstance(optimiser, torch.optim.NAdam)
+    assert [group["betas"] for group in optimiser.param_groups] == [(0.8, 0.999)] * 2
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    train(model, RowSampler(pairs_of(ROWS), 5), recipe, 1, Watcher(), Workers())
+    assert any(not torch.equal(now, then) for now, then in zip(model.parameters(), before, strict=True))
+    known = Recipe().override(IN_A_POPULATION)
+    assert population_key(known) is not None
+    assert population_key(known.override({"optimisation.optimiser": "nadam"})) is None
+
+
+def test_an_augmentation(plug: Plug) -> None:
+    plug("my_augmentation.py", AUGMENTATIONS)
+    groups = {"corpus.layout": "groups", "objective.name": "mnrl", "corpus.nli": "scenes"}
+    recipe = Recipe().override({**groups, "corpus.augmentation": "swap", "corpus.swaps": 1})
+    change = sampler_request(recipe, 1).augmentation.change(1, [])
+    assert change is not None
+    assert change("one two", random.Random(0)) == "two one"
+    assert change("one", random.Random(0)) is None
+
+
+OWN_KEYS = (
+    ("my_objective.py", OBJECTIVES, "objective.name", "objective.power"),
+    ("my_layout.py", LAYOUTS, "corpus.layout", "corpus.lines"),
+    ("my_encoder.py", ENCODERS, "encoder.kind", "encoder.width"),
+    ("my_pooling.py", POOLINGS, "pooling.mode", "pooling.power"),
+    ("my_head.py", PROJECTIONS, "head.kind", "head.dropout"),
+    ("my_optimiser.py", OPTIMISERS, "optimisation.optimiser", "optimisation.first"),
+    ("my_augmentation.py", AUGMENTATIONS, "corpus.augmentation", "corpus.swaps"),
+)
+
+
+@pytest.mark.parametrize(("file", "registry", "chooser", "name"), OWN_KEYS, ids=lambda value: str(value))
+def test_a_key_of_its_own_is_a_key_like_any_other(
+    plug: Plug, file: str, registry: Any, chooser: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In `--set`, `--keys`, domains, hashes and model cards, where the component is chosen, and nowhere else."""
+    assert name not in keys()
+    entry = plug(file, registry)
+    base = Recipe().preferring({"corpus.layout": "groups"} if chooser == "corpus.augmentation" else {})
+    chosen = base.preferring({chooser: entry.name})
+    assert chosen.flat()[name] == keys()[name].default
+    key, value = parse_assignment(f"{name}=0.5" if float in keys()[name].options else f"{name}=7")
+    changed = chosen.override({key: value})
+    assert (changed.flat()[name], type(changed.flat()[name])) == (value, type(keys()[name].default))
+    assert chosen.hash != changed.hash != base.hash
+    with pytest.raises(UserError, match=f"{chooser}=.* has no {name}; leave it out, or take {chooser} '{entry.name}'"):
+        base.override({key: value})
+    with pytest.raises(UserError, match=f"^{name} must "):
+        chosen.override({name: "many"})
+    if keys()[name].search is not None:
+        domain = Domain(name)
+        search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), chosen, (domain,))
+        asked = {search.ask()[1].flat()[name] for _ in range(9)}
+        assert len(asked) > 1
+    list_keys()
+    assert f"  {name} = {keys()[name].default}\n" in capsys.readouterr().out
+    card = model_card(changed.flat(), EvaluationConfig(), 0, {}, {})
+    assert f"| {name.replace('_', chr(92) + '_')} | {value} |" in card
+
+
+def test_a_key_of_its_own_stands_in_the_report(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the table of what the search found, in that of importance, and in that of the base recipe."""
+    plug("my_pooling.py", POOLINGS)
+    undraw(monkeypatch, PLOTS)
+    (tmp_path / "space.py").write_text(
+        "from dataclasses import replace\n"
+        "from search_spaces import Domain, spaces\n"
+        "FROM = spaces()['scl_ablation']\n"
+        "SPACE = replace(FROM, name='mine', base=FROM.base.override({'pooling.mode': 'power_mean'}),\n"
+        "    domains=(Domain('pooling.power', grid=(1.0, 2.0, 8.0)), Domain('objective.weight', grid=(0.1, 0.9))))\n"
+    )
+    info = make_results(tmp_path, load_space(str(tmp_path / "space.py")), explored=ENOUGH, spread=1.0)
+    replace(info, space_file="space.py").save(tmp_path)
+    report = write_report(tmp_path).read_text()
+    assert (
+        len(re.findall(r"^\| `#\d+ .*power [1248].*` +\| pooling\.power=[1248], weight=0\.\d+ +\|", report, re.M)) >= 5
+    )
+    assert re.search(r"^\| `pooling\.power` +\| always +\| +\d+ \|", report, re.M)  # importance
+    assert re.search(r"^\| `pooling\.power` +\| `3\.0` +\| same +\|", report, re.M)  # the base recipe
 
 
 def test_a_kind_of_encoder(plug: Plug) -> None:

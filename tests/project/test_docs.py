@@ -21,9 +21,11 @@ from search_spaces import spaces
 from search_spaces.goals import GOALS
 from study.cli.options import parse
 from study.plan import decide, read_request
+from tests import keys_page
 from trainables import plugins
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import answer_user_errors
+from trainables.evaluation_config import all_keys
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import keys
 from trainables.senteval.tasks import TASKS
@@ -145,6 +147,11 @@ def test_the_page_on_python_runs(
             OBJECTIVES.remove("pull_together")
     assert len(blocks) == 6
     assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_the_page_of_keys_is_what_the_components_say() -> None:
+    assert keys_page.PAGE.read_text(encoding="utf-8") == keys_page.page(), "python -m tests.keys_page writes it"
+    assert keys_page.page().count("\n- **`") == len(all_keys())
 
 
 def test_what_presets_set_is_what_the_page_on_papers_says() -> None:

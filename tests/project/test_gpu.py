@@ -17,9 +17,10 @@ from trainables.corpora.samplers import RowSampler
 from trainables.encoders import load_encoder
 from trainables.encoders.packed import in_runs
 from trainables.encoders.packing import Packing
+from trainables.encoders.pooling import Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.varlen import Looks, flash, jagged
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval.classifier import Fold, fit_classifiers
 from trainables.senteval.features import Singles
 from trainables.senteval.protocol import Fit
@@ -42,7 +43,7 @@ def encoder_in(precision: Any) -> TransformerEncoder:
     """The built-in one, without dropout."""
     encoder = load_encoder(
         EncoderConfig(name=SCENES_ENCODER),
-        PoolingConfig("mean"),
+        Mean(),
         device=DEVICE,
         training_precision=precision,
         evaluation_precision=precision,
@@ -137,7 +138,7 @@ def test_compiled_layers_equal_plain_ones():
 
 
 def test_encoding_gives_the_embeddings_of_the_cpu():
-    here = load_encoder(EncoderConfig(name=SCENES_ENCODER), PoolingConfig("mean"), device="cpu")
+    here = load_encoder(EncoderConfig(name=SCENES_ENCODER), Mean(), device="cpu")
     np.testing.assert_allclose(encoder_in("fp32").encode(SENTENCES), here.encode(SENTENCES), atol=1e-4)
 
 
@@ -153,11 +154,11 @@ def training(copies: int = 1, dropout: bool = True) -> Progress:
         if isinstance(module, torch.nn.Dropout) and not dropout:
             module.p = 0.0
     assert model.encoder.device.type == DEVICE
-    return train(model, RowSampler(pairs_of(pairs), len(pairs)), recipe.optimisation, 1, Watcher(), Workers())
+    return train(model, RowSampler(pairs_of(pairs), len(pairs)), recipe, 1, Watcher(), Workers())
 
 
 def test_the_optimiser_is_one_kernel_for_all_parameters():
-    optimiser = build_optimiser(encoder_in("bf16"), Recipe().optimisation)
+    optimiser = build_optimiser(encoder_in("bf16"), Recipe())
     assert all(group["fused"] for group in optimiser.param_groups)
 
 

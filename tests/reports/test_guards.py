@@ -1,6 +1,6 @@
 """Guards: each finds what it is for, forbids the verdicts that it must, and stays silent on a clean study.
 
-Here what they share, conditions and copies; `test_guards_scores.py` has those that look at scores."""
+Here what they share, conditions and copies; `guards/test_scores.py` has those that look at scores."""
 
 from __future__ import annotations
 

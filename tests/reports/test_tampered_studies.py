@@ -10,12 +10,12 @@ import types
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
 
 from reports.__main__ import main as reports
-from reports.ledger import LEDGER, Evaluation, Ledger, Record, StudyInfo
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live import html
 from reports.live.folder import Folder
 from reports.results import Results
@@ -40,31 +40,32 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "whole number": ("3", 1.5, [3], {}, True, -1, math.nan),
     "list": ("a", None, 3, {"a": 1}, [None], [[]], [{}]),
     "object": ("a", None, 3, ["a"], DEEP),
+    "truth": ("yes", None, 1, [True], {}),
 }
 """What no field of that kind may be."""
-SAID: dict[Any, str] = {str: "text", int: "whole number", float: "number", list: "list", dict: "object"}
+SAID: dict[Any, str] = {str: "text", int: "whole number", float: "number", list: "list", bool: "truth", Any: "any"}
 
 
-def fields_of(kind: type, where: str = "") -> dict[str, tuple[str, bool]]:
-    """By field of the schema what kind of value it takes, and whether null is one."""
-    found = {}
-    for name, hint in get_type_hints(kind).items():
-        options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-        (one, *_) = [option for option in options if option is not type(None)]
-        plain = str if get_origin(one) is Literal else get_origin(one) or one
-        found[where + name] = SAID[dict if dataclasses.is_dataclass(plain) else plain], type(None) in options
-    return found
+def wrong_in(hint: Any, where: str, deep: bool = True) -> list[tuple[str, Any]]:
+    """What no field of that type may be, with its place; `deep`: and all that is declared in it."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        negative = [(where, -1) for check in parts[1:] if parts[0] is float and check(-1)]
+        return [*wrong_in(parts[0], where, deep), *negative]
+    if origin in (Union, types.UnionType):
+        first, *others = (wrong_in(option, where, deep) for option in parts if option is not types.NoneType)
+        found = [case for case in first if case != (where, None) or types.NoneType not in parts]
+        return [case for case in found if all(case in other for other in others)]
+    said = SAID.get(str if origin is Literal else origin or hint, "object")
+    found = [(where, value) for value in WRONG.get(said, ())]
+    inside: dict[str, Any] = {}
+    if is_typeddict(hint) or dataclasses.is_dataclass(hint):
+        inside = get_type_hints(hint, include_extras=True)
+    elif origin is dict or (origin is list and dataclasses.is_dataclass(parts[0])):
+        inside = {"any": parts[1]} if origin is dict else {"0": parts[0]}
+    return found + [case for name in inside if deep for case in wrong_in(inside[name], f"{where}.{name}".lstrip("."))]
 
 
-STUDY_FIELDS = fields_of(StudyInfo)
-RECORD_FIELDS = fields_of(Record) | fields_of(Evaluation, "evaluations.0.") | {
-    "evaluations.0.scores.STS12": ("object", False), "evaluations.0.scores.STS12.spearman_wmean": ("number", True),
-    "training.steps": ("number", True), "training.loss": ("number", True), "cost.seconds": ("number", True),
-    "cost.crew": ("object", False), "data.corpus": ("object", False), "versions.ray": ("text", False),
-    "recipe.objective.temperature": ("number", False), "recipe.optimisation.batch_size": ("whole number", False),
-    "recipe.encoder.lora_targets": ("list", False), "recipe.encoder.name": ("text", False),
-}  # fmt: skip
-"""And what objects hold whose entries no schema names."""
 EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
     ("space", "no_such_space"), ("space", "../space.py"), ("space_file", "../space.py"), ("space_file", "a\0b"),
     ("plugins", ["../x.py"]), ("plugins", ["gone.py"]), ("scale", "huge"), ("search", "all"), ("trials", 0),
@@ -83,19 +84,17 @@ EXTRA_RECORDS: tuple[tuple[str, Any], ...] = (
     ("recipe_hash", "ffffffffffff"), ("recipe_hash", "../x"), ("status", "lost"), ("schema", 99),
     ("checkpoint", "../../x"), ("evaluations.0.predictions", "/etc/passwd"),
     ("evaluations.0.scores.STS12.spearman_wmean", 101.0),
-    ("training.rungs", [{"rung": 1}]), ("training.rungs", [None]), ("training.rungs", "x"), ("training.kept", []),
-    ("evaluations.0.data.overlap", {"MR": {"items": "3", "seen": 1}}), ("cost.crew", {"busy": "long"}),
-    ("recipe.objective.temperature", 0.123), ("recipe.objective.colour", "red"), ("training.stopped", {"a": 1}),
-    ("machine", {"bf16": "yes"}), ("machine", {"device": 3}),
+    ("training.rungs", [{"rung": 1}]), ("training.kept", {"keep": "last", "step": 3}),
+    ("evaluations.0.data.overlap", {"MR": {"items": 3, "seen": 4}}),
+    ("recipe.objective.temperature", 0.123), ("recipe.objective.colour", "red"),
+    ("recipe.objective.temperature", "warm"), ("recipe.optimisation.batch_size", 1.5), ("recipe.encoder.name", 3),
+    ("recipe.encoder.lora_targets", {"a": 1}), ("evaluations.0.scores.STS12.spearman_wmean", "60"),
 )  # fmt: skip
 
 
-def cases(fields: dict[str, tuple[str, bool]], extra: tuple[tuple[str, Any], ...]) -> list[tuple[str, Any]]:
-    found = [(name, value, null) for name, (kind, null) in fields.items() for value in WRONG[kind]]
-    return [*((name, value) for name, value, null in found if value is not None or not null), *extra]
-
-
-STUDIES, RECORDS = cases(STUDY_FIELDS, EXTRA_STUDY), cases(RECORD_FIELDS, EXTRA_RECORDS)
+STUDY_HINTS = get_type_hints(StudyInfo, include_extras=True)
+STUDIES = [case for name, hint in STUDY_HINTS.items() for case in wrong_in(hint, name, deep=False)] + [*EXTRA_STUDY]
+RECORDS = [case for case in wrong_in(Record, "") if case[0]] + [*EXTRA_RECORDS]
 FILES: dict[str, bytes] = {
     "empty": b"", "cut": b'{"space": "scl', "no JSON": b"hello", "a list": b"[]", "null": b"null", "a number": b"3",
     "UTF-16": '{"space": "scl_lambda"}'.encode("utf-16"), "latin": b'{"space": "caf\xe9"}', "NUL": bytes(100),
@@ -155,7 +154,7 @@ def put(content: dict[str, Any], name: str, value: Any) -> bytes:
     changed = inner = json.loads(json.dumps(content))
     for key in names[:-1]:
         inner = inner[int(key)] if isinstance(inner, list) else inner.setdefault(key, {})
-    inner[names[-1]] = value
+    inner[int(names[-1]) if isinstance(inner, list) else names[-1]] = value
     return json.dumps(changed).encode()
 
 

@@ -231,7 +231,7 @@ class TestGrids:
                 (r"P=(\d)", recipe.flat().get("spans.positives")),
                 (r"tau=([\de-]+)", recipe.flat().get("objective.temperature")),
                 (r"queue=(\d+)", recipe.flat().get("objective.bank")),
-                (r"linear (\d+)", recipe.head.dim),
+                (r"linear (\d+)", recipe.flat().get("head.dim")),
                 (r" (\d+)%", round(100 * recipe.flat().get("corpus.share", 1.0))),
             ):
                 found = re.search(pattern, row.label)

@@ -36,11 +36,12 @@ class TestWhatARecipeHas:
             ({"objective.margin": 1.0}, "objective.name=scl has no objective.margin; leave it out, or take objective."),
             ({"spans.anchors": 1}, "corpus.layout=rows has no spans.anchors; leave it out, or take corpus.layout 'spa"),
             ({"corpus.paraphraser": "x"}, "corpus.paraphraser changes nothing in this recipe; leave it out"),
-            ({"head.dim": 8}, "head.dim changes nothing where head.kind is none; leave it out"),
+            ({"head.dim": 8}, "head.kind=none has no head.dim; leave it out, or take head.kind 'linear' or 'mlp'"),
             ({"encoder.lora_rank": 4}, "encoder.lora_rank changes nothing where encoder.adapter is none; leave it out"),
             ({"optimisation.keep_every": 4}, "optimisation.keep_every changes nothing where optimisation.keep is last"),
             ({"objective.bank_warmup": 4}, "objective.bank_warmup changes nothing where objective.bank is 0; leave it"),
-            ({"pooling.mode": "cls", "pooling.padding": "count"}, "pooling.padding changes nothing where pooling.mode"),
+            ({"pooling.mode": "cls", "pooling.padding": "count"}, "pooling.mode=cls has no pooling.padding; leave it"),
+            ({"optimisation.momentum": 0.5}, "optimisation.optimiser=adamw has no optimisation.momentum; leave it out"),
             ({"encoder.kind": "pipeline", "encoder.layers": 2}, "encoder.layers changes nothing where encoder.kind is"),
             ({"optimisation.epochs": 0, "optimisation.batch_size": 8}, "changes nothing where nothing is trained"),
         ],
@@ -114,7 +115,7 @@ class TestSearch:
             assert len(set(margins["triplet"])) == len(margins["triplet"]) > 3
             assert set(margins["mnrl"]) == {None}
             assert len({recipe.hash for recipe in recipes}) == len(set(margins["triplet"])) + 1
-            assert {recipe.head.dim for recipe in recipes} == {None}
+            assert {recipe.flat().get("head.dim") for recipe in recipes} == {None}
 
     def test_domains_come_after_what_decides_them(self) -> None:
         margin, name, rate = (
@@ -148,7 +149,7 @@ class TestSearch:
         asked = [ask_tell.ask(lambda trial, recipe: name_explored(trial, "a", recipe))[1] for _ in range(20)]
         found = [explored_recipe(trial, base, domains) for trial in ask_tell.study.get_trials()]
         assert [recipe.hash for recipe in found if recipe] == [recipe.hash for recipe in asked]
-        assert {recipe.head.dim for recipe in asked} == {None, 8, 16}
+        assert {recipe.flat().get("head.dim") for recipe in asked} == {None, 8, 16}
 
     def test_a_row_is_a_point_whatever_the_order_of_the_domains(self) -> None:
         base = Recipe().override({"corpus.layout": "groups", "objective.name": "mnrl"})
@@ -172,7 +173,7 @@ class TestSet:
                 "--space supmpn_main --set objective.margin=3",
                 "objective.name=supmpn has no objective.margin",
             ),
-            ("--space scl_lambda --set head.dim=32", "changes nothing where head.kind is none"),
+            ("--space scl_lambda --set head.dim=32", "head.kind=none has no head.dim"),
             (
                 "--space scl_lambda --documents texts.txt",
                 "--documents changes nothing in this study: corpus.layout=rows has no corpus.documents",

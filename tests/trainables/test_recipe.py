@@ -50,7 +50,7 @@ PROMISED = json.loads((ROOT / "tests" / "trainables" / "defaults.json").read_tex
 """Hashes leave defaults out, so another default would make other recipes of old ones. New keys are added here."""
 
 # Keys that end at 1.
-SHARES = {"objective.weight", "optimisation.warmup", "optimisation.keep_share", "corpus.share"}
+SHARES = {"objective.weight", "optimisation.momentum", "optimisation.warmup", "optimisation.keep_share", "corpus.share"}
 
 # Lists of names that a check knows.
 LISTS = {

@@ -42,6 +42,7 @@ from trainables.corpora.request import check_batch_size
 from trainables.corpora.text_lines import json_object, numbered_lines
 from trainables.errors import UserError, choices
 from trainables.files import expanded
+from trainables.hub_names import on_hub
 from trainables.recipe import SCENES
 
 SUFFIXES = (".txt", ".jsonl")
@@ -128,8 +129,9 @@ def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: 
         return
     files = _local_files(source)
     if files is None:
+        name, revision = on_hub(source)
         with _open_hub(source) as (datasets, _):
-            datasets.load_dataset_builder(source)
+            datasets.load_dataset_builder(name, revision=revision)
         return
     longest, enough, whole = 0, 0, True
     for file in files:
@@ -370,9 +372,10 @@ def _open_hub(source: str) -> AbstractContextManager[tuple[Any, bool]]:
 
 
 def _hub_texts(source: str) -> Iterator[str]:
+    name, revision = on_hub(source)
     with _open_hub(source) as (datasets, answers):
         # What is in the hub's cache is memory-mapped, so it need not be streamed; what is not, must be.
-        data = datasets.load_dataset(source, split="train", streaming=answers)
+        data = datasets.load_dataset(name, split="train", streaming=answers, revision=revision)
         for number, record in enumerate(data, 1):
             text = record.get("text")
             if not isinstance(text, str):

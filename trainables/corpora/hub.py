@@ -15,15 +15,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainables.errors import UserError, reason
+from trainables.hub_names import is_id, on_hub
 
 PROBE_SECONDS = 5.0
 _FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$", re.IGNORECASE)
-_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def is_hub_id(text: str) -> bool:
-    """Whether that can be a hub id, like `owner/name`, and is not written like a path."""
-    return bool(text and text[0] not in "./~" and not _FILE_LIKE.search(text) and _HUB_ID.fullmatch(text))
+    """Whether that can be a hub id, `owner/name` or `owner/name@revision`, and is not written like a path. `UserError`
+    for a revision that cannot be one."""
+    return not _FILE_LIKE.search(text) and is_id(text if text[:1] in "./~" else on_hub(text)[0])
 
 
 def reachable() -> bool:

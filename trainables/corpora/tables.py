@@ -34,6 +34,7 @@ from trainables.corpora.text_lines import (
 from trainables.delimited import csv_rows, named_twice, tsv_rows
 from trainables.errors import UserError, choices, reason
 from trainables.files import expanded
+from trainables.hub_names import on_hub
 from trainables.tabular import as_number
 
 Record = Mapping[str, Any]
@@ -69,8 +70,9 @@ def find_tables(source: str) -> list[Path | str]:
 def open_table(place: Path | str) -> Table:
     """The table at a place that `find_tables` gave. `UserError` where it cannot be read."""
     if isinstance(place, str):
+        name, revision = on_hub(place)
         with _hub(place) as (datasets, _):
-            data = datasets.load_dataset(place, split="train")
+            data = datasets.load_dataset(name, split="train", revision=revision)
         return _of_dataset(data, place, f"hub data set {place!r}")
     if place.is_dir():
         return _of_folder(place)
@@ -81,8 +83,9 @@ def open_table(place: Path | str) -> Table:
 
 def check_hub(place: str) -> None:
     """Raise `UserError` if a data set of the hub is not there; its rows are not fetched."""
+    name, revision = on_hub(place)
     with _hub(place) as (datasets, _):
-        datasets.load_dataset_builder(place)
+        datasets.load_dataset_builder(name, revision=revision)
 
 
 def _hub(place: str) -> AbstractContextManager[tuple[Any, bool]]:

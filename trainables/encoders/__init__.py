@@ -9,8 +9,9 @@ from __future__ import annotations
 from trainables.encoders.check import available, check_encoder, check_trainable, finished_kind
 from trainables.encoders.contract import BaseEncoder, Encoder, TokenEncoder, TrainableEncoder, on_tokens, trainable
 from trainables.encoders.kinds import ENCODERS, EncoderKind, EncoderRequest, Precision
+from trainables.encoders.pooling import Pooling
 from trainables.keys import Options
-from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.recipe import EncoderConfig
 from trainables.registry import load
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
 
 def load_encoder(
     config: EncoderConfig,
-    pooling: PoolingConfig | None = None,
+    pooling: Pooling | None = None,
     *,
     device: str | None = None,
     masked_lm: bool = False,

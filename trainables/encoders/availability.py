@@ -9,6 +9,7 @@ from pathlib import Path
 from trainables.encoders.families import FAMILIES, cuttable_layers, named_family, unfit_layers, unknown_family
 from trainables.encoders.kinds import Missing
 from trainables.errors import listed
+from trainables.hub_names import malformed, on_hub
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 WORD_VECTORS = (".txt", ".vec", ".npy")
@@ -70,8 +71,9 @@ def _foreign_family(name: str) -> Missing | None:
 
 
 def _no_folder(name: str) -> Missing | None:
+    """Of what is no folder: that it can be none, nor a name on the hub."""
     if not name.startswith((".", "/", "~")):
-        return None
+        return malformed(name)
     return f"no encoder at {name!r}", f"name a model folder, a hub id, or {SCENES_ENCODER!r}"
 
 
@@ -88,7 +90,8 @@ def _too_few_layers(config: EncoderConfig) -> Missing | None:
     else:
         from huggingface_hub import try_to_load_from_cache
 
-        cached = try_to_load_from_cache(config.name, "config.json")
+        place, revision = on_hub(config.name)
+        cached = try_to_load_from_cache(place, "config.json", revision=revision)
         there = cuttable_layers(Path(cached).parent) if isinstance(cached, str) else None
     unfit = None if there is None else unfit_layers(config, there)
     return (unfit, "ask for fewer, or leave it at none") if unfit else None
@@ -116,11 +119,17 @@ def _foreign_modules(folder: Path) -> Missing | None:
 def _missing_on_hub(name: str, wanted: str) -> Missing | None:
     # It takes half a second to import, which a study of local models need not wait for.
     from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
+    place, revision = on_hub(name)
     try:
-        found = try_to_load_from_cache(name, wanted)
+        found = try_to_load_from_cache(place, wanted, revision=revision)
         if isinstance(found, str) and _has_weights(Path(found).parent):
             return None
         if _unreachable:
@@ -130,6 +139,8 @@ def _missing_on_hub(name: str, wanted: str) -> Missing | None:
         return f"{name!r} is neither a folder nor a hub id (owner/name)", f"name one, or {SCENES_ENCODER!r}"
     except RepositoryNotFoundError:
         return f"the hub has no model {name!r}", f"name another, a folder, or {SCENES_ENCODER!r}"
+    except RevisionNotFoundError:
+        return f"the hub's model {place!r} has no revision {revision!r}", "name a commit, a tag or a branch of it"
     except HfHubHTTPError as error:
         return f"the hub refuses the encoder {name!r}", str(error)
     except Exception as error:  # every network library has its own; each means that the hub was not reached
@@ -145,11 +156,13 @@ def from_hub(name: str, file: str) -> Path | None:
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
+    place, revision = on_hub(name)
     try:
-        found = try_to_load_from_cache(name, file)
+        found = try_to_load_from_cache(place, file, revision=revision)
         if isinstance(found, str):
             return Path(found)
-        return Path(hf_hub_download(name, file)) if not _unreachable and file in _files(name) else None
+        there = not _unreachable and file in _files(name)
+        return Path(hf_hub_download(place, file, revision=revision)) if there else None
     except (HFValidationError, HfHubHTTPError):
         return None
     except Exception as error:  # as above
@@ -160,7 +173,8 @@ def from_hub(name: str, file: str) -> Path | None:
 def _files(name: str) -> set[str]:
     from huggingface_hub import HfApi
 
-    return {item.rfilename for item in HfApi().model_info(name, timeout=10).siblings or ()}
+    place, revision = on_hub(name)
+    return {item.rfilename for item in HfApi().model_info(place, revision=revision, timeout=10).siblings or ()}
 
 
 def _unreached(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from trainables.encoders.families import FAMILIES, named_family, unfit_pooling
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.lora_targets import check_named_targets
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import Pooling
 from trainables.errors import UserError, choices
 from trainables.recipe import EncoderConfig, Recipe, keys
 from trainables.registry import load
@@ -123,7 +123,7 @@ def _missing(config: EncoderConfig) -> Missing | None:
 
 def _check_pooling(recipe: Recipe) -> None:
     """Refuse a pooling that needs [CLS] for a folder whose family has none."""
-    if not ENCODERS[recipe.encoder.kind].pools or not POOLINGS[recipe.pooling.mode].needs_cls:
+    if not ENCODERS[recipe.encoder.kind].pools or not recipe.part(Pooling).needs_cls:
         return
     family = named_family(recipe.encoder.name)
     if family is not None and family in FAMILIES and not FAMILIES[family].cls:
@@ -146,7 +146,7 @@ def _check_prompts(recipe: Recipe) -> None:
 
 
 def _check_padding(recipe: Recipe) -> None:
-    if recipe.pooling.padding == "count" and recipe.encoder.adapter == "mlp":
+    if recipe.part(Pooling).counts_padding and recipe.encoder.adapter == "mlp":
         raise UserError(
             "pooling.padding 'count' shrinks the embeddings that are trained, and encoder.adapter 'mlp' freezes them; "
             "set pooling.padding to 'ignore', or encoder.adapter to 'none' or 'lora'"

@@ -1,6 +1,6 @@
 """Write a model so that `SentenceTransformer(folder)` gives the same embeddings, without custom code.
 
-`stock.py` says how a pooling is expressed with modules of sentence-transformers.
+`saved_modules.py` says how a pooling is expressed with modules of sentence-transformers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from torch import nn
 
 from trainables.encoders.loading import quieten
 from trainables.encoders.own_modules import Ending
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import Pooling
 from trainables.encoders.prompts import Prompts
-from trainables.registry import load
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -37,7 +36,7 @@ _NORM = '"sentence_transformers.models.Normalize"'
 def save_transformer(
     backbone: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    pooling: str,
+    pooling: Pooling,
     max_length: int,
     prompts: Prompts,
     ending: Ending,
@@ -48,16 +47,16 @@ def save_transformer(
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
 
-    entry, config = POOLINGS[pooling], backbone.config
-    assert entry.stock is not None
+    config = backbone.config
+    assert pooling.saved is not None
     quieten()
     with _scratch_beside(folder) as scratch:
         plain = scratch / "transformer"
         backbone.save_pretrained(plain)
         tokenizer.save_pretrained(plain)
-        states = {"output_hidden_states": entry.every_layer}
+        states = {"output_hidden_states": pooling.every_layer}
         transformer = Transformer(str(plain), max_seq_length=max_length, config_kwargs=states)
-        pooled = load(entry.stock)(config.hidden_size, config.num_hidden_layers, tokenizer)
+        pooled = pooling.saved(config.hidden_size, config.num_hidden_layers, tokenizer)
         model = SentenceTransformer(
             modules=[transformer, *pooled, *_norm(ending)],
             device="cpu",

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from trainables.encoders.pooling import Pooling
 from trainables.encoders.static_keys import StaticStart
 from trainables.keys import Options
-from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.recipe import EncoderConfig
 from trainables.registry import Registry
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class EncoderRequest:
     """What a loader is given."""
 
     config: EncoderConfig
-    pooling: PoolingConfig | None = None
+    pooling: Pooling | None = None
     """None: the model's own where it has one, else the mean."""
     device: str | None = None
     """None: a GPU where there is one."""
@@ -72,14 +73,14 @@ class EncoderKind:
     `"module:function"`. None: never guessed."""
 
 
-_PRESENCE = "trainables.encoders.availability"
+_AVAILABILITY = "trainables.encoders.availability"
 
 ENCODERS = Registry(
     "kind of encoder",
     EncoderKind(
         "transformer",
         "trainables.encoders.pretrained:load_transformer",
-        f"{_PRESENCE}:missing_transformer",
+        f"{_AVAILABILITY}:missing_transformer",
         trainable=True,
         pools=True,
         layers=True,
@@ -98,21 +99,21 @@ ENCODERS = Registry(
     EncoderKind(
         "word_vectors",
         "trainables.encoders.word_vectors:load_word_vectors",
-        f"{_PRESENCE}:missing_word_vectors",
+        f"{_AVAILABILITY}:missing_word_vectors",
         trainable=False,
         pools=False,
         layers=False,
         untrained="evaluate",
-        finished=f"{_PRESENCE}:is_word_vectors",
+        finished=f"{_AVAILABILITY}:is_word_vectors",
     ),
     EncoderKind(
         "pipeline",
         "trainables.encoders.pipeline:load_pipeline",
-        f"{_PRESENCE}:missing_pipeline",
+        f"{_AVAILABILITY}:missing_pipeline",
         trainable=False,
         pools=False,
         layers=False,
-        finished=f"{_PRESENCE}:is_pipeline",
+        finished=f"{_AVAILABILITY}:is_pipeline",
     ),
 )
 """The values of `encoder.kind`."""

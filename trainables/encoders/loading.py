@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from trainables.errors import UserError, reason
+from trainables.hub_names import on_hub
 
 T = TypeVar("T")
 SAFELY: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
@@ -57,10 +58,11 @@ def chosen_device(device: str | None) -> torch.device:
     return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def transformer_folder(name: str) -> str:
-    """Where the plain transformer lies: old sentence-transformers models have it one folder down."""
+def transformer_place(name: str) -> tuple[str, str | None]:
+    """Where the plain transformer lies, a folder or a hub id, and its revision there. Old sentence-transformers models
+    have it one folder down."""
     inner = Path(name) / "0_Transformer"
-    return str(inner) if inner.is_dir() else name
+    return (str(inner), None) if inner.is_dir() else on_hub(name)
 
 
 def quieten() -> None:

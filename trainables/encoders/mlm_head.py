@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.encoders.families import FAMILIES, family_of
-from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer_folder
+from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer_place
 from trainables.encoders.passes import Passes, autocast, padded
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
@@ -144,11 +144,11 @@ def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, .
         model = AutoModelForMaskedLM.from_config(backbone.config)
         missing = {key for key, _ in model.named_parameters()}
     else:
-        folder = transformer_folder(name)
+        place, revision = transformer_place(name)
         model, report = hub_errors(
             name,
             lambda: AutoModelForMaskedLM.from_pretrained(
-                folder, dtype=torch.float32, **SAFELY, output_loading_info=True
+                place, revision=revision, dtype=torch.float32, **SAFELY, output_loading_info=True
             ),
         )
         missing = set(report["missing_keys"])

@@ -111,7 +111,8 @@ def without_folders(value: str) -> str:
 
 
 def _front_matter(encoder: str) -> list[str]:
-    base = [f"base_model: {quoted(encoder)}"] if _HUB_ID.fullmatch(encoder) and not Path(encoder).exists() else []
+    name = encoder.partition("@")[0]
+    base = [f"base_model: {quoted(name)}"] if _HUB_ID.fullmatch(name) and not Path(encoder).exists() else []
     return [
         "---",
         "library_name: sentence-transformers",

@@ -22,7 +22,7 @@ MODULES, _SETTINGS = "modules.json", "config_sentence_transformers.json"
 _MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
 """Poolings of ours that their files name otherwise."""
 _BEFORE = {"MultiVectorMask": "mean_without_cls", "WeightedLayerPooling": "first_last_mean"}
-"""Modules that make a mean one of our poolings (`stock.py`)."""
+"""Modules that make a mean one of our poolings (`saved_modules.py`)."""
 _SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """Those that sentence-transformers has."""
 

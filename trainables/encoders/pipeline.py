@@ -17,6 +17,7 @@ from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import hub_errors
 from trainables.encoders.passes import autocast
 from trainables.encoders.precision import resolve_precision
+from trainables.hub_names import on_hub
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -72,8 +73,10 @@ def load_pipeline(request: EncoderRequest) -> BaseEncoder:
     check_encoder(config)
     from sentence_transformers import SentenceTransformer
 
+    place, revision = on_hub(config.name)
     model = hub_errors(
-        config.name, lambda: SentenceTransformer(config.name, device=request.device, trust_remote_code=False)
+        config.name,
+        lambda: SentenceTransformer(place, revision=revision, device=request.device, trust_remote_code=False),
     )
     return Pipeline(model, resolve_precision(request.evaluation_precision, model.device))
 

@@ -1,57 +1,154 @@
-"""The poolings: how token states become one vector. To add one: a function like those in `pool.py`, an entry here or in
-a plugin file, and, if models with it are to be saved, a function like those in `stock.py`."""
+"""The poolings: how token states become one vector. To add one: a subclass of `Pooling`, whose fields are its keys,
+added here or in a plugin file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from trainables.registry import Registry
+from trainables.keys import Options, key
+from trainables.lazy_torch import torch
+from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedTokenizerBase
 
-    Pool = Callable[[tuple[Tensor, ...], Tensor], Tensor]
-    Stock = Callable[[int, int, PreTrainedTokenizerBase], list[nn.Module]]
+    Saved = Callable[[int, int, PreTrainedTokenizerBase], list[nn.Module]]
+    States = tuple[Tensor, ...]
+
+_SAVED = "trainables.encoders.saved_modules"
 
 
 @dataclass(frozen=True)
-class Pooling:
-    """An entry of `POOLINGS`. Each function may be given as `"module:function"`."""
+class Pooling(Options):
+    """An entry of `POOLINGS`. Its fields are its keys. Importing it is light: PyTorch comes from
+    `trainables.lazy_torch`."""
 
-    name: str
-    function: Pool | str
-    """From the states of every layer, (layers + 1) x (sentences, tokens, dim), and the mask of real tokens, (sentences,
-    tokens), to (sentences, dim)."""
-    every_layer: bool = False
+    section = "pooling"
+
+    name: ClassVar[str]
+    every_layer: ClassVar[bool] = False
     """Whether it looks at other layers than the last; if not, only the last one's states are handed to it."""
-    needs_cls: bool = False
+    needs_cls: ClassVar[bool] = False
     """Whether the first token must be [CLS]."""
-    padded: Pool | str | None = None
-    """What is evaluated with `pooling.padding=count`, padding counted as tokens; None: that is refused. Training scales
-    an embedding by its share of real tokens, the first left out, so it must be a mean without the first token."""
-    stock: Stock | str | None = None
-    """From the size of a state, the number of layers and the tokenizer to the modules of sentence-transformers that
-    give the same; None: there are none, and a model with this pooling is not saved."""
+
+    def pool(self, states: States, mask: Tensor) -> Tensor:
+        """From the states of every layer, (layers + 1) x (sentences, tokens, dim), or of the last alone, and the mask
+        of real tokens, (sentences, tokens), to (sentences, dim)."""
+        raise NotImplementedError
+
+    @property
+    def counts_padding(self) -> bool:
+        """Whether padding counts as tokens. Training then scales an embedding by its share of real tokens, the first
+        left out, so it must be a mean without the first token."""
+        return False
+
+    def evaluated(self, states: States, mask: Tensor) -> Tensor:
+        """What `encode` takes in place of `pool`."""
+        return self.pool(states, mask)
+
+    @property
+    def saved(self) -> Saved | None:
+        """From the size of a state, the number of layers and the tokenizer to the modules of sentence-transformers that
+        give the same; None: there are none, and a model with this pooling is not saved."""
+        return None
 
 
-_POOL, _STOCK = "trainables.encoders.pooling_functions", "trainables.encoders.saved_modules"
+@dataclass(frozen=True)
+class _Stock(Pooling):
+    """One with modules of its name among those of sentence-transformers."""
 
-POOLINGS = Registry(
-    "pooling",
-    Pooling("mean", f"{_POOL}:mean", stock=f"{_STOCK}:mean"),
-    Pooling(
-        "mean_without_cls",
-        f"{_POOL}:mean_without_cls",
-        needs_cls=True,
-        padded=f"{_POOL}:padded_mean_without_cls",
-        stock=f"{_STOCK}:mean_without_cls",
-    ),
-    Pooling("cls", f"{_POOL}:cls", needs_cls=True, stock=f"{_STOCK}:cls"),
-    Pooling("max", f"{_POOL}:maximum", stock=f"{_STOCK}:maximum"),
-    Pooling("last", f"{_POOL}:last", stock=f"{_STOCK}:last"),
-    Pooling("first_last_mean", f"{_POOL}:first_last_mean", every_layer=True, stock=f"{_STOCK}:first_last_mean"),
-)
+    @property
+    def saved(self) -> Saved:
+        found: Saved = load(f"{_SAVED}:{self.name}")
+        return found
+
+
+@dataclass(frozen=True)
+class Mean(_Stock):
+    """Mean over all real tokens."""
+
+    name = "mean"
+
+    def pool(self, states: States, mask: Tensor) -> Tensor:
+        return _masked_mean(states[-1], mask)
+
+
+@dataclass(frozen=True)
+class MeanWithoutCLS(_Stock):
+    """Mean over the real tokens but the first, [CLS] (Liao 2021, section 3)."""
+
+    name = "mean_without_cls"
+    needs_cls = True
+
+    padding: Literal["ignore", "count"] = key(
+        "ignore",
+        "count: padding counts in the mean, as in Liao's released code: training divides by the padded length, "
+        "inference averages padded positions in.",
+    )
+
+    def pool(self, states: States, mask: Tensor) -> Tensor:
+        return _masked_mean(states[-1][:, 1:], mask[:, 1:])
+
+    @property
+    def counts_padding(self) -> bool:
+        return self.padding == "count"
+
+    def evaluated(self, states: States, mask: Tensor) -> Tensor:
+        """A batch changes its sentences where padding counts."""
+        return states[-1][:, 1:].mean(dim=1) if self.counts_padding else self.pool(states, mask)
+
+
+@dataclass(frozen=True)
+class CLS(_Stock):
+    """The state of the first token."""
+
+    name = "cls"
+    needs_cls = True
+
+    def pool(self, states: States, mask: Tensor) -> Tensor:
+        return states[-1][:, 0]
+
+
+@dataclass(frozen=True)
+class Maximum(_Stock):
+    """The largest value over the real tokens, in each dimension."""
+
+    name = "max"
+
+    def pool(self, states: States, mask: Tensor) -> Tensor:
+        return states[-1].masked_fill(~mask.bool().unsqueeze(-1), float("-inf")).amax(dim=1)
+
+
+@dataclass(frozen=True)
+class Last(_Stock):
+    """The state of the last real token, the one that has seen all others in a decoder; padding may stand on either
+    side."""
+
+    name = "last"
+
+    def pool(self, states: States, mask: Tensor) -> Tensor:
+        place = mask.shape[1] - 1 - mask.int().flip(1).argmax(dim=1)  # of several largest, argmax gives the first
+        return states[-1][torch.arange(len(place), device=place.device), place]
+
+
+@dataclass(frozen=True)
+class FirstLastMean(_Stock):
+    """Mean over the real tokens of the average of the first layer's and the last layer's output."""
+
+    name = "first_last_mean"
+    every_layer = True
+
+    def pool(self, states: States, mask: Tensor) -> Tensor:
+        return _masked_mean((states[1] + states[-1]) / 2, mask)
+
+
+def _masked_mean(states: Tensor, mask: Tensor) -> Tensor:
+    weights = mask.unsqueeze(-1).to(states.dtype)  # (sentences, tokens, 1)
+    return (states * weights).sum(dim=1) / torch.clamp(weights.sum(dim=1), min=1)
+
+
+POOLINGS: Registry[type[Pooling]] = Registry("pooling", Mean, MeanWithoutCLS, CLS, Maximum, Last, FirstLastMean)
 """The values of `pooling.mode`."""

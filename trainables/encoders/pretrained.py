@@ -21,17 +21,17 @@ from trainables.encoders.families import (
     unknown_family,
 )
 from trainables.encoders.kinds import EncoderRequest
-from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_folder
+from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_place
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.own_modules import own_ending, own_modules
 from trainables.encoders.pipeline import load_pipeline
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import Mean, Pooling
 from trainables.encoders.precision import DTYPES, resolve_precision
 from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, shown
 from trainables.process_cache import PROCESS_CACHE, stamp
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 
 def load_transformer(request: EncoderRequest) -> BaseEncoder:
@@ -42,16 +42,16 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
     """
     if request.pooling is None and own_modules(request.config.name):
         return load_pipeline(request)
-    return _with_pooling(request, request.pooling or PoolingConfig("mean"))
+    return _with_pooling(request, request.pooling or Mean())
 
 
-def _with_pooling(request: EncoderRequest, pooling: PoolingConfig) -> TokenEncoder:
+def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
     config = request.config
     # A head for masked language modelling is drawn from where loading leaves the random stream.
     backbone, tokenizer, fresh = (_load if request.masked_lm else pristine)(config.name, DTYPES[config.dtype])
     _give_padding(tokenizer, config.name)
-    if POOLINGS[pooling.mode].needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
-        raise UserError(unfit_pooling(pooling.mode, config.name))
+    if pooling.needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
+        raise UserError(unfit_pooling(pooling.name, config.name))
     if config.layers is not None:
         _keep_layers(backbone, config)
     lengths = (config.max_length, longest_input(backbone), tokenizer.model_max_length)
@@ -84,7 +84,7 @@ def pristine(name: str, dtype: torch.dtype) -> Loaded:
         backbone, _, fresh = loaded
         return not set(fresh) & {parameter for parameter, _ in backbone.named_parameters()}
 
-    folder = Path(transformer_folder(name))
+    folder = Path(transformer_place(name)[0])
     files = stamp(folder) if folder.is_dir() else None  # a name of the hub
     return copy.deepcopy(
         PROCESS_CACHE.get(("transformer", name, dtype, files), lambda: _load(name, dtype), without_draws)
@@ -101,19 +101,21 @@ def _load(name: str, dtype: torch.dtype) -> Loaded:
 
 def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
     quieten()
-    folder = transformer_folder(name)
+    place, revision = transformer_place(name)
 
     def read() -> Loaded:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(place, revision=revision, trust_remote_code=False)
         if config.model_type not in FAMILIES:
             raise UserError("; ".join(unknown_family(name, config.model_type)))
         loader = getattr(transformers, FAMILIES[config.model_type].loader)
-        backbone, report = loader.from_pretrained(folder, dtype=dtype, **SAFELY, output_loading_info=True)
+        backbone, report = loader.from_pretrained(
+            place, revision=revision, dtype=dtype, **SAFELY, output_loading_info=True
+        )
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
         if FAMILIES[config.model_type].causal:
             backbone.config.use_cache = False  # it would keep keys and values, which only writing on needs
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, trust_remote_code=False)
         _check_whole(backbone, tokenizer)
         return backbone, tokenizer, sorted(report["missing_keys"])
 

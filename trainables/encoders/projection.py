@@ -1,11 +1,13 @@
-"""The projection heads between the sentence embedding and the contrastive objective; dropped at test time."""
+"""The projection heads between the sentence embedding and the contrastive objective; dropped at test time. To add one:
+a subclass of `Projection`, whose fields are its keys, added here or in a plugin file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from trainables.keys import Options, at_least, key
+from trainables.lazy_torch import torch
 from trainables.registry import Registry
 
 if TYPE_CHECKING:
@@ -13,24 +15,77 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Projection:
-    """An entry of `PROJECTIONS`."""
+class Projection(Options):
+    """An entry of `PROJECTIONS`. Its fields are its keys. Importing it is light: PyTorch comes from
+    `trainables.lazy_torch`."""
 
-    name: str
-    build: Callable[[int, int], nn.Module] | str
-    """From the embedding's size and the output's to a module, (sentences, dim) to (sentences, out); or
-    `"module:function"`."""
-    keeps_size: bool = False
-    """Whether the output has the embedding's size, whatever `head.dim` says."""
-    stacks: bool = False
+    section = "head"
+
+    name: ClassVar[str]
+    stacks: ClassVar[bool] = False
     """Whether it is made of linear layers with biases and ReLUs alone, so that members of a population can train it
     together."""
 
+    def size(self, dim: int) -> int:
+        """The size of what it gives, for embeddings of size `dim`."""
+        return dim
 
-PROJECTIONS = Registry(
-    "projection head",
-    Projection("none", "trainables.encoders.projection_heads:none", keeps_size=True, stacks=True),
-    Projection("linear", "trainables.encoders.projection_heads:linear", stacks=True),
-    Projection("mlp", "trainables.encoders.projection_heads:mlp", stacks=True),
-)
+    def build(self, dim: int) -> nn.Module:
+        """A module, (sentences, dim) to (sentences, `size(dim)`)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Identity(Projection):
+    """The embedding itself."""
+
+    name = "none"
+    stacks = True
+
+    def build(self, dim: int) -> nn.Module:
+        return torch.nn.Identity()
+
+
+@dataclass(frozen=True)
+class Sized(Projection):
+    """A head whose output has a size of its own."""
+
+    dim: int | None = key(
+        None,
+        "Output size of the projection head; none keeps the encoder's.",
+        at_least(1),
+        together=True,
+        label="output size of the projection head",
+        search=(64, 128, 256, 512),
+    )
+
+    def size(self, dim: int) -> int:
+        return self.dim or dim
+
+
+@dataclass(frozen=True)
+class Linear(Sized):
+    """One linear layer."""
+
+    name = "linear"
+    stacks = True
+
+    def build(self, dim: int) -> nn.Module:
+        return torch.nn.Linear(dim, self.size(dim))
+
+
+@dataclass(frozen=True)
+class MLP(Sized):
+    """Two layers with a ReLU between (Giorgi 2020, supplement 6.1): its "~100,000 to ~1,000,000" parameters, for
+    outputs from 128 on, are those of a hidden layer as wide as the output."""
+
+    name = "mlp"
+    stacks = True
+
+    def build(self, dim: int) -> nn.Module:
+        nn, out = torch.nn, self.size(dim)
+        return nn.Sequential(nn.Linear(dim, out), nn.ReLU(), nn.Linear(out, out))
+
+
+PROJECTIONS: Registry[type[Projection]] = Registry("projection head", Identity, Linear, MLP)
 """The values of `head.kind`."""

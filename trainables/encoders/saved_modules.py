@@ -21,7 +21,7 @@ def cls(dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Mo
     return [Pooling(dim, "cls")]
 
 
-def maximum(dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Module]:
+def max(dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Module]:
     return [Pooling(dim, "max")]
 
 

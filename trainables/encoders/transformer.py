@@ -18,13 +18,11 @@ from trainables.encoders.fingerprint import digest, model_settings, tokenizer_se
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.own_modules import PLAIN, Ending
 from trainables.encoders.passes import Passes, autocast
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import Pooling
 from trainables.encoders.precision import full_weights
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
 from trainables.encoders.tokens import kept_token_ids, token_ids
 from trainables.errors import UserError
-from trainables.recipe import PoolingConfig
-from trainables.registry import load
 from trainables.to_device import to_device
 
 
@@ -35,7 +33,7 @@ class TransformerEncoder(nn.Module):
         self,
         backbone: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
-        pooling: PoolingConfig,
+        pooling: Pooling,
         max_length: int,
         *,
         training_precision: torch.dtype = torch.float32,
@@ -46,13 +44,13 @@ class TransformerEncoder(nn.Module):
         ending: Ending = PLAIN,
     ) -> None:
         """`mlm_head` trains the same backbone, and is not saved with it. `fresh` names the backbone's parameters that
-        no checkpoint gave, `ending` is what a saved model has besides. With `pooling.padding` at `count`, `encode`
-        averages padding in, as Liao's released code does: a sentence's embedding then depends on its batch."""
+        no checkpoint gave, `ending` is what a saved model has besides. Where the pooling counts padding, `encode`
+        averages it in, as Liao's released code does: a sentence's embedding then depends on its batch."""
         super().__init__()
         self.backbone = backbone
         self.tokenizer = tokenizer
         self._passes = Passes(backbone, tokenizer.pad_token_id)
-        self.mode = pooling.mode
+        self.pooling = pooling
         self.max_length = max_length
         self.prompts, self.ending = prompts, ending
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
@@ -62,10 +60,6 @@ class TransformerEncoder(nn.Module):
             *(f"backbone.{name}" for name in fresh if name in kept),
             *(f"mlm_head.head.{name}" for name in (mlm_head.fresh if mlm_head else ())),
         )
-        entry = POOLINGS[pooling.mode]
-        self.counts_padding = pooling.padding == "count" and entry.padded is not None
-        self.pool = load(entry.function)
-        self.evaluation_pool = load(entry.padded) if self.counts_padding else self.pool
         self.dim = int(backbone.config.hidden_size)
 
     @property
@@ -76,20 +70,22 @@ class TransformerEncoder(nn.Module):
     def unsavable(self) -> str | None:
         """Why stock modules cannot give its embeddings, or None. That padding is counted is no part of a saved model:
         it depends on the batch."""
-        if POOLINGS[self.mode].stock is None:
-            return f"the pooling {self.mode!r} cannot be written as modules of sentence-transformers"
+        if self.pooling.saved is None:
+            return f"the pooling {self.pooling.name!r} cannot be written as modules of sentence-transformers"
         return None
 
     def fingerprint(self) -> str:
         """Sixteen digits of everything that decides what `encode` gives."""
+        keys = {name: value for name, value in dataclasses.asdict(self.pooling).items() if name != "padding"}
         settings = {
-            "pooling": self.mode,
-            "padding counts": self.counts_padding,
+            "pooling": self.pooling.name,
+            "padding counts": self.pooling.counts_padding,
             "longest": self.max_length,
             "precision": str(self.evaluation_precision),
             "model": model_settings(self.backbone),
             "tokenizer": tokenizer_settings(self.tokenizer),
             **({"prompts": dataclasses.asdict(self.prompts)} if self.prompts else {}),
+            **({"pooling's keys": keys} if keys else {}),
         }
         return digest(type(self), settings, self.backbone.state_dict().items())
 
@@ -127,7 +123,7 @@ class TransformerEncoder(nn.Module):
         passes = self.passes([len(ids) for ids in tokens])
         # One autocast for all passes, or each would keep its own bf16 copy of every weight.
         with autocast(self.device, self.training_precision):
-            embedded = torch.cat([self.pool(*self._states([tokens[i] for i in one])) for one in passes])
+            embedded = torch.cat([self.pooling.pool(*self._states([tokens[i] for i in one])) for one in passes])
         order = torch.tensor([i for one in passes for i in one])
         return embedded[to_device(order.argsort(), self.device)]
 
@@ -144,9 +140,9 @@ class TransformerEncoder(nn.Module):
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
         with bar, full_weights(self.backbone), autocast(self.device, self.evaluation_precision):
-            packed = not self.counts_padding  # without padding there is none to count
+            packed = not self.pooling.counts_padding  # without padding there is none to count
             for one in self._passes.cut([len(ids) for ids in tokens], packed=packed):
-                pooled = self.evaluation_pool(*self._states([tokens[i] for i in one], packed=packed))
+                pooled = self.pooling.evaluated(*self._states([tokens[i] for i in one], packed=packed))
                 embedded[one] = pooled.float().cpu().numpy()
                 bar.update(len(one))
         self.train(was_training)
@@ -157,8 +153,8 @@ class TransformerEncoder(nn.Module):
         their length where the ending has a norm."""
         if self.unsavable:
             raise UserError(f"the model cannot be saved: {self.unsavable}")
-        parts = self.backbone, self.tokenizer, self.mode, self.max_length, self.prompts, self.ending
+        parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
         save_transformer(*parts, folder)
 
     def _states(self, tokens: Sequence[Sequence[int]], *, packed: bool = True) -> tuple[tuple[Tensor, ...], Tensor]:
-        return self._passes.states(tokens, POOLINGS[self.mode].every_layer, packed=packed)
+        return self._passes.states(tokens, self.pooling.every_layer, packed=packed)

@@ -13,12 +13,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trainables.encoders.own_modules import own_modules, pooling_mode, setting
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import POOLINGS, Pooling
 from trainables.errors import UserError, answer_user_errors, checked_arguments, choices
 from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.plugins import load_plugin
-from trainables.recipe import SCENES, EncoderConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES, EncoderConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
 from trainables.senteval.evaluation import Evaluation, evaluate
 from trainables.senteval.kinds.contract import Numbers
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         length = _length(asked.encoder) if asked.max_length is None else asked.max_length
         config = Recipe().override({"encoder.name": asked.encoder, "encoder.max_length": length}).encoder
-    given = Recipe().override({"pooling.mode": asked.pooling}).pooling if asked.pooling is not None else None
+    given = POOLINGS[asked.pooling]() if asked.pooling is not None else None
     check_encoder(config)
     encoder = load_encoder(config, given or _plain_pooling(asked.encoder), evaluation_precision=asked.precision)
 
@@ -146,7 +146,7 @@ def _folder(data: str) -> Path:
     return scenes.ensure() / "senteval"
 
 
-def _plain_pooling(name: str | None) -> PoolingConfig | None:
+def _plain_pooling(name: str | None) -> Pooling | None:
     """The pooling of a sentence-transformers folder that holds a transformer and one pooling, else None.
 
     Such a model needs no pipeline of its own. A last normalisation is left out: cosine does not see it, and
@@ -155,7 +155,7 @@ def _plain_pooling(name: str | None) -> PoolingConfig | None:
     if name is None or own_modules(name) not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return None
     mode = pooling_mode(name, "1_Pooling")
-    return Recipe().override({"pooling.mode": mode}).pooling if mode in ("mean", "cls", "max") else None
+    return POOLINGS[mode]() if mode in ("mean", "cls", "max") else None
 
 
 def _length(name: str) -> int:

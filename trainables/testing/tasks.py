@@ -106,6 +106,9 @@ class TaskKindContract:
     def test_one_seed_gives_one_score(self, kind: TaskKind, task: Task, data: Path) -> None:
         (first, found), (second, again) = _scored(task, data), _score_anew(task, data)
         assert [*first] == [*kind.numbers_of(task), "examples"]
+        for name in kind.numbers_of(task):
+            (low, high), value = kind.range_of(name), first[name]
+            assert value is None or (isinstance(value, int | float) and low <= value <= high)
         assert first == second
         for one, other in zip(found.answers, again.answers, strict=True):
             assert one.predicted.shape == one.gold.shape

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from trainables.corpora.batch import Sampler
 from trainables.objectives.objective import Loss
-from trainables.recipe import OptimisationConfig
+from trainables.recipe import OptimisationConfig, Recipe
 from trainables.to_device import to_device
 from trainables.training.checkpoint import Progress, load_state, save_state
 from trainables.training.chunks import Chunks
@@ -23,12 +23,11 @@ from trainables.training.distributed import Workers
 from trainables.training.dropout_streams import RandomState
 from trainables.training.gradients import GradientSum
 from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
+from trainables.training.optimisers import Optimiser
 from trainables.training.pace import Pace
 from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.rungs import RungPlan
 from trainables.training.weights_kept import weights_kept
-
-MOMENTUM = 0.9
 
 
 class TrainingDivergedError(Exception):
@@ -91,27 +90,25 @@ def learning_rate(step: int, steps: int, config: OptimisationConfig) -> float:
     return config.learning_rate * left
 
 
-def build_optimiser(model: nn.Module, config: OptimisationConfig) -> torch.optim.Optimizer:
-    """AdamW with torch's defaults, or SGD with momentum; weight decay on matrices only."""
-    groups = decay_groups(model, config.weight_decay)
-    if config.optimiser == "sgd":
-        return torch.optim.SGD(groups, lr=config.learning_rate, momentum=MOMENTUM)
-    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
+def build_optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """The recipe's own; weight decay on matrices only."""
+    config = recipe.optimisation
+    return recipe.part(Optimiser).build(decay_groups(model, config.weight_decay), config.learning_rate)
 
 
 def train(
     model: StudyModel,
     sampler: Sampler,
-    config: OptimisationConfig,
+    recipe: Recipe,
     seed: int,
     watcher: Watcher,
     workers: Workers,
     resume: Path | None = None,
 ) -> Progress:
     """Train in place; returns how far it came, with sums over all batches. See `stepwise`."""
-    steps, batches = total_steps(sampler, config), functools.partial(_tokenized, model, sampler)
+    steps, batches = total_steps(sampler, recipe.optimisation), functools.partial(_tokenized, model, sampler)
     rungs = watcher.rung_plan.in_steps(sampler.steps_per_epoch) if watcher.rung_plan else None
-    for pause in stepwise(model, batches, steps, config, seed, watcher, workers, resume, rungs):
+    for pause in stepwise(model, batches, steps, recipe, seed, watcher, workers, resume, rungs):
         progress = pause.progress
     return progress
 
@@ -131,7 +128,7 @@ def stepwise(
     model: StudyModel,
     batches: Callable[[range], Iterable[TokenizedBatch]],
     steps: int,
-    config: OptimisationConfig,
+    recipe: Recipe,
     seed: int,
     watcher: Watcher,
     workers: Workers,
@@ -151,7 +148,7 @@ def stepwise(
     epochs (`RungPlan.in_steps`). Raises `TrainingDivergedError` where the loss is not finite, and `Interrupted` where
     the watcher ends the training at a checkpoint; both on every worker.
     """
-    optimiser = build_optimiser(model, config)
+    config, optimiser = recipe.optimisation, build_optimiser(model, recipe)
     keeping = weights_kept(config, steps, model.encoder, watcher.score)
     progress = load_state(resume, model, optimiser, keeping.tensors) if resume else Progress()
     passed = rungs.reached(progress.step, steps, progress.sums.get("tokens", 0)) if rungs else 0

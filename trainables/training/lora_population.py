@@ -65,7 +65,7 @@ class _Turn(contextlib.AbstractContextManager["_Turn"]):
             member.model,
             batches.of(member),
             batches.steps,
-            member.optimisation,
+            member.recipe,
             member.seed,
             loop.Watcher(),
             Workers(),

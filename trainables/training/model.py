@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from trainables.corpora.batch import Batch, Pairs
 from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
 from trainables.encoders.embedding_store import EmbeddingStore
-from trainables.encoders.projection_heads import build_projection, projected_size
+from trainables.encoders.projection import Projection
 from trainables.objectives.learned_temperature import LearnedTemperature
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.objectives.temperature import Temperature
-from trainables.recipe import HeadConfig
 from trainables.to_device import to_device
 from trainables.training.distributed import Workers
 from trainables.training.query_document import tokenize
@@ -84,7 +83,7 @@ class StudyModel(nn.Module):
     def __init__(
         self,
         encoder: TrainableEncoder,
-        head: HeadConfig,
+        head: Projection,
         objective: Objective,
         *,
         mlm: float = 0.0,
@@ -97,13 +96,12 @@ class StudyModel(nn.Module):
         `pooling.padding` ask for."""
         super().__init__()
         self.encoder = encoder
-        self.head = build_projection(head, encoder.dim)
+        self.head = head.build(encoder.dim)
         self.objective = objective
         self.own = objective.module(encoder.dim)
         self.temperature = objective.learned() if isinstance(objective, Temperature) else None
-        width = projected_size(head, encoder.dim)
         size, warmup = objective.memory()
-        self.bank = MemoryBank(size, width, warmup) if size else None
+        self.bank = MemoryBank(size, head.size(encoder.dim), warmup) if size else None
         self.mlm_weight = mlm
         self.count_padding = count_padding
         self.mean_over_workers = mean_over_workers

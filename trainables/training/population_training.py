@@ -30,10 +30,11 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.objectives.ntxent import NTXent
-from trainables.recipe import OptimisationConfig
+from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable
-from trainables.training.loop import MOMENTUM, Interrupted, learning_rate, total_steps
+from trainables.training.loop import Interrupted, learning_rate, total_steps
 from trainables.training.model import StudyModel
+from trainables.training.optimisers import Optimiser
 from trainables.training.pending_numbers import PendingNumbers
 from trainables.typed_json import Count, parse_json, read_fields
 
@@ -49,7 +50,7 @@ class Member:
     `trainables.training.lora_population` a `LoraEncoder`."""
 
     model: StudyModel
-    optimisation: OptimisationConfig
+    recipe: Recipe
     sampler: Sampler
     """Members with the same object share their batches, and of one store their base embeddings."""
     seed: int = 0
@@ -58,6 +59,10 @@ class Member:
     """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
     diverged: str | None = None
     """Why the member's training ended early, if it did, in the words of `TrainingDivergedError`."""
+
+    @property
+    def optimisation(self) -> OptimisationConfig:
+        return self.recipe.optimisation
 
     @property
     def objective(self) -> NTXent:
@@ -217,7 +222,8 @@ class _Stack:
         self.tables: list[Tensor] | None = None
         self.last: tuple[int, PendingNumbers, list[_Pairs]] | None = None
         """The step that the device may still be at work on, its losses and its batches."""
-        self.optimiser = (_SGD if configs[0].optimiser == "sgd" else _AdamW)([*self.weight, *self.bias])
+        own = [member.recipe.part(Optimiser) for member in members]
+        self.optimiser = own[0].stacked(own, [*self.weight, *self.bias])
 
     @torch.no_grad()
     def step(self, step: int, batches: _Batches) -> None:
@@ -344,42 +350,6 @@ class _Stack:
 
     def _column(self, values: Sequence[float]) -> Tensor:  # (members, 1, 1)
         return torch.tensor(values, dtype=self.weight[0].dtype, device=self.weight[0].device).view(-1, 1, 1)
-
-
-class _SGD:
-    """torch.optim.SGD with momentum, a learning rate and a weight decay for each member; biases do not decay."""
-
-    def __init__(self, parameters: Sequence[Tensor]) -> None:
-        self.parameters = parameters
-        self.state = {"momentum": [torch.zeros_like(parameter) for parameter in parameters]}
-
-    def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
-        for parameter, gradient, momentum in zip(self.parameters, gradients, self.state["momentum"], strict=True):
-            matrix = parameter.dim() > 2
-            if matrix:
-                gradient.addcmul_(parameter, decay)
-            momentum.mul_(MOMENTUM).add_(gradient)
-            parameter.addcmul_(momentum, rate if matrix else rate.squeeze(2), value=-1)
-
-
-class _AdamW:
-    """torch.optim.AdamW with its defaults, a learning rate and a weight decay for each member, as `_SGD` has them."""
-
-    def __init__(self, parameters: Sequence[Tensor]) -> None:
-        self.parameters = parameters
-        self.state = {name: [torch.zeros_like(parameter) for parameter in parameters] for name in ("mean", "square")}
-
-    def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
-        first, second = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
-        moments = zip(self.parameters, gradients, self.state["mean"], self.state["square"], strict=True)
-        for parameter, gradient, mean, square in moments:
-            matrix = parameter.dim() > 2
-            own = rate if matrix else rate.squeeze(2)
-            if matrix:
-                parameter.mul_(1 - rate * decay)
-            mean.lerp_(gradient, 0.1)
-            square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-            parameter.addcmul_(mean / (square.sqrt().div_(math.sqrt(second)).add_(1e-8)), own / first, value=-1)
 
 
 def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_Stack]) -> None:

@@ -17,8 +17,9 @@ from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder,
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.own_modules import kept_ending, left_out
+from trainables.encoders.pooling import Pooling
 from trainables.encoders.postprocess import Postprocessed
-from trainables.encoders.projection_heads import projected_size
+from trainables.encoders.projection import Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import chosen_objective, guide_config
 from trainables.objectives.distill import Distill
@@ -61,7 +62,7 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
     own = ENCODERS[recipe.encoder.kind].options
     encoder = load_encoder(
         recipe.encoder,
-        recipe.pooling,
+        recipe.part(Pooling),
         masked_lm=recipe.objective.mlm > 0 and recipe.trains,
         training_precision=recipe.optimisation.precision,
         evaluation_precision=recipe.encoder.precision,
@@ -89,14 +90,14 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None =
     if isinstance(objective, Widths):
         objective.check_dim(encoder.dim)
     if isinstance(objective, Distill) and guide is not None:
-        objective.check_teacher(projected_size(recipe.head, encoder.dim), guide.dim)
+        objective.check_teacher(recipe.part(Projection).size(encoder.dim), guide.dim)
     return StudyModel(
         encoder,
-        recipe.head,
+        recipe.part(Projection),
         objective,
         mlm=recipe.objective.mlm,
         mean_over_workers=recipe.objective.workers == "mean",
-        count_padding=recipe.pooling.padding == "count",
+        count_padding=recipe.part(Pooling).counts_padding,
         guide=guide,
     )
 

@@ -18,9 +18,10 @@ from trainables.corpora.layouts import Layout, make_sampler
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import on_tokens
 from trainables.encoders.lora import LoraEncoder
+from trainables.encoders.pooling import Pooling
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import PoolingConfig, Recipe
+from trainables.recipe import Recipe
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import total_steps
@@ -108,20 +109,20 @@ def build_members(
     batches are shared where they can be."""
     if len(keys := {population_key(recipe) for recipe in recipes}) != 1 or None in keys:
         raise UserError("these recipes cannot train together, as population_key says; run each by run_trial")
-    firsts: dict[PoolingConfig, AdaptedEncoder | LoraEncoder] = {}  # by pooling, the first over a base
+    firsts: dict[Pooling, AdaptedEncoder | LoraEncoder] = {}  # by pooling, the first over a base
     samplers: dict[int, tuple[Sampler, dict[str, Any]]] = {}
     members, descriptions = [], []
     for recipe, seed in zip(recipes, seeds, strict=True):
-        first = firsts.get(recipe.pooling)
+        first = firsts.get(recipe.part(Pooling))
         encoder = build_encoder(recipe, seed, shared) if first is None else _beside(first, recipe, seed)
         assert isinstance(encoder, AdaptedEncoder | LoraEncoder), "only recipes with an adapter have a population_key"
-        firsts.setdefault(recipe.pooling, encoder)
+        firsts.setdefault(recipe.part(Pooling), encoder)
         if seed not in samplers:
             layout = recipe.part(Layout)
             tokens = on_tokens(encoder) if layout.tokens else None
             samplers[seed] = make_sampler(layout, sampler_request(recipe, seed, tokens))
         sampler, description = samplers[seed]
-        members.append(Member(build_model(recipe, encoder, shared), recipe.optimisation, sampler, seed))
+        members.append(Member(build_model(recipe, encoder, shared), recipe, sampler, seed))
         descriptions.append(description)
     return members, descriptions
 

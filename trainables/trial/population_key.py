@@ -6,9 +6,10 @@ import hashlib
 import json
 
 from trainables.corpora.layout import Layout
-from trainables.encoders.projection import PROJECTIONS
+from trainables.encoders.projection import Projection
 from trainables.objectives.objective import Objective
 from trainables.recipe import Recipe, keys
+from trainables.training.optimisers import Optimiser
 
 
 def population_key(recipe: Recipe) -> str | None:
@@ -16,22 +17,23 @@ def population_key(recipe: Recipe) -> str | None:
 
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
     a recipe marks as `together`: pooling, head, temperature, and how parameters move. Those that
-    take turns also share the pooling. A trial that keeps other weights than the last trains alone.
+    take turns also share the pooling. Without turns, layout, objective, head and optimiser must be ones that a stack
+    knows (`stacks`). A trial that keeps other weights than the last trains alone.
     """
     objective = recipe.part(Objective)
-    parts = objective, recipe.part(Layout), PROJECTIONS[recipe.head.kind]
+    parts = objective, recipe.part(Layout), recipe.part(Projection), recipe.part(Optimiser)
     stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts) and not objective.memory()[0]
     # A head for masked language modelling belongs to the base, and so to one trial.
     masked = recipe.objective.mlm or objective.mlm_only
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
     if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
-    apart = "pooling.mode" if takes_turns(recipe) else None
+    alike = ("pooling.",) if takes_turns(recipe) else ()
     # A key at its default counts as none: it may be there for a member's own pooling alone.
     shared = {
         name: value
         for name, value in recipe.flat().items()
-        if name == apart or not (keys()[name].together or value == keys()[name].default)
+        if value != keys()[name].default and (name.startswith(alike) or not keys()[name].together)
     }
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
 

@@ -127,8 +127,8 @@ def _train(
     recipe: Recipe, seed: int, training: Training, rungs: Rungs, workers: Workers, resume: Path | None
 ) -> tuple[dict[str, Any], str | None]:
     """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
-    model, sampler, config = training.model, training.sampler, recipe.optimisation
-    steps = total_steps(sampler, config)
+    model, sampler = training.model, training.sampler
+    steps = total_steps(sampler, recipe.optimisation)
     if isinstance(model.encoder, AdaptedEncoder):
         embed_ahead(model.encoder.store, sampler, steps)
     if model.guide is not None:
@@ -136,7 +136,7 @@ def _train(
     rungs.reporter.begin(steps)
     stopped = None
     try:
-        progress = train(model, sampler, config, seed, rungs, workers, resume)
+        progress = train(model, sampler, recipe, seed, rungs, workers, resume)
     except TrainingDivergedError as error:
         progress, stopped = error.progress, f"diverged: {error}"
     stopped = stopped or rungs.stopped

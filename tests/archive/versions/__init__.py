@@ -5,7 +5,7 @@ When a version is released, at its commit:
     python -m tests.archive.versions
 
 runs that study by the code of the checkout (minutes on two cores), and keeps what a later version reads again: what
-was asked for, Optuna's journal and the ledger. `tests/reports/test_upgrades.py` has the code of its day report
+was asked for, Optuna's journal and the ledger. `tests/reports/upgrade/test_upgrades.py` has the code of its day report
 and continue all of them, and wants one for each version that CHANGELOG.md names. A folder is not written
 anew once its version is out.
 

@@ -28,7 +28,6 @@ from reports.ledger.location import STALE_SECONDS, ResultsLocation, as_user_erro
 from reports.ledger.names import checked_name
 from reports.ledger.storage import storage
 from reports.testing import make_study
-from study.engine.transport import UrlTransport
 from tests.bucket import BUCKET, give_credentials, local_s3, model, same
 from trainables.errors import UserError
 
@@ -432,7 +431,7 @@ class TestReports:
         record = Ledger(study.folder / LEDGER).read()[0]
         monkeypatch.setattr(export, "models_of", lambda results, row: ["models/none-0", f"models/{record.key}"])
         monkeypatch.setattr(export, "export", lambda results, row, folder: results / "models" / record.key)
-        UrlTransport(s3).send(model(tmp_path / "model"), f"models/{record.key}")
+        storage(s3).send(model(tmp_path / "model"), f"models/{record.key}")
         assert main(["export", s3, "a row", str(tmp_path / "out")]) == 0
         assert same(Path(capsys.readouterr().out.strip()), tmp_path / "model")
         with pytest.raises(UserError, match="name a FOLDER"):

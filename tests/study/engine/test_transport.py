@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -16,10 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.ledger import storage as storage_module
 from reports.ledger.location import STALE_SECONDS
-from reports.ledger.storage import storage
-from study.engine.transport import CoordinatorTransport, Deliveries, UrlTransport, transport_for
+from reports.ledger.storage import Storage, storage
+from study.engine.transport import CoordinatorTransport, Deliveries, transport_for
 from tests.bucket import BUCKET, give_credentials, local_s3, model, same
 from trainables.errors import UserError
 
@@ -71,15 +71,23 @@ def transport(request: pytest.FixtureRequest, coordinator: FakeCoordinator, serv
     if request.param == "coordinator":
         return CoordinatorTransport(coordinator)
     name = uuid.uuid4().hex
-    return UrlTransport(f"memory://{name}/x" if request.param == "memory" else f"s3://{BUCKET}/{name}?{server}")
+    return storage(f"memory://{name}/x" if request.param == "memory" else f"s3://{BUCKET}/{name}?{server}")
 
 
 class TestTransports:
-    def test_which(self, coordinator: FakeCoordinator):
-        assert transport_for("s3://bucket/x", coordinator) == UrlTransport("s3://bucket/x")
-        assert transport_for("gs://bucket/x", coordinator) == UrlTransport("gs://bucket/x")
+    def test_which(self, coordinator: FakeCoordinator, s3: str):
+        for url in (s3, "gs://bucket/x"):
+            assert transport_for(url, coordinator) is storage(url)
         assert transport_for(None, coordinator) == CoordinatorTransport(coordinator)
         assert transport_for("memory://x", coordinator) == CoordinatorTransport(coordinator)
+
+    def test_a_worker_opens_the_storage_anew(self, s3: str):
+        sent = pickle.dumps(here := storage(s3))
+        storage.cache_clear()
+        there = pickle.loads(sent)
+        assert there is not here
+        assert there.url == s3
+        assert there is pickle.loads(sent)
 
     @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000])
     def test_what_arrives_is_what_was_sent(self, transport: Any, tmp_path: Path, size: int):
@@ -105,7 +113,7 @@ class TestTransports:
         old, new = model(tmp_path / "old", 500, 0), model(tmp_path / "new", 500, 1)
         transport.send(old, "train/a")
         by_pieces = isinstance(transport, CoordinatorTransport)
-        whole = CoordinatorTransport._fetch if by_pieces else storage_module.Storage.get_all
+        whole = CoordinatorTransport._fetch if by_pieces else Storage.get_all
         replaced: list[bool] = []
 
         def late(*given: Any) -> None:
@@ -114,7 +122,7 @@ class TestTransports:
                 transport.send(new, "train/a")
             whole(*given)
 
-        owner = CoordinatorTransport if by_pieces else storage_module.Storage
+        owner = CoordinatorTransport if by_pieces else Storage
         monkeypatch.setattr(owner, whole.__name__, late)
         assert transport.fetch("train/a", tmp_path / "back")
         assert replaced
@@ -124,9 +132,9 @@ class TestTransports:
         """After any of its files, or before what makes them the folder's: the old one stays whole."""
         old, new = model(tmp_path / "old", 500, 0), model(tmp_path / "new", 700, 1)
         transport.send(old, "train/a")
-        for method in ("put", "_write_listing") if isinstance(transport, UrlTransport) else ("put_piece", "commit"):
+        for method in ("put", "_write_listing") if isinstance(transport, Storage) else ("put_piece", "commit"):
             with monkeypatch.context() as patch:
-                owner = storage_module.Storage if isinstance(transport, UrlTransport) else Deliveries
+                owner = Storage if isinstance(transport, Storage) else Deliveries
                 working, calls = getattr(owner, method), [2 if method.startswith("put") else 0]
 
                 def dies(*given: Any, working: Any = working, calls: list[int] = calls) -> None:
@@ -165,7 +173,7 @@ class TestDeliveries:
 
     def test_at_a_url_too(self, s3: str, tmp_path: Path):
         sent = model(tmp_path / "sent")
-        UrlTransport(s3).send(sent, "models/a-0")
+        storage(s3).send(sent, "models/a-0")
         assert {f"models/a-0/{path.relative_to(sent)}" for path in sent.rglob("*") if path.is_file()} <= set(
             storage(s3).list()
         )

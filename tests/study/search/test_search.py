@@ -237,7 +237,7 @@ def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> 
     recipes = [c["trials"][0].recipe for c in run_all(searcher, ledger) if c["trials"][0].name.startswith("#")]
     assert len({recipe.hash for recipe in recipes}) == len(recipes)
     assert {recipe.head.kind for recipe in recipes} >= {"none", "mlp"}
-    assert all(recipe.head.dim is None for recipe in recipes if recipe.head.kind == "none")
+    assert all(recipe.flat().get("head.dim") is None for recipe in recipes if recipe.head.kind == "none")
 
 
 def rungs(*scores: dict[str, float]) -> dict[str, Any]:

@@ -74,6 +74,21 @@ def test_a_search_ends_by_itself_and_again_at_the_same_recipe(
     assert make(tmp_path, *ASKED, "--trials", str(ended + 2))[2].remaining == 2
 
 
+def test_what_may_still_be_gained_is_said_without_an_end_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, ledger, searcher = make(tmp_path, *ASKED, "--trials", "21")
+    run_all(searcher, ledger, lambda task: 50 - abs(len(searcher.explored) - 9))
+    assert len(searcher.explored) == 21
+    said = capsys.readouterr().out
+    assert [f"after {recipes} recipes a further gain above 0.5 is " in said for recipes in (10, 20)] == [True, True]
+    assert "the search ends" not in said
+    several = ["--space", "scl_tau", "--search", "optuna", "--goals", "sts,transfer", "--trials", "11"]
+    _, ledger, searcher = make(tmp_path / "several", *several)
+    run_all(searcher, ledger, lambda task: 50.0)
+    assert "further gain" not in capsys.readouterr().out
+
+
 def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--until is when Optuna has explored enough"):
         parse(["--space", "scl_tau", "--until", "0.5"])

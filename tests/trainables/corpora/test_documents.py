@@ -278,7 +278,7 @@ def test_the_hub_is_streamed(hub, tokenizer, tmp_path):
     check_documents("someone/documents")
     loaded = load_documents("someone/documents", tokenizer, 1, limit=3, cache=tmp_path)
     assert as_lists(loaded) == tokens_of(tokenizer, TEXTS[:3])
-    assert hub["asked"] == ("someone/documents", {"split": "train", "streaming": True})
+    assert hub["asked"] == ("someone/documents", {"split": "train", "streaming": True, "revision": None})
     hub["rows"] = ConnectionError("gone")  # once tokenized, the hub is not asked
     assert len(load_documents("someone/documents", tokenizer, 1, limit=3, cache=tmp_path)) == 3
 

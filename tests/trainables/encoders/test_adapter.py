@@ -18,9 +18,10 @@ from trainables.encoders import load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.pipeline import Pipeline
+from trainables.encoders.pooling import Mean, MeanWithoutCLS
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
-from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.recipe import EncoderConfig
 
 WORDS = ("a", "man", "is", "sleeping", "two", "dogs", "run")
 
@@ -160,11 +161,11 @@ class TestStore:
             encoder.save(folder / str(number))
         for kind in ("transformer", "pipeline"):
             names = [str(folder / str(number)) for number in range(2)]
-            bases = [load_encoder(EncoderConfig(kind, name), PoolingConfig("mean"), device="cpu") for name in names]
+            bases = [load_encoder(EncoderConfig(kind, name), Mean(), device="cpu") for name in names]
             first, second = (base.encode(sentences) for base in bases)
             assert np.abs(first - second).max() > 0.01
             assert bases[0].fingerprint() != bases[1].fingerprint()
-            again = load_encoder(EncoderConfig(kind, names[1]), PoolingConfig("mean"), device="cpu")
+            again = load_encoder(EncoderConfig(kind, names[1]), Mean(), device="cpu")
             assert again.fingerprint() == bases[1].fingerprint()
             kept = [EmbeddingStore(base, folder / "embeddings").encode(sentences) for base in bases]
             np.testing.assert_array_equal(kept, [first, second])
@@ -290,7 +291,7 @@ class TestSaving:
         np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=1e-5)
         assert np.abs(found - base.encode(SENTENCES)).max() > 0.01
         # What was saved can be the base of a further study.
-        further = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "model")), PoolingConfig())
+        further = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "model")), MeanWithoutCLS())
         np.testing.assert_allclose(further.encode(SENTENCES), found, atol=1e-5)
 
     def test_models_of_one_base_share_its_weights_on_disk(self, make_encoder: Any, folder: Path) -> None:

@@ -17,15 +17,15 @@ from trainables.encoders import ENCODERS, check_encoder, check_trainable, finish
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
 from trainables.encoders.lora import LoraEncoder
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import POOLINGS, Mean, Pooling
 from trainables.encoders.projection import PROJECTIONS
-from trainables.encoders.projection_heads import build_projection
 from trainables.encoders.static_keys import StaticStart
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.testing.encoders import EncoderContract, TrainableEncoderContract
+from trainables.trial.build import build_model
 
 WORDS = sorted({word for sentence in EncoderContract.sentences for word in sentence.split()})
 
@@ -44,7 +44,7 @@ class TestTransformer(TrainableEncoderContract):
 
     @pytest.fixture(params=list(POOLINGS))
     def encoder(self, request: pytest.FixtureRequest) -> BaseEncoder:
-        return load_encoder(EncoderConfig(name=SCENES_ENCODER), PoolingConfig(request.param), device="cpu")
+        return load_encoder(EncoderConfig(name=SCENES_ENCODER), POOLINGS[request.param](), device="cpu")
 
 
 class TestStatic(TrainableEncoderContract):
@@ -77,7 +77,7 @@ class TestAdapter(TrainableEncoderContract):
         if name is None:
             make_encoder("mean").save(tmp_path / "finished")
             name = str(tmp_path / "finished")
-        base = load_encoder(EncoderConfig(request.param, name), PoolingConfig("mean"), device="cpu")
+        base = load_encoder(EncoderConfig(request.param, name), Mean(), device="cpu")
         torch.manual_seed(0)
         return AdaptedEncoder(base, tmp_path / "embeddings")
 
@@ -254,22 +254,34 @@ class TestAStrangersKind(TrainableEncoderContract):
 
 
 POOLING = """
+from dataclasses import dataclass
+
 from trainables.encoders.pooling import POOLINGS, Pooling
-from trainables.encoders.projection import PROJECTIONS, Projection
+from trainables.encoders.projection import PROJECTIONS, Sized
+from trainables.keys import at_least, key
+from trainables.lazy_torch import torch
 
 
-def second(states, mask):
-    return states[-1][:, 1]
+@dataclass(frozen=True)
+class Second(Pooling):
+    name = "second"
+    token: int = key(1, "Which token is taken.", at_least(0), label="token")
+
+    def pool(self, states, mask):
+        return states[-1][:, self.token]
 
 
-def bare(dim, out):
-    from torch import nn
+@dataclass(frozen=True)
+class Bare(Sized):
+    name = "bare"
+    bias: bool = key(False, "Whether it has a bias.")
 
-    return nn.Linear(dim, out, bias=False)
+    def build(self, dim):
+        return torch.nn.Linear(dim, self.size(dim), bias=self.bias)
 
 
-POOLINGS.add(Pooling("second", second))
-PROJECTIONS.add(Projection("bare", bare))
+POOLINGS.add(Second)
+PROJECTIONS.add(Bare)
 """
 
 
@@ -286,13 +298,20 @@ def second(tmp_path: Path) -> Iterator[None]:
 @pytest.mark.usefixtures("second")
 def test_a_strangers_pooling_and_projection(tmp_path: Path):
     """Trained and evaluated like any other; not saved as something else."""
-    recipe = Recipe().preferring({"pooling.mode": "second", "head.kind": "bare", "encoder.name": SCENES_ENCODER})
+    chosen = {"pooling.mode": "second", "head.kind": "bare", "head.dim": 3, "encoder.name": SCENES_ENCODER}
+    recipe = Recipe().override({**chosen, "pooling.token": 2})
     check_trainable(recipe)
-    encoder = on_tokens(load_encoder(recipe.encoder, recipe.pooling, device="cpu"))
+    encoder = on_tokens(load_encoder(recipe.encoder, recipe.part(Pooling), device="cpu"))
+    first = load_encoder(recipe.encoder, Recipe().override(chosen).part(Pooling), device="cpu")
+    assert first.fingerprint() != encoder.fingerprint()
+    assert not np.array_equal(first.encode(SENTENCES), encoder.encode(SENTENCES))
     encoder.train(False)
     embedded = encoder.embed(encoder.tokenize(SENTENCES))
     np.testing.assert_array_equal(encoder.encode(SENTENCES), embedded.detach().numpy())
-    assert build_projection(HeadConfig("bare", 3), encoder.dim)(embedded).shape == (len(SENTENCES), 3)
+    model = build_model(recipe, encoder)
+    assert model.head(embedded).shape == (len(SENTENCES), 3)
+    assert list(dict(model.head.named_parameters())) == ["weight"]
+    assert "bias" in dict(build_model(recipe.override({"head.bias": True}), encoder).head.named_parameters())
     assert encoder.unsavable == "the pooling 'second' cannot be written as modules of sentence-transformers"
     with pytest.raises(UserError, match="the model cannot be saved: the pooling 'second'"):
         encoder.save(tmp_path / "model")

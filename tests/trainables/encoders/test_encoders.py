@@ -18,13 +18,12 @@ from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.passes import full_passes, length_buckets
-from trainables.encoders.pooling import POOLINGS
-from trainables.encoders.projection import PROJECTIONS
-from trainables.encoders.projection_heads import build_projection
+from trainables.encoders.pooling import POOLINGS, FirstLastMean, Mean, MeanWithoutCLS
+from trainables.encoders.projection import MLP, PROJECTIONS, Identity, Linear, Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, HeadConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 
 # Each pooling for one sentence alone, from the states of all layers, (layers + 1) x (tokens, dim).
 ALONE = {
@@ -93,7 +92,7 @@ class TestEveryPooling:
         config = EncoderConfig(name=str(folder))
         check_encoder(config)
         wanted = encoder.encode(SENTENCES)
-        back = load_encoder(config, PoolingConfig(mode), device="cpu")  # type: ignore[arg-type]
+        back = load_encoder(config, POOLINGS[mode](), device="cpu")  # type: ignore[arg-type]
         np.testing.assert_allclose(back.encode(SENTENCES), wanted, atol=1e-6)
         recipe = Recipe().preferring({"encoder.name": str(folder), "pooling.mode": mode})
         assert left_out(recipe) == []
@@ -129,7 +128,7 @@ def test_other_families_are_cut_saved_and_reloaded(family: str, mode: Any, make_
     }[family]()
     backbone.save_pretrained(tmp_path / "hub")
     tokenizer.save_pretrained(tmp_path / "hub")
-    encoder = load_encoder(EncoderConfig(name=str(tmp_path / "hub"), layers=2), PoolingConfig(mode), device="cpu")
+    encoder = load_encoder(EncoderConfig(name=str(tmp_path / "hub"), layers=2), POOLINGS[mode](), device="cpu")
     assert encoder.max_length == 30  # RoBERTa's two spare positions are not used
     encoder.save(tmp_path / "saved")
     sentences = [*SENTENCES, "the woman " * 50]
@@ -166,7 +165,7 @@ class TestTransformer:
 
     def test_max_length_never_passes_what_the_model_can_hold(self):
         config = EncoderConfig(name=SCENES_ENCODER, max_length=4000)
-        assert load_encoder(config, PoolingConfig("mean"), device="cpu").max_length == 128
+        assert load_encoder(config, Mean(), device="cpu").max_length == 128
 
     def test_layers_cuts(self, make_encoder: Any, folder: Path):
         whole, cut = make_encoder("first_last_mean"), make_encoder("first_last_mean", layers=1)
@@ -174,14 +173,14 @@ class TestTransformer:
             output = whole.backbone(input_ids=torch.tensor(whole.tokenize(SENTENCES[:1])), output_hidden_states=True)
         np.testing.assert_allclose(cut.encode(SENTENCES[:1])[0], output.hidden_states[1][0].mean(0).numpy(), atol=2e-6)
         cut.save(folder)
-        back = load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("first_last_mean"), device="cpu")
+        back = load_encoder(EncoderConfig(name=str(folder)), FirstLastMean(), device="cpu")
         assert back.backbone.config.num_hidden_layers == 1
         np.testing.assert_allclose(back.encode(SENTENCES), cut.encode(SENTENCES), atol=1e-6)
 
     def test_more_layers_than_there_are(self):
         config = EncoderConfig(name=SCENES_ENCODER, layers=3)
         with pytest.raises(UserError, match=r"encoder\.layers is 3, but 'scenes-small' has 2 layers"):
-            load_encoder(config, PoolingConfig("mean"))
+            load_encoder(config, Mean())
 
     def test_bf16_is_close_and_float32_outside(self, make_encoder: Any):
         exact = make_encoder("mean").encode(SENTENCES)
@@ -265,18 +264,18 @@ class TestHeads:
     @pytest.mark.parametrize("kind", PROJECTIONS)
     @pytest.mark.parametrize("dim", [None, 3])
     def test_size(self, kind: Any, dim: int | None):
-        head = build_projection(HeadConfig(kind, dim), 6)
+        head = Recipe().preferring({"head.kind": kind, "head.dim": dim}).part(Projection).build(6)
         out = 6 if dim is None or kind == "none" else 3
         assert head(torch.randn(4, 6)).shape == (4, out)
 
     def test_none_changes_nothing(self):
         x = torch.randn(4, 6)
-        assert build_projection(HeadConfig("none"), 6)(x) is x
+        assert Identity().build(6)(x) is x
 
     def test_linear_has_no_bend_and_mlp_has_one(self):
         x, y = torch.randn(2, 50, 6)
-        for kind, linear in (("linear", True), ("mlp", False)):
-            head = build_projection(HeadConfig(kind), 6)  # type: ignore[arg-type]
+        for kind, linear in ((Linear, True), (MLP, False)):
+            head = kind().build(6)
             gap = head(x + y) - head(x) - head(y) + head(torch.zeros_like(x))
             assert (gap.abs().max().item() < 1e-5) == linear
 
@@ -305,7 +304,7 @@ class TestRefusals:
     def test_too_many_layers_of_a_model_in_the_local_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         for name in ("config.json", "model.safetensors"):
             (tmp_path / name).write_text('{"model_type": "bert", "num_hidden_layers": 4}')
-        monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: str(tmp_path / file))
+        monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file, revision: str(tmp_path / file))
         check_encoder(EncoderConfig(name="somebody/model", layers=4))
         with pytest.raises(UserError, match=r"encoder\.layers is 5, but 'somebody/model' has 4 layers; ask for fewer"):
             check_encoder(EncoderConfig(name="somebody/model", layers=5))
@@ -334,7 +333,7 @@ class TestRefusals:
         folder = shutil.copytree(model_folder, tmp_path / "model")
         damage(folder)
         with pytest.raises(UserError, match=sentence) as caught:
-            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+            load_encoder(EncoderConfig(name=str(folder)), Mean())
         assert "\n" not in str(caught.value)
 
     def test_code_in_a_folder_is_never_run_and_nothing_is_asked(
@@ -347,7 +346,7 @@ class TestRefusals:
         (folder / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
         monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked on the console"))
         with pytest.raises(UserError, match="cannot be loaded"):
-            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+            load_encoder(EncoderConfig(name=str(folder)), Mean())
         assert not (tmp_path / "ran").exists()
 
     def test_pickled_weights_are_not_unpickled(self, model_folder: Path, tmp_path: Path):
@@ -360,17 +359,17 @@ class TestRefusals:
 
         torch.save({"embeddings.word_embeddings.weight": Bomb()}, folder / "pytorch_model.bin")
         with pytest.raises(UserError, match="cannot be loaded"):
-            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+            load_encoder(EncoderConfig(name=str(folder)), Mean())
         assert not (tmp_path / "ran").exists()
 
     def test_weights_in_a_pickle_are_not_read(self, model_folder: Path, tmp_path: Path):
         """Also where they hold nothing but tensors: whoever reads them trusts whoever made them."""
         folder = shutil.copytree(model_folder, tmp_path / "model")
         torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-        load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+        load_encoder(EncoderConfig(name=str(folder)), Mean())
         (folder / "model.safetensors").unlink()
         with pytest.raises(UserError, match="cannot be loaded"):
-            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"))
+            load_encoder(EncoderConfig(name=str(folder)), Mean())
 
     def test_nor_those_of_another_module(self, model_folder: Path, tmp_path: Path):
         from sentence_transformers import SentenceTransformer
@@ -398,7 +397,7 @@ class TestRefusals:
         config[token] = None
         (folder / "tokenizer_config.json").write_text(json.dumps(config))
         with pytest.raises(UserError, match=sentence):
-            load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean_without_cls"))
+            load_encoder(EncoderConfig(name=str(folder)), MeanWithoutCLS())
 
 
 GLOVE = "the 1 2 3\ncat -0.5 0 1e-3\n"

@@ -16,13 +16,12 @@ from tests.conftest import SENTENCES
 from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.families import FAMILIES, Family
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import POOLINGS, Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
-from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
-from trainables.registry import load as load_object
+from trainables.recipe import EncoderConfig, Recipe
 
 LONG = "the woman in the red coat plays a piano near the old river while it rains and two dogs run in the park"
 TEXTS = (*SENTENCES, LONG)
@@ -38,7 +37,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def load(folder: Path, mode: str = "mean", precision: Any = "fp32", **settings: Any) -> TransformerEncoder:
     config = EncoderConfig(name=str(folder), **settings)
     check_encoder(config)
-    encoder = load_encoder(config, PoolingConfig(mode), device="cpu", training_precision=precision)
+    encoder = load_encoder(config, POOLINGS[mode](), device="cpu", training_precision=precision)
     assert isinstance(encoder, TransformerEncoder)
     return encoder.eval()
 
@@ -88,7 +87,7 @@ class TestEveryFamily:
         np.testing.assert_allclose(theirs.encode(TEXTS), every.encode(TEXTS), atol=1e-5, rtol=0)
         for mode in fitting(FAMILIES[family]):
             encoder = load(folders[family], mode)
-            stock = load_object(POOLINGS[mode].stock)(encoder.dim, 2, encoder.tokenizer)
+            stock = encoder.pooling.saved(encoder.dim, 2, encoder.tokenizer)
             pooled = SentenceTransformer(modules=[theirs[0], *stock], device="cpu")
             for side in ("right", "left") if FAMILIES[family].causal else ("right",):
                 theirs.tokenizer.padding_side = side
@@ -244,7 +243,7 @@ def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
     AutoConfig.for_model(family).save_pretrained(tmp_path)
     make_tokenizer("bert").save_pretrained(tmp_path)
     config = EncoderConfig(name=str(tmp_path))
-    for refuse in (lambda: check_encoder(config), lambda: load_encoder(config, PoolingConfig("mean"))):
+    for refuse in (lambda: check_encoder(config), lambda: load_encoder(config, Mean())):
         with pytest.raises(UserError) as caught:
             refuse()
         sentence = f"the encoder {str(tmp_path)!r} is of the family {family!r}, which is not known here; the families"
@@ -283,7 +282,7 @@ def test_the_page_of_encoders_names_every_family_and_how_it_passes(folders: dict
 
 def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
     config = EncoderConfig(name=str(folders["bert"]), dtype="bf16")
-    encoder = load_encoder(config, PoolingConfig("mean"), device="cpu", masked_lm=True)
+    encoder = load_encoder(config, Mean(), device="cpu", masked_lm=True)
     assert isinstance(encoder, TransformerEncoder)
     assert encoder.mlm_head is not None
     value, count = encoder.mlm_head.loss(encoder.tokenize(TEXTS), torch.Generator().manual_seed(0), range(len(TEXTS)))

@@ -20,11 +20,12 @@ from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.lora_targets import BUILT_IN
+from trainables.encoders.pooling import Mean, MeanWithoutCLS
 from trainables.encoders.pretrained import load_transformer
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.training.checkpoint import TENSORS
 from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
@@ -72,7 +73,7 @@ def moved(encoder: LoraEncoder, scale: float = 0.05) -> LoraEncoder:
 
 
 def plain() -> TransformerEncoder:
-    encoder = load_encoder(EncoderConfig(name="scenes-small"), PoolingConfig(), device="cpu")
+    encoder = load_encoder(EncoderConfig(name="scenes-small"), MeanWithoutCLS(), device="cpu")
     assert isinstance(encoder, TransformerEncoder)
     return encoder.eval()
 
@@ -202,7 +203,7 @@ class TestSaving:
 def test_other_families_are_adapted_and_merged(family: str, tmp_path: Path) -> None:
     """With weights in bf16, which are merged in fp32."""
     config = EncoderConfig(name=str(write_model(family, tmp_path / family)), dtype="bf16", adapter="lora")
-    base = load_encoder(config, PoolingConfig("mean"), device="cpu")
+    base = load_encoder(config, Mean(), device="cpu")
     assert isinstance(base, TransformerEncoder)
     before = base.encode(SENTENCES)
     encoder = LoraEncoder(base, config)
@@ -341,7 +342,7 @@ class TestRefused:
     def test_no_linear_layer_is_refused_before_a_study_starts(self, family: str, tmp_path: Path) -> None:
         """Each layer under its full name, and under the end of it; also with files that say nothing."""
         name = family if family == SCENES_ENCODER else str(write_model(family, tmp_path / family))
-        backbone = load_transformer(EncoderRequest(EncoderConfig(name=name), PoolingConfig("mean"))).backbone  # type: ignore[attr-defined]
+        backbone = load_transformer(EncoderRequest(EncoderConfig(name=name), Mean())).backbone  # type: ignore[attr-defined]
         linear = [place for place, module in backbone.named_modules() if isinstance(module, torch.nn.Linear)]
         assert linear
         targets = tuple({*linear, *(place.rpartition(".")[2] for place in linear)})

@@ -16,9 +16,10 @@ from tests.families import SIZES, make_tokenizer, write_model
 from trainables.encoders import load_encoder
 from trainables.encoders.families import FAMILIES
 from trainables.encoders.mlm_head import IGNORED, mask_tokens
+from trainables.encoders.pooling import POOLINGS, FirstLastMean, Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 HEADS = {family.name: family.mlm_head for family in FAMILIES.values() if family.mlm_head}
 
@@ -60,7 +61,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> dict
 
 def load(name: Any, mode: Any = "mean", precision: Any = "fp32", **keys: Any) -> TransformerEncoder:
     config = EncoderConfig(name=str(name), **keys)
-    encoder = load_encoder(config, PoolingConfig(mode), device="cpu", masked_lm=True, training_precision=precision)
+    encoder = load_encoder(config, POOLINGS[mode](), device="cpu", masked_lm=True, training_precision=precision)
     assert isinstance(encoder, TransformerEncoder)
     return encoder.eval()
 
@@ -153,7 +154,7 @@ class TestEveryHead:
             torch.testing.assert_close(ours[name].grad, parameter.grad, **nearly)
 
     def test_the_embeddings_are_the_same_with_and_without(self, family: str, folders: dict[str, Path]):
-        config, pooling = EncoderConfig(name=str(folders[family])), PoolingConfig("first_last_mean")
+        config, pooling = EncoderConfig(name=str(folders[family])), FirstLastMean()
         without = load_encoder(config, pooling, device="cpu")
         encoder = load(folders[family], "first_last_mean")
         np.testing.assert_array_equal(encoder.encode(SENTENCES), without.encode(SENTENCES))
@@ -223,7 +224,7 @@ class TestMLMHead:
         value, _ = encoder.mlm_head.loss(encoder.tokenize(SENTENCES), seeded(), [0, 1])
         value.backward()
         encoder.save(tmp_path / "saved")
-        load_encoder(EncoderConfig(name=str(folders["bert"]), layers=1), PoolingConfig("mean"), device="cpu").save(
+        load_encoder(EncoderConfig(name=str(folders["bert"]), layers=1), Mean(), device="cpu").save(
             tmp_path / "without"
         )
         from safetensors.torch import load_file
@@ -310,7 +311,7 @@ class TestSpans:
     def test_special_tokens_around_a_span(self, family: str, make_encoder: Any, tmp_path: Path):
         tokenizer = make_encoder().tokenizer if family == "bert" else byte_pairs(tmp_path)
         torch.manual_seed(0)
-        encoder = TransformerEncoder(tiny(family, tokenizer).base_model, tokenizer, PoolingConfig("mean"), 62).eval()
+        encoder = TransformerEncoder(tiny(family, tokenizer).base_model, tokenizer, Mean(), 62).eval()
         assert encoder.specials == 2
         plain = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in SENTENCES]
         spans = [encoder.wrap(ids) for ids in plain]

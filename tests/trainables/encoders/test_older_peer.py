@@ -16,7 +16,7 @@ from tests.conftest import SENTENCES
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 ROOT = Path(__file__).parents[3]
 OLDER = ROOT / ".venv/sentence-transformers-5"
@@ -70,7 +70,7 @@ def _run(script: str, folder: Path) -> None:
 
 def _ours(mode: str) -> TransformerEncoder:
     config = EncoderConfig(name=SCENES_ENCODER, max_length=32, query_prompt="the dog ", document_prompt="two women ")
-    encoder = load_encoder(config, PoolingConfig(mode), device="cpu")
+    encoder = load_encoder(config, POOLINGS[mode](), device="cpu")
     assert isinstance(encoder, TransformerEncoder)
     return encoder.eval()
 
@@ -93,7 +93,7 @@ def test_what_was_saved_there_gives_the_same_here(exchanged: Path) -> None:
 def test_a_norm_dot_products_and_bf16_go_there_and_back(dtype: Any, exchanged: Path, tmp_path: Path) -> None:
     """Started from a model of theirs, saved here, read there: its dot products are the cosines that are scored here."""
     config = EncoderConfig(name=str(exchanged / "theirs"), dtype=dtype)
-    encoder = load_encoder(config, PoolingConfig("mean"), device="cpu")
+    encoder = load_encoder(config, device="cpu")
     encoder.save(tmp_path / "again")
     _run(LOADED, tmp_path / "again")
     found, scored = np.load(tmp_path / "again" / "found.npz"), encoder.encode(SENTENCES)

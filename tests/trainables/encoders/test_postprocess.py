@@ -18,9 +18,10 @@ from tests.conftest import SENTENCES
 from trainables.encoders import availability, available, check_encoder, check_trainable, load_encoder
 from trainables.encoders.own_modules import Ending, kept_ending, left_out, own_ending
 from trainables.encoders.pipeline import Pipeline
+from trainables.encoders.pooling import CLS
 from trainables.encoders.postprocess import FITS, Postprocessed
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig, Recipe, keys
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
 from trainables.trial import remarks
 from trainables.trial.build import build_encoder, describe_encoder, load_base
 
@@ -226,7 +227,7 @@ class TestPipeline:
         config = EncoderConfig("pipeline", str(finished))
         check_encoder(config)
         assert available(config) is None
-        encoder = load_encoder(config, PoolingConfig("cls"), device="cpu")
+        encoder = load_encoder(config, CLS(), device="cpu")
         assert encoder.dim == 7
         embedded = encoder.encode(SENTENCES)
         assert embedded.dtype == np.float32
@@ -337,7 +338,7 @@ class TestAvailable:
         import huggingface_hub
 
         (tmp_path / "config.json").touch()
-        monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda name, file: str(tmp_path / file))
+        monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda name, file, **_: str(tmp_path / file))
         config = EncoderConfig(name="some/model")
         assert "not in the local cache" in (available(config) or "")
         (tmp_path / "model.safetensors").touch()

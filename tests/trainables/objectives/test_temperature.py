@@ -74,7 +74,7 @@ class TestTraining:
         recipe = Recipe().preferring(
             {"optimisation.batch_size": 5, "optimisation.learning_rate": 1e-3, "optimisation.warmup": 0.0}
         )
-        train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, watcher or Watcher(), Workers(), resume)
+        train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher or Watcher(), Workers(), resume)
         return model
 
     def test_it_has_a_rate_of_its_own_and_its_course_is_told(self):
@@ -97,7 +97,7 @@ class TestTraining:
 
     def test_it_has_no_weight_decay(self):
         model = model_of(CHANGES)
-        *rest, own = build_optimiser(model, Recipe().optimisation).param_groups
+        *rest, own = build_optimiser(model, Recipe()).param_groups
         assert own["params"] == [model.temperature.log]  # type: ignore[union-attr]
         assert own["weight_decay"] == 0.0
         assert all(p is not own["params"][0] for group in rest for p in group["params"])
@@ -106,4 +106,4 @@ class TestTraining:
         model = model_of({"objective.name": "mnrl", "corpus.layout": "pairs"})
         assert model.temperature is None
         assert not [name for name in model.state_dict() if "temperature" in name]
-        assert len(build_optimiser(model, Recipe().optimisation).param_groups) == 2
+        assert len(build_optimiser(model, Recipe()).param_groups) == 2

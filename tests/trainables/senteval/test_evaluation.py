@@ -418,11 +418,11 @@ def test_plain_sentence_transformers_folders_need_no_pipeline(tmp_path: Path) ->
     pooling(pooling_mode_cls_token=False, pooling_mode_mean_tokens=True)
     found = _plain_pooling(str(tmp_path))
     assert found is not None
-    assert found.mode == "mean"
+    assert found.name == "mean"
     pooling(pooling_mode="cls")
     found = _plain_pooling(str(tmp_path))
     assert found is not None
-    assert found.mode == "cls"
+    assert found.name == "cls"
     pooling(pooling_mode_cls_token=True, pooling_mode_mean_tokens=True)
     assert _plain_pooling(str(tmp_path)) is None
     modules("Transformer", "Pooling", "Dense")

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainables.recipe import EncoderConfig, PoolingConfig
+from trainables.encoders.pooling import Mean
+from trainables.recipe import EncoderConfig
 from trainables.senteval import Evaluation, evaluate
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared"
@@ -43,7 +44,7 @@ def weights(package: str, file: str) -> Path:
 def score(config: EncoderConfig, tasks: list[str]) -> Evaluation:
     from trainables.encoders import load_encoder
 
-    return evaluate(load_encoder(config, PoolingConfig("mean")).encode, DATA, tasks, "full")
+    return evaluate(load_encoder(config, Mean()).encode, DATA, tasks, "full")
 
 
 def minilm(tasks: list[str]) -> Evaluation:

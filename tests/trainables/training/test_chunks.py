@@ -411,7 +411,7 @@ class TestTraining:
         recipe = self.RECIPE.override({"optimisation.chunk": chunk})
         model = model_of(recipe.flat(), encoder)
         sampler = RowSampler(pairs_of(ROWS), 8)
-        progress = train(model, sampler, recipe.optimisation, 3, watcher or Watcher(), Workers(), resume)
+        progress = train(model, sampler, recipe, 3, watcher or Watcher(), Workers(), resume)
         return model, progress
 
     def test_a_whole_training(self):

@@ -18,7 +18,7 @@ from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
-from trainables.encoders.projection import PROJECTIONS, Projection
+from trainables.encoders.projection import PROJECTIONS, Sized
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -27,6 +27,7 @@ from trainables.training import population_training
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
+from trainables.training.optimisers import OPTIMISERS, Optimiser
 from trainables.training.population_training import Member, train_population
 from trainables.trial import Reporter, population_key
 from trainables.trial.build import build_model
@@ -52,6 +53,7 @@ BASE = Recipe().preferring(
 DIFFERENT: tuple[dict[str, Any], ...] = (
     {"head.kind": "linear"},
     {"head.kind": "linear", "objective.temperature": 0.02, "optimisation.weight_decay": 0.1},
+    {"head.kind": "linear", "optimisation.momentum": 0.5},
     {"head.kind": "linear", "head.dim": 3, "optimisation.learning_rate": 0.05, "optimisation.schedule": "linear"},
     {"head.kind": "mlp", "head.dim": 9, "optimisation.warmup": 0.5, "optimisation.clip_norm": 0.05},
     {"head.kind": "linear", "optimisation.clip_norm": 0.1},
@@ -106,12 +108,12 @@ def members_of(
         recipe, store = BASE.override(change), stores[number % len(stores)]
         torch.manual_seed(number)
         model = build_model(recipe, AdaptedEncoder(store.encoder, store=store)).to(dtype)
-        members.append(Member(model, recipe.optimisation, samplers[number // 2 % 2]))
+        members.append(Member(model, recipe, samplers[number // 2 % 2]))
     return members
 
 
 def by_itself(member: Member, resume: Path | None = None) -> Progress:
-    return train(member.model, member.sampler, member.optimisation, 0, Watcher(), Workers(), resume)
+    return train(member.model, member.sampler, member.recipe, 0, Watcher(), Workers(), resume)
 
 
 def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: float, weights: float) -> None:
@@ -154,8 +156,8 @@ class TestTraining:
         assert_same(members, alone, tolerance=1e-10, weights=1e-9)
 
     def test_the_comparison_can_fail(self, stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(population_training, "MOMENTUM", 0.8999)
-        members, alone = members_of(DIFFERENT[:1], stores), members_of(DIFFERENT[:1], stores)
+        other = [{**DIFFERENT[0], "optimisation.momentum": 0.8999}]
+        members, alone = members_of(other, stores), members_of(DIFFERENT[:1], stores)
         train_population(members)
         with pytest.raises(AssertionError):
             assert_same(members, alone, tolerance=1e-10, weights=1e-9)
@@ -271,13 +273,27 @@ class TestKey:
 
 
 def test_a_head_of_other_layers_goes_by_itself() -> None:
-    PROJECTIONS.add(
-        Projection("tanh", lambda dim, out: torch.nn.Sequential(torch.nn.Linear(dim, out), torch.nn.Tanh()))
-    )
+    class Tanh(Sized):
+        name = "tanh"
+
+    PROJECTIONS.add(Tanh)
     try:
         assert population_key(BASE.override({"head.kind": "tanh"})) is None
     finally:
         PROJECTIONS.remove("tanh")
+
+
+def test_an_unknown_optimiser_goes_by_itself() -> None:
+    class Mine(Optimiser):
+        name = "mine"
+
+    OPTIMISERS.add(Mine)
+    try:
+        mine = {"optimisation.optimiser": "mine"}
+        assert population_key(BASE.override(mine)) is None
+        assert population_key(BASE.override({**mine, "encoder.adapter": "lora"})) is not None  # in turns
+    finally:
+        OPTIMISERS.remove("mine")
 
 
 def test_results_are_those_of_single_trials(tmp_path: Path) -> None:

@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.ledger import StudyInfo
-from reports.ledger.validity import checked
-from reports.testing import made_record
 from search_spaces.goals import GOALS
 from study.cli.options import parse
 from study.plan import Plan, decide, read_request
@@ -27,7 +25,7 @@ from trainables.corpora.samplers import RowSampler
 from trainables.encoders.contract import Encoder
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import OptimisationConfig, Recipe
+from trainables.recipe import Recipe
 from trainables.senteval import development
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.probe import MOST, probe_accuracy, probed_part
@@ -134,8 +132,7 @@ def test_tokens_are_counted_to_the_step(make_encoder: Any):
 def _trained(plan: RungPlan, make_encoder: Any) -> Pausing:
     model = build_model(TWELVE_STEPS, make_encoder())
     watcher = Pausing(plan)
-    config: OptimisationConfig = TWELVE_STEPS.optimisation
-    train(model, RowSampler(pairs_of(ROWS), 5), config, 3, watcher, Workers())
+    train(model, RowSampler(pairs_of(ROWS), 5), TWELVE_STEPS, 3, watcher, Workers())
     return watcher
 
 
@@ -263,27 +260,3 @@ class TestAStudysRungs:
 def _plan(results: Path, space: str, *options: str) -> Plan:
     given = ["--space", space, "--search", "optuna", "--scheduler", "asha", "--results", str(results), *options]
     return decide(read_request(parse(given)), 0)
-
-
-RUNG = {"rung": 1, "step": 3, "seconds": 1.5, "tokens": 90, "scores": {"sts": 60.0}}
-
-
-@pytest.mark.parametrize(
-    ("rungs", "problem"),
-    [
-        ([RUNG, {**RUNG, "rung": 3}], ""),
-        ("many", "has not the step, seconds and tokens of each rung"),
-        ([{**RUNG, "seconds": -1}], "has not the step, seconds and tokens of each rung"),
-        ([RUNG, RUNG], "has the rung 1 after 1"),
-        ([{**RUNG, "scores": {}}], "has no scores at rung 1"),
-        ([{**RUNG, "scores": {"sts": "good"}}], "has no scores at rung 1"),
-    ],
-)
-def test_a_record_with_such_rungs_is_checked(rungs: Any, problem: str):
-    recipe = Recipe()
-    record = made_record(recipe.flat(), recipe.hash, 0, "pruned", training={"rungs": rungs, "planned_steps": 48})
-    if not problem:
-        assert checked(record).training["rungs"] == rungs
-    else:
-        with pytest.raises(UserError, match=problem):
-            checked(record)

@@ -137,7 +137,7 @@ def study(make_encoder: Any) -> Callable[..., Any]:
         if not dropout:
             without_dropout(model)
         sampler = RowSampler(pairs or pairs_of(ROWS), recipe.optimisation.batch_size)
-        return model, train(model, sampler, recipe.optimisation, seed, recorder, Workers(), resume)
+        return model, train(model, sampler, recipe, seed, recorder, Workers(), resume)
 
     return run
 

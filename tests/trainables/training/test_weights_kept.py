@@ -145,7 +145,7 @@ def study(make_encoder: Any) -> Iterator[Callable[..., Run]]:
         count(model.encoder)
         models[:] = [model]
         watcher.encoder = model.encoder
-        progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe.optimisation, 3, watcher, Workers(), resume)
+        progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher, Workers(), resume)
         return Run(model, progress, list(steps))
 
     hook = register_optimizer_step_post_hook(lambda *_: steps.append(tensors(models[0].encoder)))

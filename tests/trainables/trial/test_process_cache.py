@@ -18,8 +18,9 @@ from transformers import BertConfig, BertModel
 from tests.conftest import SENTENCES
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
+from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.geometry import geometry
@@ -223,7 +224,7 @@ class TestOverlap:
 class TestFresh:
     def names(self, folder: Path, **more: Any) -> tuple[str, ...]:
         config = EncoderConfig(name=str(folder), layers=more.pop("layers", None))
-        fresh: tuple[str, ...] = load_encoder(config, PoolingConfig("mean"), device="cpu", **more).fresh  # type: ignore[attr-defined]
+        fresh: tuple[str, ...] = load_encoder(config, Mean(), device="cpu", **more).fresh  # type: ignore[attr-defined]
         return fresh
 
     @pytest.fixture
@@ -245,7 +246,7 @@ class TestFresh:
         fresh = self.names(folder, masked_lm=True, layers=1)
         assert "mlm_head.head.0.predictions.transform.dense.weight" in fresh
         assert all(name.startswith("mlm_head.") for name in fresh)
-        encoder: Any = load_encoder(EncoderConfig(name=str(folder)), PoolingConfig("mean"), masked_lm=True)
+        encoder: Any = load_encoder(EncoderConfig(name=str(folder)), Mean(), masked_lm=True)
         names = {name for name, _ in encoder.named_parameters()}
         assert set(encoder.fresh) <= names
         assert not any("word_embeddings" in name or "decoder.weight" in name for name in encoder.fresh)

@@ -350,7 +350,7 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
                 seen.append(scalars["learning_rate"])
 
         def watched(self: Any, sentences: Any, seen: set[bool] = padded[fidelity], **options: Any) -> Any:
-            seen.add(self.counts_padding)
+            seen.add(self.pooling.counts_padding)
             return encode(self, sentences, **options)
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)

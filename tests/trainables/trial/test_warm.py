@@ -25,12 +25,13 @@ from tests.study.test_hand_over import without_seconds
 from trainables.corpora import nli_layouts
 from trainables.corpora.request import SamplerRequest
 from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
 from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import OBJECTIVES
 from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.process_cache import PROCESS_CACHE, ProcessCache, size_of, stamp
-from trainables.recipe import EncoderConfig, PoolingConfig, Recipe
+from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval.data_files import content_hash
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS
@@ -323,18 +324,18 @@ class TestWhatIsKept:
         made.tokenizer.save_pretrained(tmp_path)
         for name in ("scenes-small", str(tmp_path)):
             config = EncoderConfig(name=name)
-            first: Any = load_encoder(config, PoolingConfig("mean"))
+            first: Any = load_encoder(config, Mean())
             digits = first.fingerprint()
             with torch.no_grad():
                 next(first.backbone.parameters()).add_(1.0)
             first.backbone.config.hidden_dropout_prob = 0.7
             first.tokenizer.add_tokens(["entirely", "new"])
             first.backbone.register_forward_hook(scale_all)
-            second: Any = load_encoder(config, PoolingConfig("mean"))
+            second: Any = load_encoder(config, Mean())
             assert first.fingerprint() != digits == second.fingerprint()
             assert not second.backbone._forward_hooks
-            cut: Any = load_encoder(dataclasses.replace(config, layers=1), PoolingConfig("mean"))
-            assert cut.fingerprint() != digits == load_encoder(config, PoolingConfig("mean")).fingerprint()
+            cut: Any = load_encoder(dataclasses.replace(config, layers=1), Mean())
+            assert cut.fingerprint() != digits == load_encoder(config, Mean()).fingerprint()
 
     def test_an_encoder_is_read_once_as_long_as_its_files_stay(
         self, make_encoder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -348,12 +349,12 @@ class TestWhatIsKept:
         read = pretrained._load
         monkeypatch.setattr(pretrained, "_load", lambda name, dtype: (reads.append(name), read(name, dtype))[1])
         for _ in range(2):
-            first = load_encoder(EncoderConfig(name=str(tmp_path)), PoolingConfig("mean")).fingerprint()
+            first = load_encoder(EncoderConfig(name=str(tmp_path)), Mean()).fingerprint()
         assert len(reads) == 1
         with torch.no_grad():
             next(made.backbone.parameters()).add_(1.0)
         made.backbone.save_pretrained(tmp_path)
-        assert load_encoder(EncoderConfig(name=str(tmp_path)), PoolingConfig("mean")).fingerprint() != first
+        assert load_encoder(EncoderConfig(name=str(tmp_path)), Mean()).fingerprint() != first
         assert len(reads) == 2
 
     def test_weights_that_were_drawn_follow_the_seed(self, make_encoder: Any, tmp_path: Path):
@@ -366,7 +367,7 @@ class TestWhatIsKept:
         digits = []
         for seed in (1, 2, 1):
             torch.manual_seed(seed)
-            digits.append(load_encoder(EncoderConfig(name=str(tmp_path)), PoolingConfig("mean")).fingerprint())
+            digits.append(load_encoder(EncoderConfig(name=str(tmp_path)), Mean()).fingerprint())
         assert digits[0] == digits[2] != digits[1]
 
     def test_a_task_that_a_trial_has_changed(self):
@@ -394,7 +395,7 @@ class TestWhatIsKept:
     def test_tokens_that_a_trial_has_changed(self, monkeypatch: pytest.MonkeyPatch):
         from trainables.encoders import tokens
 
-        encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), PoolingConfig("mean"))
+        encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), Mean())
         sentences = [f"a man sees {'two ' * (number % 9)}dogs" for number in range(tokens.MANY)]
         few = [encoder.tokenize([sentence])[0] for sentence in sentences]
         ask = functools.partial(tokens.kept_token_ids, encoder.tokenizer, longest=encoder.max_length)
@@ -416,7 +417,7 @@ class TestWhatIsKept:
         """They do not come again, and would push out what does."""
         from trainables.encoders.tokens import MANY
 
-        encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), PoolingConfig("mean"))
+        encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), Mean())
         before = PROCESS_CACHE.bytes
         encoder.tokenize([f"a man sees {number} dogs" for number in range(MANY)])
         assert PROCESS_CACHE.bytes == before

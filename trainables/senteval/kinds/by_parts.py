@@ -10,7 +10,7 @@ import numpy as np
 
 from trainables.senteval.effects import mean_effects
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import Scores, TaskKind
+from trainables.senteval.kinds.contract import SHARE, Scores, TaskKind
 
 if TYPE_CHECKING:
     from trainables.senteval.protocol import Protocol
@@ -39,7 +39,10 @@ class ByParts(TaskKind):
 
     @abstractmethod
     def measure(self, name: str, answers: Answers) -> float:
-        """One of `measures`, from 0 to 1."""
+        """One of `measures`, from 0 to 1, or within what `range_of` says."""
+
+    def range_of(self, number: str) -> tuple[float, float]:
+        return SHARE
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         found = tuple(self.answers(given, part, seed) for part in given.data.splits)

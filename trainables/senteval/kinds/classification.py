@@ -13,7 +13,7 @@ from trainables.errors import UserError
 from trainables.senteval.effects import accuracy_effects, f1_effects
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import THREE, Scores, TaskKind
+from trainables.senteval.kinds.contract import SHARE, THREE, Scores, TaskKind
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ class Classification(TaskKind):
     def numbers_of(self, task: Task) -> tuple[str, ...]:
         f1 = task.f1 and self._has(task, "test_f1")
         return (*super().numbers_of(task), *(("test_f1",) if f1 else ()))
+
+    def range_of(self, number: str) -> tuple[float, float]:
+        return SHARE
 
     def check(self, task: Task) -> None:
         if task.scale is not None:

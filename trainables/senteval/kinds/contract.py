@@ -11,6 +11,7 @@ What is heavy (torch) is imported inside `score`, since reports ask the class, t
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,8 @@ Numbers = dict[str, float | int | list[int] | str | None]
 """What a task is scored with: its numbers by name, None where missing, with `examples`, `seconds` and `reason`."""
 
 THREE = ("train", "dev", "test")
+SHARE, CORRELATION, RANK = (0.0, 100.0), (-100.0, 100.0), (1.0, math.inf)
+"""Between which values numbers of these sorts lie, the first two in percent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,11 @@ class Scores:
 
 
 class TaskKind(ABC):
-    """An entry of `KINDS`. Every number that is reported comes from `numbers` or is one of `Scores.fitted`."""
+    """An entry of `KINDS`. Every number that is reported comes from `numbers` or is one of `Scores.fitted`.
+
+    It has no keys: a score is known by its task, protocol and data, and a key would give two kinds of scores one name.
+    What tasks of a kind differ in are fields of `Task`; what else it shall be able to do is another kind.
+    """
 
     name: ClassVar[str]
     """What `Task.kind` calls it."""
@@ -97,6 +104,10 @@ class TaskKind(ABC):
     def numbers_of(self, task: Task) -> tuple[str, ...]:
         """Names of the numbers that this task is scored with: those of the parts that it has."""
         return tuple(name for name in self.reported if self._has(task, name))
+
+    def range_of(self, number: str) -> tuple[float, float]:
+        """Between which values a number lies, such as `SHARE`; a record with another is set aside."""
+        return CORRELATION
 
     def _has(self, task: Task, number: str) -> bool:
         return ("dev" if number.startswith("dev_") else "test") not in {*self.splits} - {*task.splits}

@@ -10,7 +10,7 @@ import numpy as np
 
 from trainables.senteval.effects import mean_effects
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import THREE, Scores, TaskKind
+from trainables.senteval.kinds.contract import RANK, SHARE, THREE, Scores, TaskKind
 from trainables.senteval.recalls import AT, CAPTIONS, FOLDS, WAYS, fold_size, recalls
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class Retrieval(TaskKind):
         *(f"test_{way}_medr" for way in WAYS),
     )
     main = "test_recall"
+
+    def range_of(self, number: str) -> tuple[float, float]:
+        return RANK if number.endswith("_medr") else SHARE
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         from trainables.senteval.projections import fit_projections

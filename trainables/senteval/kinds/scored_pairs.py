@@ -13,6 +13,7 @@ from trainables.senteval.correlation import CORRELATIONS, correlation_in
 from trainables.senteval.effects import correlation_effects
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
+from trainables.senteval.kinds.contract import CORRELATION
 
 if TYPE_CHECKING:
     from trainables.senteval.examples import TaskData
@@ -42,6 +43,9 @@ class ScoredPairs(ByParts):
 
     def measure(self, name: str, answers: Answers) -> float:
         return CORRELATIONS[correlation_in(name)](answers.predicted, answers.gold)
+
+    def range_of(self, number: str) -> tuple[float, float]:
+        return CORRELATION
 
     def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         return correlation_effects(answers.predicted, answers.gold, kind=correlation_in(number))

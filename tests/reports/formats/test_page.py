@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reports.formats import FORMATS
-from tests.reports.test_formats import HOSTILE, document, hostile_study
+from tests.reports.formats.test_formats import HOSTILE, document, hostile_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

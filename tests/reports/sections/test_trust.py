@@ -147,7 +147,7 @@ def test_a_row_whose_record_was_set_aside_says_so(folder: Path):
 def test_nothing_left_is_one_sentence(folder: Path):
     for place in range(6):
         change(folder, lambda content: content["evaluations"][0]["scores"].update(MR={"test_accuracy": "high"}), place)
-    with pytest.raises(UserError, match=r"can be used: .* evaluations\[0\].scores.MR.test_accuracy is no number"):
+    with pytest.raises(UserError, match=r"can be used: .*\(evaluations\[0\].scores.MR.test_accuracy must be a number"):
         write_report(folder)
 
 

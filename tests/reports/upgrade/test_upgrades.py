@@ -73,7 +73,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_every_version_that_the_changelog_names_has_a_folder():
-    changelog = (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
+    changelog = (Path(__file__).parents[3] / "CHANGELOG.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^## (\d+\.\d+\.\d+)", changelog, re.MULTILINE)) == VERSIONS
 
 

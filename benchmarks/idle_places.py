@@ -1,0 +1,174 @@
+"""The share of time in which a place for trials stands idle, by simulation: finals, race and ASHA over 2 to 64 places.
+
+The study's own searcher hands trials out, and its own scheduler stops them; only trials are made up. Each takes as long
+as is drawn for its recipe, about a third more or less than the median; its score comes from the recipe and the seed.
+A search has so many recipes for each place, and ends in its finals: some places must stand idle at the end of each of
+its parts, when fewer trials are left than places. So two shares are told: of the whole study, and until nothing of the
+exploration (the race included) was left to begin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import math
+import os
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from trainables.errors import UserError
+
+if TYPE_CHECKING:
+    from reports.ledger import Ledger
+    from study.plan import Plan
+    from study.search.tune_searcher import TuneSearcher
+    from study.trial import Trial
+
+WAYS = {
+    "finals": (),
+    "race, finals": ("--seeds", "1:3"),
+    "asha, finals": ("--scheduler", "asha"),
+}
+"""How a search is asked for, beside `--search optuna`."""
+SPACE = "scl_tau"
+MEDIAN, SPREAD = 60.0, 0.33
+"""Seconds of a trial, and the deviation of their logarithm."""
+SHARES = (0.125, 0.25, 0.5, 1.0)
+"""Of a training, at each rung and at its end."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Simulate, and print a markdown table."""
+    asked = _parser().parse_args(arguments)
+    if min(*asked.places, asked.recipes, asked.repeats) < 1:
+        raise UserError("--places, --recipes and --repeats must be at least 1")
+    print("| search | places | recipes | trials | idle until the exploration's end, % | idle, whole, % |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for way, options in WAYS.items():
+        for places in asked.places:
+            recipes = asked.recipes * places
+            with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # what a study says on its way
+                runs = [simulated(options, places, recipes, seed) for seed in range(asked.repeats)]
+            explored, whole = ([100 * one.idle(end) for one in runs] for end in (True, False))
+            cells = [way, str(places), str(recipes), f"{fmean(one.trials for one in runs):.0f}"]
+            cells += [f"{fmean(each):.1f} ({min(each):.1f} to {max(each):.1f})" for each in (explored, whole)]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+@dataclass
+class Course:
+    """What a simulated study did with its places."""
+
+    places: int
+    spans: list[tuple[float, float]] = field(default_factory=list)
+    """When each trial began and ended."""
+    explored: float = 0.0
+    """When the last trial of the exploration began: later, idle places are those of a part's end."""
+
+    @property
+    def trials(self) -> int:
+        """How many there were."""
+        return len(self.spans)
+
+    def idle(self, until_explored: bool) -> float:
+        """The share of all places' time without a trial."""
+        end = self.explored if until_explored else max(last for _, last in self.spans)
+        busy = math.fsum(max(0.0, min(last, end) - first) for first, last in self.spans)
+        return max(0.0, 1 - busy / (self.places * end))
+
+
+def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> Course:
+    """One study with that many places, to its end."""
+    from ray.tune.search import Searcher
+
+    from reports.ledger import is_fresh
+
+    with tempfile.TemporaryDirectory() as folder:
+        plan, ledger, searcher = _study(Path(folder), ("--trials", str(recipes), *options), places)
+        goes_on = _scheduler(plan)
+        course, clock, begun = Course(places), 0.0, 0
+        running: list[tuple[float, int, Any, list[float], float]] = []
+        """A heap: when its next stop comes, who, at which times the others come, and when it began."""
+        over = False
+        while True:
+            while len(running) < places and not over:
+                config = searcher.suggest(f"t{begun}")
+                over = config == Searcher.FINISHED
+                if over or config is None:
+                    break
+                begun += 1
+                (trial,) = config
+                stops = [clock + share * _seconds(trial, seed) for share in SHARES]
+                stops = stops if plan.may_stop(trial) else stops[-1:]
+                heapq.heappush(running, (stops[0], begun, trial, stops[1:], clock))
+                if not is_fresh(trial.seed):
+                    course.explored = clock
+            if not running:
+                return course
+            clock, number, trial, later, began = heapq.heappop(running)
+            over = False  # what ends may leave more to begin
+            stopped = bool(later) and not goes_on(trial, len(SHARES) - len(later), _score(trial, seed))
+            if later and not stopped:
+                heapq.heappush(running, (later[0], number, trial, later[1:], began))
+                continue
+            course.spans.append((began, clock))
+            _settle(searcher, ledger, trial, None if stopped else _score(trial, seed))
+
+
+def _study(folder: Path, options: Sequence[str], places: int) -> tuple[Plan, Ledger, TuneSearcher]:
+    from reports.ledger import LEDGER, Ledger
+    from study.cli.options import parse
+    from study.plan import decide, read_request
+    from study.search.tune_searcher import TuneSearcher
+
+    line = ["--space", SPACE, "--scale", "laptop", "--search", "optuna", "--sampler", "random", "--goals", "sts"]
+    plan = decide(read_request(parse([*line, *options, "--results", str(folder)])), 0)
+    ledger = Ledger(folder / LEDGER)
+    searcher = TuneSearcher(plan, ledger, places=places)
+    searcher.begin = lambda members, together: members  # type: ignore[assignment,return-value]
+    return plan, ledger, searcher
+
+
+def _scheduler(plan: Plan) -> Callable[[Trial, int, float], bool]:
+    from study.search.schedulers import SCHEDULERS, Setting
+
+    if plan.rungs is None:
+        return lambda trial, rung, score: True
+    scheduler = SCHEDULERS[plan.request.scheduler].build(Setting(plan.rungs.ladder))
+    return lambda trial, rung, score: scheduler.goes_on(trial.key, rung, [score])
+
+
+def _seconds(trial: Trial, seed: int) -> float:
+    """What the whole of it takes: most of the spread is its recipe's."""
+    recipe = random.Random(f"{seed} {trial.recipe_hash}").gauss(0, SPREAD)
+    return MEDIAN * math.exp(recipe + random.Random(f"{seed} {trial.key}").gauss(0, 0.1 * SPREAD))
+
+
+def _score(trial: Trial, seed: int) -> float:
+    recipe = random.Random(f"score {seed} {trial.recipe_hash}").gauss(70, 3)
+    return recipe + random.Random(f"score {seed} {trial.key}").gauss(0, 0.5)
+
+
+def _settle(searcher: TuneSearcher, ledger: Ledger, trial: Trial, score: float | None) -> None:
+    """Its record is written; None: it was stopped."""
+    from reports.ledger import Evaluation, Record
+
+    scores = [] if score is None else [Evaluation("fast", {"STSBenchmark": {"dev_spearman_cosine": score}})]
+    status: Any = "pruned" if score is None else "finished"
+    record = Record(dict(trial.recipe.flat()), trial.recipe_hash, trial.seed, status, scores)
+    ledger.write(record)
+    searcher.settle(trial.key, record)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks idle_places", description=__doc__)
+    parser.add_argument("--places", nargs="+", type=int, default=[2, 8, 64], help="trials at once (default: 2 8 64)")
+    parser.add_argument("--recipes", type=int, default=20, help="for each place (default: 20)")
+    parser.add_argument("--repeats", type=int, default=5, help="studies of each kind (default: 5)")
+    return parser

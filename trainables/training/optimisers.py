@@ -1,0 +1,123 @@
+"""The optimisers: how a gradient becomes a step. To add one: a subclass of `Optimiser`, whose fields are its keys,
+added here or in a plugin file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from trainables.keys import Options, Range, between, key
+from trainables.lazy_torch import torch
+from trainables.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Stacked(Protocol):
+    """An optimiser of a population. Parameters and gradients are stacked: matrices are (members, out, in), biases
+    (members, out)."""
+
+    @property
+    def state(self) -> Mapping[str, Sequence[Tensor]]:
+        """What it keeps of each parameter, in its shape, by name."""
+
+    def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
+        """Step `step`, counted from 0; it may change the gradients. Learning rate and weight decay of each member are
+        (members, 1, 1); biases do not decay."""
+
+
+@dataclass(frozen=True)
+class Optimiser(Options):
+    """An entry of `OPTIMISERS`. Its fields are its keys. Importing it is light: PyTorch comes from
+    `trainables.lazy_torch`."""
+
+    section = "optimisation"
+
+    name: ClassVar[str]
+    stacks: ClassVar[bool] = False
+    """Whether `stacked` steps many trials at once; if not, adapters with it are trained one by one."""
+
+    def build(self, groups: list[dict[str, Any]], rate: float) -> torch.optim.Optimizer:
+        """From groups of parameters, each with its weight decay, and the highest learning rate, which the loop lowers
+        as the schedule says."""
+        raise NotImplementedError
+
+    def stacked(self, members: Sequence[Any], parameters: Sequence[Tensor]) -> Stacked:
+        """`build` for a population: `members` are of this class, one for each trial."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class AdamW(Optimiser):
+    """With torch's defaults."""
+
+    name = "adamw"
+    stacks = True
+
+    def build(self, groups: list[dict[str, Any]], rate: float) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(groups, lr=rate, fused=True)
+
+    def stacked(self, members: Sequence[AdamW], parameters: Sequence[Tensor]) -> Stacked:
+        return _StackedAdamW(parameters)
+
+
+@dataclass(frozen=True)
+class SGD(Optimiser):
+    """Stochastic gradient descent with momentum."""
+
+    name = "sgd"
+    stacks = True
+
+    momentum: float = key(
+        0.9,
+        "What share of the last step goes on in the next one.",
+        between(0.0, 1.0),
+        together=True,
+        search=Range(0.0, 0.99),
+    )
+
+    def build(self, groups: list[dict[str, Any]], rate: float) -> torch.optim.Optimizer:
+        return torch.optim.SGD(groups, lr=rate, momentum=self.momentum)
+
+    def stacked(self, members: Sequence[SGD], parameters: Sequence[Tensor]) -> Stacked:
+        return _StackedSGD([member.momentum for member in members], parameters)
+
+
+class _StackedSGD:
+    def __init__(self, momentum: Sequence[float], parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        self.share = parameters[0].new_tensor(momentum).view(-1, 1, 1)
+        self.state = {"momentum": [torch.zeros_like(parameter) for parameter in parameters]}
+
+    def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
+        for parameter, gradient, momentum in zip(self.parameters, gradients, self.state["momentum"], strict=True):
+            matrix = parameter.dim() > 2
+            if matrix:
+                gradient.addcmul_(parameter, decay)
+            momentum.mul_(self.share if matrix else self.share.squeeze(2)).add_(gradient)
+            parameter.addcmul_(momentum, rate if matrix else rate.squeeze(2), value=-1)
+
+
+class _StackedAdamW:
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        self.state = {name: [torch.zeros_like(parameter) for parameter in parameters] for name in ("mean", "square")}
+
+    def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
+        first, second = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
+        moments = zip(self.parameters, gradients, self.state["mean"], self.state["square"], strict=True)
+        for parameter, gradient, mean, square in moments:
+            matrix = parameter.dim() > 2
+            own = rate if matrix else rate.squeeze(2)
+            if matrix:
+                parameter.mul_(1 - rate * decay)
+            mean.lerp_(gradient, 0.1)
+            square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+            parameter.addcmul_(mean / (square.sqrt().div_(math.sqrt(second)).add_(1e-8)), own / first, value=-1)
+
+
+OPTIMISERS: Registry[type[Optimiser]] = Registry("optimiser", AdamW, SGD)
+"""The values of `optimisation.optimiser`."""
