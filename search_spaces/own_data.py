@@ -239,11 +239,11 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     if len(poolings) > 1:
         found.append(_choice("pooling.mode", poolings))
     found += ['Domain("head.kind", choices=("none", "linear", "mlp"))', 'Domain("head.dim")']
-    if len(own.encoders) == 1:
-        (encoder,) = own.encoders
-        prompts = {"encoder.query_prompt": encoder.query_prompt, "encoder.document_prompt": encoder.document_prompt}
-        found += [_choice(key, (text, None)) for key, text in prompts.items() if text]
-    return found
+    prompts = {  # of several encoders each may be given those of all: a domain is one for all recipes
+        "encoder.query_prompt": [encoder.query_prompt for encoder in own.encoders],
+        "encoder.document_prompt": [encoder.document_prompt for encoder in own.encoders],
+    }
+    return found + [_choice(key, (*dict.fromkeys(filter(None, its)), None)) for key, its in prompts.items() if any(its)]
 
 
 def _counts(own: OwnSpace, fit: _Fit) -> list[str]:

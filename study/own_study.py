@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.ledger import STUDY
+from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import OWN_DATA
 from reports.ledger.location import is_url
 from reports.markdown import count
@@ -68,6 +68,8 @@ def own_study(request: Request) -> Request:
     goes_on = request.write_space is None and (folder.parent / STUDY).is_file()
     prepared = _placed(made, folder, request, goes_on)
     _tell(source, prepared, leaked)
+    if goes_on:  # whatever its files are called now
+        name = StudyInfo.load(folder.parent).space
     text = _space(name, source, encoders, prepared, request, folder, leaked)
     if request.write_space is not None:
         write_whole(request.write_space, text)

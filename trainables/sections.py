@@ -69,7 +69,8 @@ class EncoderConfig(Options):
         "fp32",
         "In which numbers the encoder's weights are kept while it is trained, their gradients and the optimiser's "
         "state. bf16 takes half the memory, trains in bf16, and loses small changes. With encoder.adapter=lora only "
-        "the frozen weights are bf16. The encoder is evaluated and saved in fp32, with 4 bytes for each weight.",
+        "the frozen weights are bf16. The encoder is evaluated in fp32, with 4 bytes for each weight; a saved model "
+        "has the weights as they are, with 2 bytes, and is read as fp32.",
         when=("kind", _follows_settings),
     )
     precision: Literal["fp32", "bf16"] = key(

@@ -138,6 +138,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--train",
         nargs="+",
+        action="extend",
         default=[],
         metavar="FILE",
         help="your own training data (CSV, TSV, JSONL, Parquet, a hub id): pairs, triplets, NLI, scored pairs, "
@@ -146,6 +147,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--encoder",
         nargs="+",
+        action="extend",
         default=[],
         metavar="MODEL",
         help="with --train: folder or hub id of the encoder; several are one more choice of the search",
@@ -153,13 +155,19 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--dev",
         nargs="+",
+        action="extend",
         default=[],
         metavar="FILE",
         help="with --train: what to choose by, a file or a folder in BEIR's "
         "layout; may be several, PATH or NAME=PATH (default: a part of the training data is put aside)",
     )
     what.add_argument(
-        "--test", nargs="+", default=[], metavar="FILE", help="with --train: what to judge the answer by, likewise"
+        "--test",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="with --train: what to judge the answer by, likewise",
     )
     what.add_argument(
         "--write-space",

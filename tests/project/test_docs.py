@@ -18,6 +18,7 @@ import study.run
 import trainables.corpora.__main__
 import trainables.senteval.__main__
 from search_spaces import spaces
+from search_spaces.goals import GOALS
 from study.cli.options import parse
 from study.plan import decide, read_request
 from tests import keys_page
@@ -55,7 +56,8 @@ def test_the_tutorials_commands_run(
     """In a folder with links to the packages, so that nothing is written into the checkout. The study has a process of
     its own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(TASKS, "_entries", dict(TASKS))  # as they were, after the test
+    for registry in (TASKS, GOALS):  # as they were, after the test
+        monkeypatch.setattr(registry, "_entries", dict(registry))
     monkeypatch.setattr(plugins, "_ran", {})
     text = (ROOT / "docs" / "tutorial.md").read_text()
     for package in ("study", "trainables", "search_spaces", "reports"):
@@ -63,11 +65,14 @@ def test_the_tutorials_commands_run(
     for name, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```", text, re.S | re.M):
         (tmp_path / name).write_text(content)
     commands = [line for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()]
-    assert len(commands) == 13
+    assert len(commands) == 18
     studies = [
-        command for command in commands if "study/run.py" in command and not re.search(r"--dry-run|--list", command)
+        command
+        for command in commands
+        if "study/run.py" in command and not re.search(r"--dry-run|--list|--write-space", command)
     ]
-    assert len(studies) == 1
+    assert len(studies) == 2
+    assert commands.index(studies[0]) == 2, "own pairs come first"
     for command in commands:
         if command in studies:
             done = subprocess.run(command, shell=True, env=cluster, capture_output=True, text=True, timeout=240)
@@ -78,6 +83,8 @@ def test_the_tutorials_commands_run(
                 f"printf '%s\\n' {command}", shell=True, stdout=subprocess.PIPE, text=True, check=True
             )
             assert run_here(words.stdout.splitlines()) == 0, command
+    answer = json.loads((tmp_path / "first" / "answer.json").read_text())
+    assert answer["figure"] == "triplets"
     report = (tmp_path / "mine" / "report.md").read_text()
     assert "Does pooling matter on my pairs?" in report
     assert len(list((tmp_path / "mine" / "ledger").glob("*.json"))) == 3

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from ray.tune.search import Searcher
 
 from reports.answer import Answer
 from reports.best_model import best_trial, ranking
@@ -35,12 +36,15 @@ from study.cli.options import parse
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan, decide, read_request
 from study.replay.from_ledger import read_ledger
+from study.results_folder.prepare import prepare_results, save_info
 from study.search.finals import StudyFinals
 from study.search.seed_race import StudySeedRace
 from study.search.tune_searcher import TuneSearcher
 from study.search.warm_start import load_source
+from tests.study.search.test_search import finish, searcher_of
 from tests.synthetic_results import PLOTS, add_finals, make_results, named_in, undraw
 from trainables.errors import UserError
+from trainables.keys import Value
 from trainables.senteval.tasks import TASKS, Task
 
 FINALISTS = 3
@@ -317,3 +321,49 @@ def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Res
 def test_a_goal_that_cannot_be_had_is_refused(goals: str, more: tuple[str, ...], said: str, planted: Results) -> None:
     with pytest.raises(UserError, match=re.escape(said)):
         check_plan(plan_of(planted, goals, *more))
+
+
+PLANTED = {"mine": 0.07, "sts": 1.5}
+"""The tau that is the best by each goal; no row has it."""
+
+
+def scores_at(record: Mapping[str, Value], seed: int) -> dict[str, dict[str, object]]:
+    """What a training would score: the further tau is from that of a goal, by its logarithm, the lower, with luck."""
+    tau = record.get("objective.temperature", 5.0)
+    assert isinstance(tau, float)
+    mine, sts = (80 - 8 * abs(math.log(tau / best)) + 0.1 * (seed % 3) for best in PLANTED.values())
+    return {
+        "mine": {"dev_accuracy": mine, "test_accuracy": mine - 3, "examples": [20, 20]},
+        "STSBenchmark": {"dev_spearman_cosine": sts, "test_spearman_cosine": sts - 3},
+    }
+
+
+@pytest.mark.parametrize("goal", PLANTED)
+def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
+    goal: str, own_task: Task, tmp_path: Path
+) -> None:
+    """By the other goal another recipe is the best, which the same search finds when it is asked for that."""
+    command = ["--space", "scl_tau", "--search", "optuna", "--trials", "24", "--finals", "2x3", "--scale", "laptop"]
+    command += ["--goals", goal, "--set", "evaluation.tasks=STSBenchmark,mine", "--results", str(tmp_path / "found")]
+    plan = decide(read_request(parse(command)), 0)
+    info = prepare_results(plan, "hardware")
+    ledger = Ledger(plan.results / LEDGER)
+    searcher = searcher_of(plan, ledger)
+    number = 0
+    while (config := searcher.suggest(f"t{number}")) != Searcher.FINISHED:
+        (trial,) = config["trials"]
+        finish(searcher, ledger, config, None, scores=scores_at(trial.recipe.flat(), trial.seed))
+        number += 1
+    save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+
+    results = Results.load(plan.results)
+    taus = {key: float(str(results.recipes[key][0].recipe["objective.temperature"])) for key in results.explored}
+    best = min(taus, key=lambda key: abs(math.log(taus[key] / PLANTED[goal])))
+    far = sorted(abs(math.log(tau / PLANTED[goal])) for tau in taus.values())
+    assert far[0] < 0.05
+    assert far[len(far) // 2] < 0.2, "of random ones half would be further than 0.9"
+    assert [one.recipe for one in Answer.of(results).picked] == [best]
+    assert ranking(results)[0].recipe_hash == best
+    named = best_trial(_with_models(results))
+    assert named is not None
+    assert named.recipe_hash == best

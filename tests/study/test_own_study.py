@@ -168,8 +168,13 @@ def test_the_same_data_go_on_and_others_are_refused(
     write("pairs")
     (tmp_path / "mine.csv").rename("yours.csv")
     kept = (plan.results / "data" / "space.py").read_text()
-    with pytest.raises(UserError, match=r"holds another study .mine-scenes-small .* not yours-scenes-small"):
-        check_results(plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small"))
+    renamed = plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small")
+    check_results(renamed)
+    assert (renamed.space.name, renamed.base.hash) == (plan.space.name, plan.base.hash)
+    Path("other").mkdir()
+    Path("other/config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+    with pytest.raises(UserError, match=r"holds a study whose encoder.name is 'scenes-small', not '.*other'"):
+        check_results(plan_of("--train", "yours.csv", "--encoder", "other", "--results", "results/mine-scenes-small"))
     assert (plan.results / "data" / "space.py").read_text() == kept
 
 
@@ -292,7 +297,8 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
         (tmp_path / name / "1_Pooling" / "config.json").write_text(
             f'{{"pooling_mode_{mode}_token{"s" * (mode == "max")}": true}}'
         )
-        (tmp_path / name / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: "}}')
+        prompts = {"query": "ask: "} if name == "first" else {"query": "find: ", "passage": "text: "}
+        (tmp_path / name / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
     assert list(plan.rows) == [
         f"{name}, {what}" for name in ("first", "second") for what in ("as it came", "base settings")
@@ -301,8 +307,11 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     second = plan.rows["second, base settings"]
     assert second is not None
     assert (Path(second.encoder.name).name, second.pooling.mode) == ("second", "max")
+    assert (second.encoder.query_prompt, second.encoder.document_prompt) == ("find: ", "text: ")
     choices = {domain.key: domain.choices for domain in plan.space.domains}
     assert choices["encoder.name"] == (str(tmp_path / "first"), str(tmp_path / "second"))
+    assert choices["encoder.query_prompt"] == ("ask: ", "find: ", None)
+    assert choices["encoder.document_prompt"] == ("text: ", None)
     alone = plan_of("--train", "mine.csv", "--encoder", "first", "--results", "alone")
     assert {domain.key: domain.choices for domain in alone.space.domains}["encoder.query_prompt"] == ("ask: ", None)
 

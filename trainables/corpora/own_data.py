@@ -160,7 +160,7 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
     kind = _kind(roles, peek) or _unnamed(table.columns, roles, peek)
     if kind is None:
         raise UserError(
-            f"{table.name}: what its columns mean is not known (found: {listed(table.columns)}); say it, as in "
+            f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); say it, as in "
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS"
         )

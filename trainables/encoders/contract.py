@@ -64,7 +64,8 @@ class BaseEncoder(Encoder, Protocol):
         """
 
     def save(self, folder: Path) -> None:
-        """Replace `folder` by a model that `SentenceTransformer(folder)` loads, with equal embeddings.
+        """Replace `folder` by a model that `SentenceTransformer(folder)` loads, with equal embeddings. Their length
+        may be another: one, where the model that it was started from had a norm.
 
         Stock modules and safetensors only: no code, no pickle. Raises `UserError` with `unsavable` where it says so.
         """

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from filelock import FileLock
 from torch import nn
 
 from trainables.encoders.loading import quieten
+from trainables.encoders.own_modules import Ending
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.prompts import Prompts
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 MODULES, WEIGHTS, ADAPTER = "modules.json", "*.safetensors", "adapter"
+_NORM = '"sentence_transformers.models.Normalize"'
+"""The name that all versions find; 6 writes another one, which 5 does not know."""
 
 
 def save_transformer(
@@ -35,10 +39,11 @@ def save_transformer(
     pooling: Pooling,
     max_length: int,
     prompts: Prompts,
+    ending: Ending,
     folder: Path,
 ) -> None:
-    """Replace `folder` by the model with that pooling and those prompts, the query's by default; half a model is never
-    seen there."""
+    """Replace `folder` by the model with that pooling, that ending and those prompts, the query's by default; half a
+    model is never seen there. Weights are written as they are kept, and read as fp32, in which they are evaluated."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
 
@@ -53,12 +58,27 @@ def save_transformer(
         transformer = Transformer(str(plain), max_seq_length=max_length, config_kwargs=states)
         pooled = pooling.saved(config.hidden_size, config.num_hidden_layers, tokenizer)
         model = SentenceTransformer(
-            modules=[transformer, *pooled],
+            modules=[transformer, *pooled, *_norm(ending)],
             device="cpu",
             prompts=dataclasses.asdict(prompts),
             default_prompt_name="query" if prompts else None,
+            similarity_fn_name=ending.similarity,
         )
-        _write(model, scratch, folder)
+        _write(model, scratch, folder, read_as="float32")
+
+
+def save_static(module: nn.Module, ending: Ending, folder: Path) -> None:
+    """Replace `folder` by a model of one module, with that ending."""
+    from sentence_transformers import SentenceTransformer
+
+    modules = [module, *_norm(ending)]
+    save_pipeline(SentenceTransformer(modules=modules, device="cpu", similarity_fn_name=ending.similarity), folder)
+
+
+def _norm(ending: Ending) -> list[nn.Module]:
+    from sentence_transformers.base.modules import Normalize
+
+    return [Normalize()] if ending.normalised else []
 
 
 def save_pipeline(model: SentenceTransformer, folder: Path) -> None:
@@ -129,9 +149,15 @@ def _scratch_beside(folder: Path) -> Iterator[Path]:
         yield Path(scratch)
 
 
-def _write(model: SentenceTransformer, scratch: Path, folder: Path) -> None:
+def _write(model: SentenceTransformer, scratch: Path, folder: Path, read_as: str | None = None) -> None:
+    """`read_as` is the type in which its transformer computes, whatever its weights are written in."""
     finished = scratch / "finished"
     model.save(str(finished), create_model_card=False)
+    modules = finished / MODULES
+    modules.write_text(re.sub(r'"sentence_transformers\.[\w.]*\.Normalize"', _NORM, modules.read_text()))
+    config = finished / "config.json"
+    if read_as is not None:
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"dtype": read_as}, indent=2))
     _replace(folder, finished)
 
 

@@ -51,7 +51,8 @@ def model_card(
         "",
         f"# Sentence embeddings: {_inline(recipe.get('objective.name', 'untrained'))} on {_inline(Path(encoder).name)}",
         "",
-        "A sentence-transformers model. It needs sentence-transformers 6 or later, and no code of its own.",
+        f"A sentence-transformers model. It needs sentence-transformers {_oldest(recipe)} or later, and no code of its "
+        "own.",
         "",
         "## Use",
         "",
@@ -66,6 +67,19 @@ def model_card(
     ]
     if recipe.get("pooling.padding") == "count":
         lines += ["These were measured with padding counted in the mean; the saved model leaves padding out.", ""]
+    trained = data.get("encoder")
+    if isinstance(trained, Mapping) and "saved_with" in trained:
+        lines += [
+            f"As the model that it was started from, this one has {_inline(trained['saved_with'])}. The scores were "
+            "taken by cosines, which no norm changes, and by classifiers on embeddings before any norm.",
+            "",
+        ]
+    if recipe.get("encoder.dtype") == "bf16" and recipe.get("encoder.adapter") != "lora":
+        lines += [
+            'The weights are stored in bf16, and compute in fp32, as they were scored; `model_kwargs={"dtype": '
+            '"bfloat16"}` has them compute in bf16.',
+            "",
+        ]
     lines += [
         "## Training",
         "",
@@ -78,6 +92,11 @@ def model_card(
         lines += [*_table(("measured", "value"), _flat(training)), ""]
     lines += ["## Data", "", *_table(("what", "value"), _flat(data))]
     return "\n".join(lines) + "\n"
+
+
+def _oldest(recipe: Mapping[str, Value]) -> str:
+    """The version of sentence-transformers that has all modules of a saved model."""
+    return "6" if recipe.get("pooling.mode") == "mean_without_cls" else "5.4"
 
 
 def write_card(folder: Path, text: str) -> None:

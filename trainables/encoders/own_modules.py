@@ -1,10 +1,12 @@
 """What a model of sentence-transformers is made of, as its files of settings say; no library is loaded.
 
 left_out(recipe)      # ["2_Normalize"]: what its encoder does not take over from the model that it starts from
+own_ending(config)    # Ending(normalised=True, similarity="cosine"): what a saved model has again of that
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +15,67 @@ from trainables.encoders.families import FAMILIES, named_family
 from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, shown
-from trainables.recipe import SCENES_ENCODER, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.typed_json import parse_json
 
-MODULES = "modules.json"
+MODULES, _SETTINGS = "modules.json", "config_sentence_transformers.json"
 _MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
 """Poolings of ours that their files name otherwise."""
 _BEFORE = {"MultiVectorMask": "mean_without_cls", "WeightedLayerPooling": "first_last_mean"}
 """Modules that make a mean one of our poolings (`saved_modules.py`)."""
+_SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+"""Those that sentence-transformers has."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a model that was started from another has at its end as that one had it. No cosine changes by it."""
+
+    normalised: bool = False
+    """Whether embeddings have the length one: with `dot`, as indexes of vectors often take it, that is the cosine."""
+    similarity: str | None = None
+    """The name of the function by which the model's own `similarity` compares; None: sentence-transformers' default."""
+
+
+PLAIN = Ending()
+
+
+def own_ending(config: EncoderConfig) -> Ending:
+    """Of the model that an encoder starts from; that of a plain transformer, and of an adapter, whose embeddings are
+    others, is an empty one."""
+    if config.adapter == "mlp":
+        return PLAIN
+    similarity = setting(config.name, _SETTINGS, {}).get("similarity_fn_name")
+    return Ending("Normalize" in own_modules(config.name), similarity if similarity in _SIMILARITIES else None)
+
+
+def kept_ending(config: EncoderConfig) -> list[str]:
+    """In words, what a saved model has again that is not scored; empty where that is what any model has."""
+    ending = own_ending(config) if _taken_apart(config) else PLAIN
+    similarity = [f"similarity {ending.similarity}"] if ending.similarity not in (None, _SIMILARITIES[0]) else []
+    return ["Normalize"] * ending.normalised + similarity
+
+
+def _taken_apart(config: EncoderConfig) -> bool:
+    """Whether it has its transformer or token vectors of a model with further modules."""
+    first, kind = first_module(config.name), ENCODERS[config.kind]
+    return first is not None and (kind.pools or (kind.trainable and first[0] == "StaticEmbedding"))
 
 
 def left_out(recipe: Recipe) -> list[str]:
     """The modules that come after the model's transformer or token vectors, but for a pooling that is the recipe's own,
     and its prompt. Empty where the encoder is a plain transformer, or runs through all its modules."""
     name, before = recipe.encoder.name, None
-    modules, kind = _modules(name), ENCODERS[recipe.encoder.kind]
-    if not modules or not (kind.pools or (kind.trainable and _kind(modules[0]) == "StaticEmbedding")):
+    if not _taken_apart(recipe.encoder):
         return []
     found = []
-    for module in modules:
+    for module in _modules(name):
         what, path = _kind(module), str(module.get("path"))
         before = _BEFORE.get(what, before)
         mode = (before or pooling_mode(name, path)) if what == "Pooling" else _BEFORE.get(what)
         if what not in ("Transformer", "StaticEmbedding") and mode != recipe.pooling.mode:
             found.append(f"{path} ({mode})" if mode else path)
-    settings = setting(name, "config_sentence_transformers.json", {})
+    settings = setting(name, _SETTINGS, {})
     prompts, usual = settings.get("prompts"), str(settings.get("default_prompt_name"))
     prompt = prompts.get(usual) if isinstance(prompts, dict) else None
     if prompt and prompt != recipe.encoder.query_prompt:
@@ -77,7 +115,7 @@ def fitting_poolings(name: str) -> tuple[str, ...]:
 
 def own_prompts(name: str) -> tuple[str | None, str | None]:
     """What it came with to be put before a query and before a document; None where there is nothing."""
-    prompts = setting(name, "config_sentence_transformers.json", {}).get("prompts")
+    prompts = setting(name, _SETTINGS, {}).get("prompts")
     known = {key: text for key, text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}
     query, document = known.get("query"), known.get("document") or known.get("passage")
     return query or None, document or None

@@ -23,7 +23,7 @@ from trainables.encoders.families import (
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_place
 from trainables.encoders.mlm_head import MLMHead
-from trainables.encoders.own_modules import own_modules
+from trainables.encoders.own_modules import own_ending, own_modules
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import Mean, Pooling
 from trainables.encoders.precision import DTYPES, resolve_precision
@@ -68,6 +68,7 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
         mlm_head=MLMHead(backbone, tokenizer, config.name, precision) if request.masked_lm else None,
         fresh=fresh,
         prompts=Prompts(config.query_prompt or "", config.document_prompt or ""),
+        ending=own_ending(config),
     )
     return encoder.to(device)
 

@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.encoders.contract import BaseEncoder
-from trainables.encoders.export import save_pipeline
+from trainables.encoders.export import save_static
 from trainables.encoders.fingerprint import digest, tokenizer_settings
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device, hub_errors
+from trainables.encoders.own_modules import PLAIN, Ending, own_ending
 from trainables.encoders.passes import full_passes
 from trainables.encoders.pretrained import pristine
 from trainables.encoders.static_files import static_files
@@ -33,9 +34,17 @@ class StaticEncoder(nn.Module):
 
     unsavable = None
 
-    def __init__(self, tokenizer: Tokenizer, vectors: Tensor, max_length: int, *, fresh: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        vectors: Tensor,
+        max_length: int,
+        *,
+        fresh: Sequence[str] = (),
+        ending: Ending = PLAIN,
+    ) -> None:
         """`vectors` is (tokens, dim), a row for each token id. Sentences are cut at `max_length` tokens, or earlier
-        where the tokenizer cuts them earlier."""
+        where the tokenizer cuts them earlier. `ending` is what a saved model has besides."""
         super().__init__()
         cut = tokenizer.truncation
         self.max_length = min(max_length, cut["max_length"]) if cut else max_length
@@ -44,6 +53,7 @@ class StaticEncoder(nn.Module):
         self.tokenizer = tokenizer
         self.vectors = nn.Parameter(vectors.float().contiguous())
         self.fresh = tuple(fresh)
+        self.ending = ending
         self.dim = int(vectors.shape[1])
 
     @property
@@ -79,13 +89,12 @@ class StaticEncoder(nn.Module):
         return digest(type(self), settings, self.state_dict().items())
 
     def save(self, folder: Path) -> None:
-        """Write a `SentenceTransformer` folder with one module, `StaticEmbedding`."""
-        from sentence_transformers import SentenceTransformer
+        """Write a `SentenceTransformer` folder with one module, `StaticEmbedding`, and the ending."""
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
         tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
         module = StaticEmbedding(tokenizer, embedding_weights=self.vectors.detach().cpu().clone())
-        save_pipeline(SentenceTransformer(modules=[module], device="cpu"), folder)
+        save_static(module, self.ending, folder)
 
 
 def load_static(request: EncoderRequest) -> BaseEncoder:
@@ -105,7 +114,8 @@ def load_static(request: EncoderRequest) -> BaseEncoder:
     if vectors is None:  # from a stream of their own: what was loaded may have drawn, or have been kept
         draw = torch.Generator().manual_seed(torch.initial_seed())
         vectors, fresh = torch.randn(_tokens(tokenizer), start.dim, generator=draw), ("vectors",)
-    return StaticEncoder(tokenizer, vectors, config.max_length, fresh=fresh).to(chosen_device(request.device))
+    encoder = StaticEncoder(tokenizer, vectors, config.max_length, fresh=fresh, ending=own_ending(config))
+    return encoder.to(chosen_device(request.device))
 
 
 def _read(name: str, drawn: bool) -> tuple[Tokenizer, Tensor | None]:

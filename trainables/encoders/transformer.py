@@ -16,6 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trainables.encoders.export import save_transformer
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.mlm_head import MLMHead
+from trainables.encoders.own_modules import PLAIN, Ending
 from trainables.encoders.passes import Passes, autocast
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.precision import full_weights
@@ -40,9 +41,10 @@ class TransformerEncoder(nn.Module):
         mlm_head: MLMHead | None = None,
         fresh: Sequence[str] = (),
         prompts: Prompts = NO_PROMPTS,
+        ending: Ending = PLAIN,
     ) -> None:
         """`mlm_head` trains the same backbone, and is not saved with it. `fresh` names the backbone's parameters that
-        no checkpoint gave. Where the pooling counts padding, `encode`
+        no checkpoint gave, `ending` is what a saved model has besides. Where the pooling counts padding, `encode`
         averages it in, as Liao's released code does: a sentence's embedding then depends on its batch."""
         super().__init__()
         self.backbone = backbone
@@ -50,7 +52,7 @@ class TransformerEncoder(nn.Module):
         self._passes = Passes(backbone, tokenizer.pad_token_id)
         self.pooling = pooling
         self.max_length = max_length
-        self.prompts = prompts
+        self.prompts, self.ending = prompts, ending
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
         self.mlm_head = mlm_head
         kept = {name for name, _ in backbone.named_parameters()}  # a layer may have been cut off
@@ -147,11 +149,12 @@ class TransformerEncoder(nn.Module):
         return embedded
 
     def save(self, folder: Path) -> None:
-        """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings."""
+        """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings, but for
+        their length where the ending has a norm."""
         if self.unsavable:
             raise UserError(f"the model cannot be saved: {self.unsavable}")
-        with full_weights(self.backbone):
-            save_transformer(self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, folder)
+        parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
+        save_transformer(*parts, folder)
 
     def _states(self, tokens: Sequence[Sequence[int]], *, packed: bool = True) -> tuple[tuple[Tensor, ...], Tensor]:
         return self._passes.states(tokens, self.pooling.every_layer, packed=packed)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError, is_text, listed, shown
-from trainables.senteval.examples import Documents, Split, TaskData
+from trainables.senteval.examples import Documents, Held, Split, TaskData
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import broken, json_line, stream_lines
 
@@ -84,6 +84,7 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
 def _texts(path: Path) -> dict[str, str]:
     """By id; a document's title stands before its text."""
     found: dict[str, str] = {}
+    held = Held(path)
     for number, line in stream_lines(path):
         if not line.strip():
             continue
@@ -100,6 +101,7 @@ def _texts(path: Path) -> dict[str, str]:
         if str(name) in found:
             raise broken(path, number, f"the id {shown(name)} comes twice")
         found[str(name)] = " ".join(words)
+        held.add(len(found[str(name)]))
     if not found:
         raise UserError(f"{path} holds no text")
     return found

@@ -4,8 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+
+from trainables.errors import UserError
+
+MOST_LINES, MOST_LETTERS = 10_000_000, 2_000_000_000
+"""Of one file of a person's own task, which is held as a whole: MS MARCO's passages fit."""
+
+
+class Held:
+    """Counts what is held of a file; `UserError` beyond what is sound, before the memory is full."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lines, self.letters = path, 0, 0
+
+    def add(self, letters: int) -> None:
+        """One line more."""
+        self.lines, self.letters = self.lines + 1, self.letters + letters
+        if self.lines > MOST_LINES or self.letters > MOST_LETTERS:
+            raise UserError(
+                f"{self.path}, line {self.lines:,}: a dev or test file may have {MOST_LINES:,} lines and "
+                f"{MOST_LETTERS:,} letters, as it is held in memory; give a part of it"
+            )
 
 
 @dataclass(frozen=True)

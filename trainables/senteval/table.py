@@ -26,7 +26,7 @@ import numpy as np
 from trainables.corpora import tables
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, is_text, listed, shown
-from trainables.senteval.examples import Documents, Split, TaskData
+from trainables.senteval.examples import Documents, Held, Split, TaskData
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.tasks import Task
 from trainables.tabular import as_label, as_number, roles_of
@@ -56,7 +56,11 @@ def open_table(path: Path) -> Table:
     """The table in a file; `UserError` where it is none, or has no line."""
     (place,) = tables.find_tables(str(path))
     table = tables.open_table(place)
-    lines = list(table.read(table.columns))
+    held = Held(path)
+    lines = []
+    for where, values in table.read(table.columns):
+        held.add(sum(len(str(value)) for value in values.values()))
+        lines.append((where, values))
     if not lines:
         raise UserError(f"{path} holds no example")
     return Table(path, table.columns, lines)

@@ -8,6 +8,7 @@ from itertools import chain
 from trainables.corpora.layouts import Layout, check_sentences, make_sampler
 from trainables.corpora.nli import stamps
 from trainables.encoders.check import check_encoder, check_trainable
+from trainables.encoders.own_modules import kept_ending
 from trainables.encoders.own_modules import left_out as modules_left_out
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -111,7 +112,10 @@ def of_tasks(evaluation: EvaluationConfig) -> list[str]:
 
 def _of_encoder(recipe: Recipe) -> list[str]:
     gone, name = modules_left_out(recipe), recipe.encoder.name
-    said = f"encoder.name={name!r}: what is scored and saved leaves out {', '.join(gone)}"
+    kept = kept_ending(recipe.encoder)
+    what = "scored leaves" if kept else "scored and saved leaves"
+    said = f"encoder.name={name!r}: what is {what} out {', '.join(gone)}"
+    said += f"; what is saved has {' and '.join(kept)} again" if kept else ""
     mode = recipe.flat().get("pooling.mode")
     follows = f"; pooling.mode={mode} follows its transformer" if mode else ""
     return [said + follows] if gone else []

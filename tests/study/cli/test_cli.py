@@ -340,3 +340,13 @@ def test_a_slow_precision_is_said_before_anything_starts(
     monkeypatch.setattr("trainables.encoders.precision.native_bf16", lambda device: True)
     assert main([*TINY, "--dry-run", "--set", "encoder.precision=bf16"]) == 0
     assert "warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["train", "encoder", "dev", "test", "learn_from"])
+def test_what_is_given_again_adds_up(option: str) -> None:
+    words = {"train": ["a.csv"], "encoder": ["one"]}
+    words[option] = ["first", "second", f"--{option.replace('_', '-')}", "third"]
+    lines = {name: [f"--{name.replace('_', '-')}", *given] for name, given in words.items()}
+    for _ in range(2):  # nothing of the first command line is left for the second
+        request = parse([word for line in lines.values() for word in line])
+        assert [str(given) for given in getattr(request, option)] == ["first", "second", "third"]

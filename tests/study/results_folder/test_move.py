@@ -6,19 +6,23 @@ import shutil
 from pathlib import Path
 
 import pytest
+from ray.tune.search import Searcher
 
 from reports.ledger import LEDGER, Ledger
 from reports.report import write_report
 from reports.results import Results
+from search_spaces.goals import GOALS
 from study.cli.options import parse
+from study.own_study import own_study
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results, save_info
-from tests.study.search.test_search import run_all, searcher_of
+from tests.study.search.test_search import finish, run_all, searcher_of
 from tests.synthetic_results import PLOTS, undraw
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.sections import STSB
+from trainables.senteval.tasks import TASKS
 
 PAIR = '{"premise": "A dog runs.", "hypothesis": "It moves.", "label": "entailment"}\n'
 SPACE = """
@@ -102,3 +106,80 @@ def test_a_study_whose_data_changed_is_refused(
     file.write_text(file.read_text().replace("dog", "cow") + "\n")
     with pytest.raises(UserError, match="run that study's own command to continue it"):
         check_results(plan_in(home))
+
+
+OWN = {"pairs.csv": "anchor,positive", "sts_test.csv": "sentence1,sentence2,score"}
+
+
+@pytest.fixture
+def own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that a space of own data adds go again."""
+    for registry in (TASKS, GOALS):
+        monkeypatch.setattr(registry, "_entries", dict(registry))
+
+
+def own_data(home: Path) -> None:
+    home.mkdir()
+    for name, head in OWN.items():
+        rows = (f"a dog eats {n},an animal eats {n}{f',{n}' * ('score' in head)}" for n in range(100))
+        (home / name).write_text("\n".join([head, *rows]) + "\n")
+    (home / "encoder").mkdir()
+    (home / "encoder" / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+
+
+def own_run(home: Path, limit: int = 1000) -> list[str]:
+    """The command of a study of own data with the paths of that folder; the keys of what ran."""
+    places = ["--train", "pairs.csv", "--encoder", "encoder", "--test", "sts_test.csv", "--results", "results"]
+    words = [word if word.startswith("--") else str(home / word) for word in places]
+    plan = decide(read_request(own_study(parse([*words, "--trials", "4", "--finals", "2x2"]))), 0)
+    check_results(plan)
+    info = prepare_results(plan, "hardware")
+    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    searcher, ran = searcher_of(plan, ledger), []
+    scores = {
+        "heldout": {"dev_ndcg@10": 50.0, "examples": 10},
+        "own_sts": {"test_spearman": 60.0, "test_pearson": 60.0, "examples": 100},
+    }
+    while len(ran) < limit and (config := searcher.suggest(f"t{len(ran)}")) != Searcher.FINISHED:
+        finish(searcher, ledger, config, None, scores=scores)
+        ran += [trial.key for trial in config["trials"]]
+        assert all(str(trial.recipe.encoder.name) == str(home / "encoder") for trial in config["trials"])
+    save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+    return ran
+
+
+def test_a_study_of_own_data_goes_on_with_new_paths_and_its_report_is_made_there(
+    tmp_path: Path, own_names: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its results are copied to one folder, its data and its encoder moved to it; nothing is left where they were."""
+    undraw(monkeypatch, PLOTS)
+    old, new = tmp_path / "old", tmp_path / "elsewhere" / "new"
+    own_data(old)
+    first = own_run(old, limit=4)
+    new.parent.mkdir()
+    shutil.copytree(old / "results", new / "results")
+    alone = new.with_name("alone")
+    shutil.copytree(old / "results", alone)
+    for name in (*OWN, "encoder"):
+        (old / name).rename(new / name)
+    shutil.rmtree(old)
+    later = own_run(new)
+    assert len(first) == 4
+    assert later
+    assert not {*first} & {*later}
+    assert own_run(new) == []
+    for results, keys in (new / "results", {*first, *later}), (alone, {*first}):
+        text = write_report(results).read_text(encoding="utf-8")
+        assert "own_sts" in text
+        study = Results.load(results)
+        assert {record.key for record in study.of_all_trials} == keys
+        assert not study.set_aside
+
+
+def test_a_study_of_own_data_that_changed_on_the_way_is_refused(tmp_path: Path, own_names: None) -> None:
+    own_data(tmp_path / "old")
+    own_run(tmp_path / "old", limit=3)
+    new = (tmp_path / "old").rename(tmp_path / "new")
+    (new / "sts_test.csv").write_text((new / "sts_test.csv").read_text() + "a cow,a goat,3\n")
+    with pytest.raises(UserError, match="holds a study of other data for --test"):
+        own_run(new)

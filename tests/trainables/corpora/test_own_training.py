@@ -95,7 +95,7 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b,c\n1,2,3\n", "what its columns mean is not known .found: a, b, c.; say it"),
+        ("a,b,c\n1,2,3\n", "line 2: what its columns mean is not known .found: a, b, c.; say it"),
         ("review,stars\nvery good,5\n", "what its columns mean is not known"),
         ("anchor,positive\na dog,\n", "line 2: positive is empty"),
         ("anchor,positive\n,a dog\n", "line 2: anchor is empty"),

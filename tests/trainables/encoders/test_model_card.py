@@ -41,6 +41,21 @@ class TestModelCard:
         counted = recipe.override({"pooling.padding": "count"})
         assert "leaves padding out" in model_card(counted.flat(), EvaluationConfig(), 3, SCORES, DATA)
 
+    def test_it_says_which_version_of_sentence_transformers_it_needs(self):
+        for mode, version in ("mean", "5.4"), ("first_last_mean", "5.4"), ("mean_without_cls", "6"):
+            flat = Recipe().preferring({"pooling.mode": mode}).flat()
+            assert f"sentence-transformers {version} or later" in model_card(flat, EvaluationConfig(), 1, SCORES, DATA)
+
+    def test_it_says_what_is_saved_otherwise_than_it_was_scored(self):
+        flat = Recipe().preferring({"encoder.dtype": "bf16"}).flat()
+        beside = {"encoder": {"name": "a", "saved_with": "Normalize, similarity dot | x"}}
+        text = model_card(flat, EvaluationConfig(), 1, SCORES, {**DATA, **beside})
+        assert "this one has Normalize, similarity dot \\| x. The scores were taken by cosines" in text
+        assert "stored in bf16, and compute in fp32" in text
+        plain = model_card(Recipe().flat(), EvaluationConfig(), 1, SCORES, DATA)
+        assert "norm" not in plain.partition("## Training")[0]
+        assert "bf16" not in plain.partition("## Training")[0]
+
     def test_it_holds_no_sentence_and_no_value_breaks_a_table(self):
         text = model_card(Recipe().flat(), EvaluationConfig(), 1, SCORES, {**DATA, "note": "two\nlines | `code`"})
         assert "secret" not in text

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +39,14 @@ theirs = SentenceTransformer(modules=[*first, models.Normalize()], device="cpu",
 theirs.save(str(folder / "theirs"))
 np.save(folder / "theirs.npy", theirs.encode(sentences))
 """
+LOADED = """
+import json, sys
+import numpy as np
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], device="cpu", local_files_only=True)
+embedded = model.encode(json.loads(sys.argv[2]))
+np.savez(sys.argv[1] + "/found.npz", embedded=embedded, similar=model.similarity(embedded, embedded))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +57,15 @@ def exchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exchanged")
     for mode in sorted(set(POOLINGS) - NEEDS_6):
         _ours(mode).save(folder / "ours" / mode)
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(folder), json.dumps(list(SENTENCES))]
+    _run(SCRIPT, folder)
+    return folder
+
+
+def _run(script: str, folder: Path) -> None:
+    """With the older one."""
+    command = [sys.executable, "-W", "ignore", "-c", script, str(folder), json.dumps(list(SENTENCES))]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(OLDER)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return folder
 
 
 def _ours(mode: str) -> TransformerEncoder:
@@ -73,3 +87,17 @@ def test_what_was_saved_here_gives_the_same_there_prompts_too(mode: str, exchang
 def test_what_was_saved_there_gives_the_same_here(exchanged: Path) -> None:
     encoder = load_encoder(EncoderConfig(name=str(exchanged / "theirs")), device="cpu")
     np.testing.assert_allclose(encoder.encode(SENTENCES), np.load(exchanged / "theirs.npy"), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_a_norm_dot_products_and_bf16_go_there_and_back(dtype: Any, exchanged: Path, tmp_path: Path) -> None:
+    """Started from a model of theirs, saved here, read there: its dot products are the cosines that are scored here."""
+    config = EncoderConfig(name=str(exchanged / "theirs"), dtype=dtype)
+    encoder = load_encoder(config, device="cpu")
+    encoder.save(tmp_path / "again")
+    _run(LOADED, tmp_path / "again")
+    found, scored = np.load(tmp_path / "again" / "found.npz"), encoder.encode(SENTENCES)
+    unit = scored / np.linalg.norm(scored, axis=1, keepdims=True)
+    np.testing.assert_allclose(found["embedded"], unit, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(found["similar"], unit @ unit.T, atol=1e-5, rtol=0)
+    assert np.abs(scored - unit).max() > 0.01

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,14 @@ from hypothesis import strategies as st
 
 from tests.conftest import SENTENCES
 from trainables.encoders import availability, available, check_encoder, check_trainable, load_encoder
-from trainables.encoders.own_modules import left_out
+from trainables.encoders.own_modules import Ending, kept_ending, left_out, own_ending
 from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.pooling import CLS
 from trainables.encoders.postprocess import FITS, Postprocessed
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
 from trainables.trial import remarks
-from trainables.trial.build import describe_encoder, load_base
+from trainables.trial.build import build_encoder, describe_encoder, load_base
 
 PRECISIONS: tuple[Any, ...] = ("fp32", "bf16")
 
@@ -115,7 +116,8 @@ class TestPostprocessed:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> Path:
-    """A sentence-transformers model with a dense layer and a norm, which no pooling of ours could stand for."""
+    """A sentence-transformers model with a dense layer and a norm, which no pooling of ours could stand for, compared
+    by dot products."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
@@ -123,33 +125,43 @@ def finished(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> Pat
     make_encoder("mean").save(folder / "plain")
     model = SentenceTransformer(str(folder / "plain"), device="cpu")
     modules: list[Any] = [*model, Dense(128, 7), Normalize()]
-    SentenceTransformer(modules=modules, device="cpu").save(str(folder / "whole"), create_model_card=False)
+    whole = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="dot")
+    whole.save(str(folder / "whole"), create_model_card=False)
     return folder / "whole"
 
 
 class TestStartedFromAFinishedModel:
-    """A transformer with a pooling of ours takes its weights alone."""
+    """A transformer with a pooling of ours takes its weights alone; saved, it has its norm and similarity again."""
 
-    def test_what_is_saved_is_what_was_scored_and_what_is_gone_is_said(self, finished: Path, tmp_path: Path):
+    def test_what_is_saved_is_what_was_scored_by_cosines_and_what_is_gone_is_said(self, finished: Path, tmp_path: Path):
         from sentence_transformers import SentenceTransformer
 
         recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean"})
         encoder = load_base(recipe, seed=0)
         encoder.save(tmp_path / "saved")
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-        np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
-        gone = [*SentenceTransformer(str(finished), device="cpu")][len([*theirs]) :]
-        assert [type(module).__name__ for module in gone] == ["Dense", "Normalize"]
-        assert describe_encoder(recipe, "f", encoder)["left_out"] == "2_Dense, 3_Normalize"
+        scored = encoder.encode(SENTENCES)
+        lengths = np.linalg.norm(scored, axis=1, keepdims=True)
+        assert np.abs(lengths - 1).max() > 0.1
+        np.testing.assert_allclose(theirs.encode(SENTENCES), scored / lengths, atol=1e-6)
+        cosines = (scored / lengths) @ (scored / lengths).T
+        assert theirs.similarity_fn_name == "dot"
+        np.testing.assert_allclose(
+            theirs.similarity(theirs.encode(SENTENCES), theirs.encode(SENTENCES)), cosines, atol=1e-5
+        )
+        assert [type(module).__name__ for module in theirs] == ["Transformer", "Pooling", "Normalize"]
+        described = describe_encoder(recipe, "f", encoder)
+        assert described["left_out"] == "2_Dense, 3_Normalize"
+        assert described["saved_with"] == "Normalize, similarity dot"
         assert remarks([recipe.override({"optimisation.epochs": 0})]) == [
-            f"encoder.name={str(finished)!r}: what is scored and saved leaves out 2_Dense, 3_Normalize; "
-            "pooling.mode=mean follows its transformer"
+            f"encoder.name={str(finished)!r}: what is scored leaves out 2_Dense, 3_Normalize; "
+            "what is saved has Normalize and similarity dot again; pooling.mode=mean follows its transformer"
         ]
         with_prompt = load_base(recipe.override({"encoder.query_prompt": "query: "}), seed=0)
         with_prompt.save(tmp_path / "prompted")
         prompted = recipe.override({"encoder.name": str(tmp_path / "prompted")})
-        assert left_out(prompted) == ["its prompt 'query: '"]
-        assert left_out(prompted.override({"encoder.query_prompt": "query: "})) == []
+        assert left_out(prompted) == ["2_Normalize", "its prompt 'query: '"]
+        assert left_out(prompted.override({"encoder.query_prompt": "query: "})) == ["2_Normalize"]
         assert left_out(recipe.override({"pooling.mode": "cls"})) == ["1_Pooling (mean)", "2_Dense", "3_Normalize"]
 
     def test_a_finished_model_that_is_only_scored_keeps_all(self, finished: Path, tmp_path: Path):
@@ -161,7 +173,34 @@ class TestStartedFromAFinishedModel:
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
         np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
         assert (len([*theirs]), left_out(recipe)) == (4, [])
-        assert "left_out" not in describe_encoder(recipe, "f", encoder)
+        assert theirs.similarity_fn_name == "dot"
+        assert describe_encoder(recipe, "f", encoder).keys() == {"name", "fingerprint", "fresh"}
+
+    def test_an_adapter_has_other_embeddings_and_keeps_neither(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean", "encoder.adapter": "mlp"})
+        encoder = build_encoder(recipe, 0, None)
+        encoder.save(tmp_path / "saved")
+        theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+        np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+        assert (theirs.similarity_fn_name, kept_ending(recipe.encoder)) == ("cosine", [])
+
+    def test_merged_matrices_keep_both(self, finished: Path, tmp_path: Path):
+        from sentence_transformers import SentenceTransformer
+
+        recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean", "encoder.adapter": "lora"})
+        build_encoder(recipe, 0, None).save(tmp_path / "saved")
+        theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+        assert (type(theirs[-1]).__name__, theirs.similarity_fn_name) == ("Normalize", "dot")
+        assert kept_ending(recipe.encoder) == ["Normalize", "similarity dot"]
+
+    @pytest.mark.parametrize("said", ["scalar", ["dot"], None, 3])
+    def test_a_similarity_that_is_none_is_left_out(self, said: object, finished: Path, tmp_path: Path):
+        shutil.copytree(finished, tmp_path / "odd")
+        settings = tmp_path / "odd" / "config_sentence_transformers.json"
+        settings.write_text(json.dumps({"similarity_fn_name": said}))
+        assert own_ending(EncoderConfig(name=str(tmp_path / "odd"))) == Ending(normalised=True)
 
     def test_one_of_the_hub(self, finished: Path, monkeypatch: pytest.MonkeyPatch):
         def from_hub(name: str, file: str) -> Path | None:

@@ -92,6 +92,22 @@ def test_prompts_are_saved(tmp_path: Path):
     np.testing.assert_allclose(own.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
 
 
+def test_weights_in_bf16_are_saved_as_they_are_and_compute_as_they_were_scored(tmp_path: Path):
+    from safetensors.torch import load_file
+    from sentence_transformers import SentenceTransformer
+
+    encoder = load_encoder(EncoderConfig(name=SCENES_ENCODER, dtype="bf16"), device="cpu")
+    encoder.save(tmp_path / "model")
+    kept = load_file(str(tmp_path / "model" / "model.safetensors"))
+    assert {tensor.dtype for tensor in kept.values()} == {torch.bfloat16}
+    theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+    again = load_encoder(EncoderConfig(name=str(tmp_path / "model"), dtype="bf16"), device="cpu")
+    np.testing.assert_allclose(again.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+    low = SentenceTransformer(str(tmp_path / "model"), device="cpu", model_kwargs={"dtype": "bfloat16"})
+    assert {parameter.dtype for parameter in low.parameters()} == {torch.bfloat16}
+
+
 def test_prompts_are_part_of_the_fingerprint():
     encoders = [load(), load(QUERY), load(None, QUERY), load(QUERY, DOCUMENT)]
     assert len({encoder.fingerprint() for encoder in encoders}) == 4

@@ -195,7 +195,13 @@ class TestStarts:
         SentenceTransformer(modules=[module, Normalize()], device="cpu").save(str(tmp_path / "normed"))
         normed = recipe.override({"encoder.name": str(tmp_path / "normed")})
         assert left_out(normed) == ["1_Normalize"]
-        np.testing.assert_array_equal(static(tmp_path / "normed").encode(SENTENCES), encoder.encode(SENTENCES))
+        started = static(tmp_path / "normed")
+        np.testing.assert_array_equal(started.encode(SENTENCES), encoder.encode(SENTENCES))
+        started.save(tmp_path / "again")
+        again = SentenceTransformer(str(tmp_path / "again"), device="cpu")
+        assert [type(module).__name__ for module in again] == ["StaticEmbedding", "Normalize"]
+        lengths = np.linalg.norm(encoder.encode(SENTENCES), axis=1, keepdims=True)
+        np.testing.assert_allclose(again.encode(SENTENCES) * lengths, encoder.encode(SENTENCES), atol=1e-6)
 
 
 class TestRefusals:

@@ -13,9 +13,10 @@ import pandas
 import pytest
 
 from trainables.corpora.own_data import find_kind, texts
+from trainables.corpora.tables import open_table
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.senteval import check_data, development, evaluate, fingerprint
+from trainables.senteval import check_data, development, evaluate, examples, fingerprint
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds import KINDS
@@ -428,3 +429,33 @@ def test_numbers_of_pairs_are_scores_where_training_data_take_them_for_such(tmp_
     file.write_text("sentence1,sentence2,label\n" + "".join(f"a cat {n},a dog,{n}\n" for n in numbers))
     (task,) = own_tasks([], [str(file)])
     assert (task.kind == "scored_pairs") == (find_kind([str(file)]).kind == "scored")
+
+
+@pytest.mark.parametrize("limit", ["MOST_LINES", "MOST_LETTERS"])
+@pytest.mark.parametrize("name", ["sts.csv", "topics.tsv", "lists.jsonl", "corpus.jsonl"])
+def test_a_file_that_is_too_large_to_be_held_is_refused(
+    name: str, limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At its second line or later; one that is as large as it may be is read."""
+    if name == "corpus.jsonl":
+        (tmp_path / "qrels").mkdir()
+        (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "a"}\n')
+        (tmp_path / name).write_text('{"_id": "d", "text": "a b"}\n{"_id": "e", "text": "c d"}\n')
+        (tmp_path / "qrels" / "test.tsv").write_text("q\td\t1\n")
+        place, letters, lines = tmp_path, 6, 2
+    else:
+        place, content = tmp_path / name, TABLES[name][1]
+        place.write_text(content)
+        rows = [*open_table(place).read(open_table(place).columns)]
+        letters, lines = sum(len(str(value)) for _, row in rows for value in row.values()), len(rows)
+    most = {"MOST_LINES": lines, "MOST_LETTERS": letters}[limit]
+
+    def read() -> None:
+        task, *_ = own_tasks([], [str(place)])
+        read_task(task, tmp_path)
+
+    monkeypatch.setattr(examples, limit, most)
+    read()
+    monkeypatch.setattr(examples, limit, most - 1)
+    with pytest.raises(UserError, match=rf"{name}, line {lines}: a dev or test file may have .* give a part of it"):
+        read()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 import torch
+from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import average_precision_score, f1_score, v_measure_score
 
 from trainables.senteval import ranking
@@ -217,6 +218,83 @@ def test_reranking_by_hand() -> None:
     assert found["test_mrr@10"] == pytest.approx(100 * (1 / 2 + 1) / 2)
     ndcg = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
     assert found["test_ndcg@10"] == pytest.approx(100 * (ndcg + 1) / 2)
+
+
+def drawn(random: np.random.Generator, names: Sequence[str]) -> dict[str, list[float]]:
+    """Vectors of few directions and of several lengths, zero among them: many are equally near to any other, and to the
+    last digit, as lengths are whole numbers times powers of two."""
+    directions = np.array([(0, 0), (1, 0), (0, 1), (-1, 0), (3, 4), (4, 3), (-3, 4)])
+    return {name: (random.choice(directions) * 2.0 ** random.integers(-2, 3)).tolist() for name in names}
+
+
+def cosine_of(one: Sequence[float], other: Sequence[float]) -> float:
+    """Equal ones are equal, whatever rounding does."""
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return round(math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths, 6) if lengths else 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_triplets(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    names = [f"t{number}" for number in range(random.integers(3, 12))]
+    vectors, count = drawn(random, names), 1 if seed % 5 == 0 else int(random.integers(2, 40))
+    chosen = [[names[place] for place in random.permutation(len(names))[:3]] for _ in range(count)]
+    split = judged([a for a, _, _ in chosen], [{near: 1, far: 0} for _, near, far in chosen])
+    right = [cosine_of(vectors[a], vectors[near]) > cosine_of(vectors[a], vectors[far]) for a, near, far in chosen]
+    found = numbers(embedded("triplets", {"test": split}, vectors))
+    assert found == {"test_accuracy": pytest.approx(100 * sum(right) / count)}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reranking_as_pytrec_eval(seed: int) -> None:
+    """Of texts that are equally near the less relevant ones are given the names that trec_eval puts first. Some
+    queries have no relevant text, and some a single text."""
+    pytrec = pytest.importorskip("pytrec_eval", reason="pytrec-eval-terrier is not installed")
+    random = np.random.default_rng(seed)
+    texts = [f"t{number}" for number in range(random.integers(1, 40))]
+    queries = [f"q{number}" for number in range(1 if seed % 5 == 0 else int(random.integers(2, 9)))]
+    vectors = drawn(random, [*queries, *texts])
+    grades = [
+        {texts[place]: int(random.integers(0, 3)) for place in random.permutation(len(texts))[: random.integers(1, 40)]}
+        for _ in queries
+    ]
+    grades[-1] = dict.fromkeys(grades[-1], 0)
+    called = [{text: f"{9 - grade}{text}" for text, grade in those.items()} for those in grades]
+    runs = {
+        query: {names[text]: cosine_of(vectors[query], vectors[text]) for text in names}
+        for query, names in zip(queries, called, strict=True)
+    }
+    qrels = {
+        query: {names[text]: grade for text, grade in those.items()}
+        for query, names, those in zip(queries, called, grades, strict=True)
+    }
+    first = {query: dict(sorted(run.items(), key=lambda one: one[::-1])[-10:]) for query, run in runs.items()}
+    theirs = pytrec.RelevanceEvaluator(qrels, {"ndcg_cut.10", "map"}).evaluate(runs)
+    ranks = pytrec.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(first)
+    wanted = {
+        "test_map": np.mean([100 * theirs[query]["map"] for query in queries]),
+        "test_ndcg@10": np.mean([100 * theirs[query]["ndcg_cut_10"] for query in queries]),
+        "test_mrr@10": np.mean([100 * ranks[query]["recip_rank"] for query in queries]),
+    }
+    found = numbers(embedded("reranking", {"test": judged(queries, grades)}, vectors))
+    assert found == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scored_pairs_as_scipy(seed: int) -> None:
+    """A single pair, and sides that are constant, have no correlation, which counts as 0."""
+    random = np.random.default_rng(seed)
+    names = [f"t{number}" for number in range(random.integers(2, 12))]
+    vectors, count = drawn(random, names), 1 if seed % 5 == 0 else int(random.integers(2, 60))
+    left, right = ([names[place] for place in random.integers(0, len(names), count)] for _ in range(2))
+    gold = random.integers(0, random.integers(1, 6), count) / 2
+    near = [cosine_of(vectors[a], vectors[b]) for a, b in zip(left, right, strict=True)]
+    none = len({*near}) < 2 or len({*gold}) < 2
+    found = numbers(embedded("scored_pairs", {"test": Split(left, right, gold)}, vectors))
+    assert found == {
+        "test_spearman": pytest.approx(0 if none else 100 * spearmanr(near, gold).statistic, abs=1e-6),
+        "test_pearson": pytest.approx(0 if none else 100 * pearsonr(near, gold).statistic, abs=1e-3),
+    }
 
 
 def test_the_development_part_chooses_the_threshold_of_f1() -> None:
