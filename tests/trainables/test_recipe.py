@@ -49,8 +49,9 @@ GOLDEN = {
 PROMISED = json.loads((ROOT / "tests" / "trainables" / "defaults.json").read_text())
 """Hashes leave defaults out, so another default would make other recipes of old ones. New keys are added here."""
 
-# Keys that end at 1.
+# Numbers that end at 1.
 SHARES = {"objective.weight", "optimisation.warmup", "optimisation.keep_share", "corpus.share"}
+SHARES |= {"corpus.mined_max_score", "corpus.mined_min_score"}
 
 # Lists of names that a check knows.
 LISTS = {

@@ -16,7 +16,8 @@ def population_key(recipe: Recipe) -> str | None:
 
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
     a recipe marks as `together`: pooling, head, temperature, and how parameters move. Those that
-    take turns also share the pooling. A trial that keeps other weights than the last trains alone.
+    take turns also share the pooling. A trial that keeps other weights than the last trains alone, and so does one
+    that mines negatives anew by its own weights.
     """
     objective = recipe.part(Objective)
     parts = objective, recipe.part(Layout), PROJECTIONS[recipe.head.kind]
@@ -24,6 +25,7 @@ def population_key(recipe: Recipe) -> str | None:
     # A head for masked language modelling belongs to the base, and so to one trial.
     masked = recipe.objective.mlm or objective.mlm_only
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
+    further = further or recipe.flat().get("corpus.mined_every") is not None
     if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
     apart = "pooling.mode" if takes_turns(recipe) else None
