@@ -532,7 +532,19 @@ def chunked(workers: Workers) -> dict[str, Any]:
     return on_workers(workers)
 
 
+def renewed(workers: Workers) -> dict[str, Any]:
+    """Twelve steps with negatives that are mined anew every fifth, and by rules that find none then."""
+    from tests import renewing
+
+    try:
+        refused = renewing.twelve_steps(workers, renewing.sampler(5, renewing.NONE))["step"]
+    except UserError as error:
+        refused = str(error)
+    return renewing.twelve_steps(workers, renewing.sampler(5)) | {"refused": refused}
+
+
 ALL = (losses, halves, steps, low_rank, exchanges, buckets, resumes, static, elastic, evaluations, keeps, chunked)
+ALL += (renewed,)
 JOBS = {job.__name__: job for job in ALL}
 
 

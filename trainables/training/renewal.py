@@ -29,7 +29,7 @@ class Renewal:
     def begin(self) -> None:
         """After a checkpoint was read, if one was: go on with its negatives."""
         if self.sampler is not None:
-            self.sampler.take(self.model.get_buffer("mined").cpu().numpy())
+            self.sampler.take(self.model.get_buffer("mined").numpy(force=True).copy())
 
     def due(self, step: int) -> bool:
         """Whether the batch of a step, counted from 0, waits for the weights of the step before."""
