@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import torch
 
 from trainables.corpora.batch import Sampler
@@ -43,7 +44,7 @@ class Renewal:
         if self.sampler is None or not self.due(step):
             return 0.0
         began = time.perf_counter()
-        found = None
+        found: np.ndarray | UserError | None = None
         if self.workers.rank == 0:
             try:
                 found = self.sampler.mine(self.model.encoder.encode)
