@@ -20,17 +20,24 @@ from typing import Any
 
 from trainables.recipe import Recipe
 
+_TRIPLES: dict[str, Any] = {
+    "corpus.layout": "groups",
+    "objective.name": "mnrl",
+    "objective.positives": 1,
+    "objective.negatives": 1,
+    "objective.temperature": 0.05,
+}
 WORK: dict[str, dict[str, Any]] = {
-    "MNRL triples": {
-        "corpus.layout": "groups",
-        "objective.name": "mnrl",
-        "objective.positives": 1,
-        "objective.negatives": 1,
-        "objective.temperature": 0.05,
+    "MNRL triples": _TRIPLES,
+    "MNRL guided": {
+        **_TRIPLES,
+        "objective.false_negatives": "guide",
+        "objective.directions": ("query_to_doc", "query_to_query", "doc_to_doc"),
     },
     "SCL rows": {"objective.name": "scl"},
 }
-"""What is trained: keys of a recipe. Rows are in corpus order."""
+"""What is trained: keys of a recipe. Rows are in corpus order. The guide is the encoder as it came. It embeds a batch
+within its step, as in a first epoch: later ones, for which ours has kept its embeddings, are not measured."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,9 @@ def _theirs(peer: Peer, recipe: Recipe, turns: Turns) -> list[Step]:
         SentenceTransformerTrainingArguments,
     )
     from sentence_transformers.sentence_transformer.losses import (
+        CachedGISTEmbedLoss,
         CachedMultipleNegativesRankingLoss,
+        GISTEmbedLoss,
         MultipleNegativesRankingLoss,
     )
     from transformers import TrainerCallback
@@ -151,6 +160,11 @@ def _theirs(peer: Peer, recipe: Recipe, turns: Turns) -> list[Step]:
     model = SentenceTransformer(recipe.encoder.name, device="cpu", model_kwargs=attention)
     if not triples:
         loss = _scl_for_theirs(model, training.model.objective)
+    elif (guide := recipe.flat().get("objective.guide")) is not None:
+        kind = CachedGISTEmbedLoss if peer.cached else GISTEmbedLoss
+        more: dict[str, Any] = {"mini_batch_num_tokens": 4096} if peer.cached else {}
+        teacher = SentenceTransformer(str(guide), device="cpu", model_kwargs=attention)
+        loss = kind(model, teacher, temperature=recipe.flat()["objective.temperature"], **more)
     elif peer.cached:
         loss = CachedMultipleNegativesRankingLoss(model, mini_batch_num_tokens=4096)
     else:

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> None:
                 continue
             for name in asked.work:
                 sides = _measured(_recipe(encoder, asked, precision, name), asked, threads, config)
-                for one, cells in table(sides, TARGETS[name], SHARES[precision]).items():
+                for one, cells in table(sides, TARGETS.get(name), SHARES[precision]).items():
                     print("| " + " | ".join([str(threads), precision, name, one, *cells]) + " |", flush=True)
 
 
@@ -85,6 +85,7 @@ def _recipe(encoder: str, asked: argparse.Namespace, precision: str, name: str) 
             "corpus.nli": asked.data,
             "optimisation.batch_size": asked.batch_size,
             "optimisation.precision": precision,
+            "objective.guide": encoder,
         }
         | WORK[name]
     )
@@ -152,8 +153,9 @@ def _waiting(
             process.terminate()
 
 
-def table(sides: dict[str, list[dict[str, float]]], goal: float, share: float) -> dict[str, list[str]]:
-    """The cells of each side's line; `goal` is the ratio that is aimed at, `share` that of the machine's rate."""
+def table(sides: dict[str, list[dict[str, float]]], goal: float | None, share: float) -> dict[str, list[str]]:
+    """The cells of each side's line; `goal` is the ratio that is aimed at, if any, `share` that of the machine's
+    rate."""
     lines = {}
     for name, turns in sides.items():
         number = {key: [turn[key] for turn in turns] for key in turns[0]}
@@ -166,7 +168,7 @@ def table(sides: dict[str, list[dict[str, float]]], goal: float, share: float) -
             f"{fmean(number['share']):.0%}{aimed}",
             f"{fmean(number['padding']):.0%}",
             f"{number['peak'][0] / 2**20:.0f}",
-            "" if name == "ours" else ratio + (f", target {goal:g}" if name == "default" else ""),
+            "" if name == "ours" else ratio + (f", target {goal:g}" if name == "default" and goal else ""),
         ]
     return lines
 

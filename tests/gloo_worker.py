@@ -38,6 +38,11 @@ from trainables.trial.evaluation import by_all
 from trainables.trial.reporter import Reporter
 from trainables.trial.rungs import Rungs
 
+GUIDED = {
+    "objective.false_negatives": "guide",
+    "objective.guide": "scenes-small",
+    "objective.filter_margin": -0.1,
+}
 OBJECTIVE_CASES = [
     {"objective.name": "scl"},
     {"objective.name": "scl", "objective.positives": 1, "objective.negatives": 2, "head.kind": "mlp", "head.dim": 7},
@@ -56,6 +61,7 @@ OBJECTIVE_CASES = [
             {"objective.name": "mnrl", "objective.temperature": "learned", "objective.bank": 8},
             {"objective.name": "simcse"},
             {"objective.name": "mnrl", "objective.false_negatives": "self", "objective.filter_margin": -0.1},
+            {"objective.name": "mnrl", "objective.directions": DIRECTIONS, **GUIDED},
             {"objective.name": "ntxent", "objective.dims": ("4", "2"), "objective.bank": 8},
             {"objective.name": "supcon"},
             {"objective.name": "supcon", "objective.contrast": "all"},
@@ -526,7 +532,19 @@ def chunked(workers: Workers) -> dict[str, Any]:
     return on_workers(workers)
 
 
+def renewed(workers: Workers) -> dict[str, Any]:
+    """Twelve steps with negatives that are mined anew every fifth, and by rules that find none then."""
+    from tests import renewing
+
+    try:
+        refused = renewing.twelve_steps(workers, renewing.sampler(5, renewing.NONE))["step"]
+    except UserError as error:
+        refused = str(error)
+    return renewing.twelve_steps(workers, renewing.sampler(5)) | {"refused": refused}
+
+
 ALL = (losses, halves, steps, low_rank, exchanges, buckets, resumes, static, elastic, evaluations, keeps, chunked)
+ALL += (renewed,)
 JOBS = {job.__name__: job for job in ALL}
 
 

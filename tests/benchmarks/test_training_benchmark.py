@@ -104,6 +104,7 @@ def test_both_sides_work_on_the_same_tokens(work: str, tmp_path: Path, monkeypat
     write_model("tiny", tmp_path / "model")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     made = {"encoder.name": str(tmp_path / "model"), "corpus.nli": SCENES, "optimisation.batch_size": 8}
+    made["objective.guide"] = str(tmp_path / "model")
     recipe = Recipe().preferring(made | {"pooling.mode": "mean"} | WORK[work])
     done = {}
     for name in ("ours", "default", "by length"):

@@ -51,6 +51,7 @@ PROMISED = json.loads((ROOT / "tests" / "trainables" / "defaults.json").read_tex
 
 # Keys that end at 1.
 SHARES = {"objective.weight", "optimisation.momentum", "optimisation.warmup", "optimisation.keep_share", "corpus.share"}
+SHARES |= {"corpus.mined_max_score", "corpus.mined_min_score"}
 
 # Lists of names that a check knows.
 LISTS = {

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from trainables.corpora.batch import Sampler
 from trainables.corpora.request import SamplerRequest
 from trainables.keys import Options, Value
+from trainables.sections import EncoderConfig
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,18 @@ class Layout(Options):
         """Whether it finds hard negatives by embeddings, so that the request brings them."""
         return False
 
+    @property
+    def miner(self) -> EncoderConfig | None:
+        """The frozen encoder that gives these embeddings; None: the one that is trained, as it starts."""
+        return None
+
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
         """The batches, and what their corpus is: a description for the trial's record, ready for JSON."""
         raise NotImplementedError
+
+    def count_steps(self, request: SamplerRequest) -> int:
+        """Batches of one pass, as `make`'s sampler has; the request of a layout that mines needs no embeddings."""
+        return self.make(request)[0].steps_per_epoch
 
     def check(self, request: SamplerRequest) -> None:
         """Refuse, by `UserError`, what `make` would: fast, and without a download."""

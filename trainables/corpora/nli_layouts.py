@@ -15,16 +15,16 @@ from typing import Any, ClassVar, Literal
 
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
-from trainables.corpora.mining import with_mined
+from trainables.corpora.mining import RenewedSampler, Rules, mined_table, no_table, with_table
 from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_premises, load_nli, stamps
 from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError, shown
-from trainables.keys import Options, Range, at_least, key
+from trainables.keys import Options, Range, at_least, between, key
 from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.process_cache import PROCESS_CACHE
-from trainables.sections import NEGATIVES, POSITIVES
+from trainables.sections import NEGATIVES, POSITIVES, EncoderConfig
 
 Made = tuple[Sampler, dict[str, Any]]
 """A sampler, and what its corpus is, ready for JSON."""
@@ -149,6 +149,18 @@ class Groups(Shape, LabelledPairs):
         "starts, finds near the anchor (NV-Retriever).",
         search=("labels", "mined"),
     )
+    mined_by: str | None = key(
+        None,
+        "Hub id or folder of the frozen encoder that mines, with its own pooling; none takes the one that is trained.",
+        place=True,
+        when=("negatives_from", "mined".__eq__),
+    )
+    mined_every: int | None = key(
+        None,
+        "After how many steps negatives are mined anew, by the encoder as it is by then; none mines once.",
+        at_least(1),
+        when=("negatives_from", "mined".__eq__),
+    )
     mined_skip: int = key(
         0, "How many of the nearest texts are passed over.", at_least(0), when=("negatives_from", "mined".__eq__)
     )
@@ -161,6 +173,26 @@ class Groups(Shape, LabelledPairs):
         "this share of it (NV-Retriever's 95 %).",
         label="margin of mining",
         search=Range(0.0, 0.3),
+        when=("negatives_from", "mined".__eq__),
+    )
+    mined_absolute_margin: float | None = key(
+        None,
+        "Nor is it one where its cosine is above that positive's less this number; none sets no such limit.",
+        search=Range(0.0, 0.3),
+        when=("negatives_from", "mined".__eq__),
+    )
+    mined_max_score: float | None = key(
+        None,
+        "Nor where its cosine is above this; none sets no such limit.",
+        between(-1.0, 1.0),
+        search=Range(0.5, 1.0),
+        when=("negatives_from", "mined".__eq__),
+    )
+    mined_min_score: float | None = key(
+        None,
+        "Nor where its cosine is below this; none sets no such limit.",
+        between(-1.0, 1.0),
+        search=Range(-0.2, 0.5),
         when=("negatives_from", "mined".__eq__),
     )
     augmentation: str = key(
@@ -179,27 +211,47 @@ class Groups(Shape, LabelledPairs):
     def mines(self) -> bool:
         return self.negatives_from == "mined"
 
+    @property
+    def miner(self) -> EncoderConfig | None:
+        return None if self.mined_by is None else EncoderConfig(name=self.mined_by)
+
     def check(self, request: SamplerRequest) -> None:
         super().check(request)
         request.augmentation.check()
-        if self.mines and not request.negatives:
+        if self.mines:
+            self._check_mining(request)
+
+    def _check_mining(self, request: SamplerRequest) -> None:
+        if not request.negatives:
             raise UserError(
                 "corpus.negatives_from=mined needs a number of hard negatives; set objective.negatives to one"
             )
-        if self.mines and self.mined_skip >= self.mined_depth:
+        if self.mined_skip >= self.mined_depth:
             raise UserError(
                 f"corpus.mined_skip={self.mined_skip} passes over all of the nearest {self.mined_depth} texts "
                 "(corpus.mined_depth); take less"
             )
+        if self.mined_by is not None and self.mined_every is not None:
+            raise UserError(
+                "corpus.mined_every mines by the encoder as it changes, and corpus.mined_by names one that finds "
+                "the same again; leave out one of the two"
+            )
+
+    def count_steps(self, request: SamplerRequest) -> int:
+        """Mined negatives add no anchors, so that they are counted without an embedding."""
+        pairs = self._load(request)
+        return self._sampler(request, with_table(pairs, no_table(pairs)) if self.mines else pairs).steps_per_epoch
 
     def make(self, request: SamplerRequest) -> Made:
-        pairs = self._load(request)
-        if request.embed is not None and request.negatives:
-            rules = self.mined_skip, self.mined_depth, self.mined_margin
-            pairs = with_mined(pairs, request.embed, request.negatives, *rules)
-        change = functools.partial(request.augmentation.change, request.seed)
-        sampler = GroupSampler(pairs, request.batch_size, request.seed, request.positives, request.negatives, change)
-        return sampler, {
+        pairs = corpus = self._load(request)
+        if self.mines:
+            self._check_mining(request)
+            if request.embed is None:
+                raise ValueError("corpus.negatives_from=mined needs embeddings, and the request has no `embed`")
+            table = mined_table(corpus, request.embed, self._rules(request))
+            pairs = with_table(corpus, table)
+        sampler = self._sampler(request, pairs)
+        described = {
             **_described(pairs),
             **sampler.counts,
             "filled_positives": sampler.filled_positives,
@@ -210,6 +262,26 @@ class Groups(Shape, LabelledPairs):
             "contradicted_entailments": sampler.own.contradicted_entailments,
             "premises": count_premises(pairs),
         }
+        if self.mined_every is None:
+            return sampler, described
+        make = functools.partial(self._sampler, request)
+        return RenewedSampler(corpus, table, self._rules(request), self.mined_every, make), described
+
+    def _sampler(self, request: SamplerRequest, pairs: NLIPairs) -> GroupSampler:
+        change = functools.partial(request.augmentation.change, request.seed)
+        return GroupSampler(pairs, request.batch_size, request.seed, request.positives, request.negatives, change)
+
+    def _rules(self, request: SamplerRequest) -> Rules:
+        assert request.negatives, "`_check_mining` refuses it"
+        return Rules(
+            each=request.negatives,
+            skip=self.mined_skip,
+            depth=self.mined_depth,
+            share=self.mined_margin,
+            margin=self.mined_absolute_margin,
+            highest=self.mined_max_score,
+            lowest=self.mined_min_score,
+        )
 
 
 @dataclass(frozen=True)

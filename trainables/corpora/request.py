@@ -47,7 +47,7 @@ class SamplerRequest:
     encoder: SpanEncoder | None = None
     """The encoder that will be trained, for layouts that draw tokens; None for others, and in a check."""
     embed: Callable[[Sequence[str]], np.ndarray] | None = None
-    """The encoder as it starts, for layouts that mine negatives: texts to (texts, dim). None for others, and in a
+    """Of the encoder that mines, for layouts that mine negatives: texts to (texts, dim). None for others, and in a
     check."""
     augmentation: Augmentation = NONE
     """How the layout `groups` makes missing positives."""

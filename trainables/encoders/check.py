@@ -85,6 +85,11 @@ def _check_adapter(recipe: Recipe, masked: bool) -> None:
             "masked language modelling trains the encoder, which encoder.adapter 'mlp' freezes; set objective.mlm to "
             "0, or encoder.adapter to 'none' or 'lora'"
         )
+    if recipe.flat().get("corpus.mined_every") is not None:
+        raise UserError(
+            "corpus.mined_every mines by an encoder that changes, and encoder.adapter 'mlp' freezes it; set "
+            "corpus.mined_every to none, or encoder.adapter to 'none' or 'lora'"
+        )
     if _cuts_tokens(recipe):
         raise UserError(
             f"corpus.layout {recipe.corpus.layout!r} cuts texts into tokens, and the adapter 'mlp' keeps one "

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -26,6 +26,7 @@ from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.optimisers import Optimiser
 from trainables.training.pace import Pace
 from trainables.training.pending_numbers import PendingNumbers
+from trainables.training.renewal import Renewal
 from trainables.training.rungs import RungPlan
 from trainables.training.weights_kept import weights_kept
 
@@ -106,7 +107,8 @@ def train(
     resume: Path | None = None,
 ) -> Progress:
     """Train in place; returns how far it came, with sums over all batches. See `stepwise`."""
-    steps, batches = total_steps(sampler, recipe.optimisation), functools.partial(_tokenized, model, sampler)
+    steps = total_steps(sampler, recipe.optimisation)
+    batches = functools.partial(_tokenized, model, sampler, Renewal(model, sampler, workers))
     rungs = watcher.rung_plan.in_steps(sampler.steps_per_epoch) if watcher.rung_plan else None
     for pause in stepwise(model, batches, steps, recipe, seed, watcher, workers, resume, rungs):
         progress = pause.progress
@@ -198,7 +200,7 @@ class _Step:
     number: int  # counted from 1
     told: PendingNumbers  # the loss over all workers, whether the first wants a checkpoint, counts that are tensors
     rate: float
-    sums: dict[str, int]  # of the batch
+    sums: dict[str, float]  # of the batch
     counts: dict[str, float | Tensor]  # of the objective
 
 
@@ -232,7 +234,8 @@ class _Account:
         told = PendingNumbers(torch.cat([part.double() for part in (self.workers.total(numbers), *counts)]))
         self.settle()
         sums = {"pairs": len(batch.label), "sentences": len(batch.tokens), "tokens": sum(map(len, batch.tokens))}
-        self._last = _Step(number, told, rate, sums, dict(loss.counts))
+        mined = {"mining_seconds": batch.mining_seconds} if batch.mining_seconds else {}
+        self._last = _Step(number, told, rate, sums | mined, dict(loss.counts))
 
     def settle(self) -> None:
         """Wait for the last step and write it down, unless that was done."""
@@ -265,20 +268,25 @@ def _number(count: float | Tensor, late: Iterator[float]) -> float:
     return next(late) if count.is_floating_point() else int(next(late))
 
 
-def _tokenized(model: StudyModel, sampler: Sampler, steps: range) -> Iterator[TokenizedBatch]:
-    """The batches of those steps; the next one is tokenized while the model works on this one."""
+def _tokenized(model: StudyModel, sampler: Sampler, renewal: Renewal, steps: range) -> Iterator[TokenizedBatch]:
+    """The batches of those steps; the next one is tokenized while the model works on this one, but where its negatives
+    are mined by what the model will be after it."""
 
     def prepare(step: int) -> TokenizedBatch:
         return model.tokenized(sampler.batch(step))
 
     with ThreadPoolExecutor(max_workers=1) as ahead:
-        upcoming = ahead.submit(prepare, steps[0]) if steps else None
+        renewal.begin()
+        upcoming = None
         for step in steps:
-            assert upcoming is not None
-            batch = upcoming.result()
-            if step + 1 < steps.stop:
+            mining_seconds = 0.0
+            if upcoming is None:
+                mining_seconds = renewal.renew(step)
+                upcoming = ahead.submit(prepare, step)
+            batch, upcoming = upcoming.result(), None
+            if step + 1 < steps.stop and not renewal.due(step + 1):
                 upcoming = ahead.submit(prepare, step + 1)
-            yield batch
+            yield replace(batch, mining_seconds=mining_seconds) if mining_seconds else batch
 
 
 def _seed(seed: int, worker: int, step: int) -> int:

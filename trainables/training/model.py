@@ -33,6 +33,8 @@ class TokenizedBatch(Pairs[Tensor]):
     tokens: list[list[int]]  # one list for each item
     text: Tensor  # (items,) int64, equal exactly where the texts are
     guide: Tensor | None = None  # (items, guide dim)
+    mining_seconds: float = 0.0
+    """That it waited for its negatives to be mined anew."""
     _shares: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)  # by the number of workers
 
     @classmethod

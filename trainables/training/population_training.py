@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch, Sampler
+from trainables.corpora.mining import RenewedSampler
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
@@ -132,6 +133,9 @@ def embed_ahead(store: EmbeddingStore, sampler: Sampler, steps: int) -> None:
     A sampler may leave out a rest of its corpus in each epoch, another one each time, so epochs are read until one
     brings no new sentence.
     """
+    if isinstance(sampler, RenewedSampler):  # which texts will be negatives is not known yet
+        store.rows(sampler.texts)
+        return
     known: dict[str, None] = {}
     for start in range(0, steps, sampler.steps_per_epoch):
         before = len(known)

@@ -75,13 +75,24 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
 def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None) -> Training:
     """Sampler and model around an encoder; `UserError` where it cannot be trained. `shared`: see `build_encoder`."""
     learner = trainable(encoder)
+    sampler, description = build_sampler(recipe, seed, encoder, shared)
+    return Training(build_model(recipe, learner, shared), sampler, description)
+
+
+def build_sampler(
+    recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None
+) -> tuple[Sampler, dict[str, Any]]:
+    """The batches that an encoder is trained on, and what their corpus is; `shared`: see `build_encoder`."""
     layout = recipe.part(Layout)
     request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
     if layout.mines:
         with torch.random.fork_rng():  # a head is drawn as without it
-            request = dataclasses.replace(request, embed=EmbeddingStore(load_base(recipe, seed), shared).encode)
-    sampler, description = make_sampler(layout, request)
-    return Training(build_model(recipe, learner, shared), sampler, description)
+            if layout.miner is None:
+                miner = load_base(recipe, seed)
+            else:
+                miner = load_encoder(layout.miner, evaluation_precision=recipe.encoder.precision)
+            request = dataclasses.replace(request, embed=EmbeddingStore(miner, shared).encode)
+    return make_sampler(layout, request)
 
 
 def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None = None) -> StudyModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from trainables.corpora.layouts import Layout, check_sentences, make_sampler
+from trainables.corpora.layouts import Layout, check_sentences
 from trainables.corpora.nli import stamps
 from trainables.encoders.check import check_encoder, check_trainable
 from trainables.encoders.own_modules import kept_ending
@@ -27,8 +27,10 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
 
     Quick, and nothing is downloaded; local training files are read to their end, once for all recipes that share them.
     """
-    guides = {guide for recipe in recipes if (guide := guide_config(recipe)) is not None}
-    for encoder in sorted({recipe.encoder for recipe in recipes} | guides, key=lambda config: config.name):
+    trained = [recipe for recipe in recipes if recipe.trains]
+    asked = chain.from_iterable((guide_config(recipe), recipe.part(Layout).miner) for recipe in trained)
+    frozen = {config for config in asked if config is not None}
+    for encoder in sorted({recipe.encoder for recipe in recipes} | frozen, key=lambda config: config.name):
         check_encoder(encoder)
     for recipe in recipes:
         if recipe.trains:
@@ -85,14 +87,15 @@ def _check_there(senteval: str, tasks: Sequence[str], judged: str, otherwise: st
 
 def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
     """Whether a training comes to its first rung before its last step, and how many steps it has. None where that is
-    known only to a worker: a corpus that is still to be fetched, spans of tokens, and rungs after so many tokens."""
+    known only to a worker: a corpus that is still to be fetched, spans of tokens, and rungs after so many tokens.
+    Negatives are not mined for it (`Layout.count_steps`)."""
     layout = recipe.part(Layout)
     fetched = layout.reads == "corpus.nli" and stamps(str(recipe.flat()["corpus.nli"])) is None
     if layout.tokens or rungs.unit == "tokens" or fetched:
         return None
-    sampler, _ = make_sampler(layout, sampler_request(recipe, seed=0))
-    steps = recipe.optimisation.steps(sampler.steps_per_epoch)
-    reached = rungs.in_steps(sampler.steps_per_epoch).reached(steps - 1, steps, tokens=0)
+    epoch = layout.count_steps(sampler_request(recipe, seed=0))
+    steps = recipe.optimisation.steps(epoch)
+    reached = rungs.in_steps(epoch).reached(steps - 1, steps, tokens=0)
     return reached > 0, steps
 
 

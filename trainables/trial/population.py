@@ -14,9 +14,7 @@ from typing import Any
 import torch
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layouts import Layout, make_sampler
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.contract import on_tokens
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import Pooling
 from trainables.errors import UserError
@@ -28,8 +26,7 @@ from trainables.training.loop import total_steps
 from trainables.training.lora_population import train_in_turns
 from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
-from trainables.trial.build import base_fingerprint, build_encoder, build_model, describe_encoder
-from trainables.trial.data_requests import sampler_request
+from trainables.trial.build import base_fingerprint, build_encoder, build_model, build_sampler, describe_encoder
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import Clock, measured
 from trainables.trial.peak import Peak
@@ -118,9 +115,7 @@ def build_members(
         assert isinstance(encoder, AdaptedEncoder | LoraEncoder), "only recipes with an adapter have a population_key"
         firsts.setdefault(recipe.part(Pooling), encoder)
         if seed not in samplers:
-            layout = recipe.part(Layout)
-            tokens = on_tokens(encoder) if layout.tokens else None
-            samplers[seed] = make_sampler(layout, sampler_request(recipe, seed, tokens))
+            samplers[seed] = build_sampler(recipe, seed, encoder, shared)
         sampler, description = samplers[seed]
         members.append(Member(build_model(recipe, encoder, shared), recipe, sampler, seed))
         descriptions.append(description)

@@ -18,7 +18,8 @@ def population_key(recipe: Recipe) -> str | None:
     Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
     a recipe marks as `together`: pooling, head, temperature, and how parameters move. Those that
     take turns also share the pooling. Without turns, layout, objective, head and optimiser must be ones that a stack
-    knows (`stacks`). A trial that keeps other weights than the last trains alone.
+    knows (`stacks`). A trial that keeps other weights than the last trains alone, and so does one that mines negatives
+    anew by its own weights.
     """
     objective = recipe.part(Objective)
     parts = objective, recipe.part(Layout), recipe.part(Projection), recipe.part(Optimiser)
@@ -26,6 +27,7 @@ def population_key(recipe: Recipe) -> str | None:
     # A head for masked language modelling belongs to the base, and so to one trial.
     masked = recipe.objective.mlm or objective.mlm_only
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
+    further = further or recipe.flat().get("corpus.mined_every") is not None
     if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
         return None
     alike = ("pooling.",) if takes_turns(recipe) else ()

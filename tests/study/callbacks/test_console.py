@@ -133,7 +133,8 @@ def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: py
     assert lines == [
         "dev: the development score that searches look at, in %, higher is better; "
         "STS, transfer: averages of test scores",
-        "[1/3] row 0 seed 0  dev 65.00  STS 50.00  took 60 s: preparing 40, encoding 20  (after 60 s, about 2 min left)",
+        "[1/3] row 0 seed 0  dev 65.00  STS 50.00  took 60 s: preparing 40, encoding 20  "
+        "(after 60 s, about 2 min left)",
         "[2/3] row 1 seed 0  FAILED: no such file  (after 61 s, about 2 min left)",
     ]
     assert study.state.failed_now == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from trainables.corpora import mining
 from trainables.corpora.layout import Layout
-from trainables.corpora.mining import with_mined
+from trainables.corpora.mining import Embed, Rules, mined_table, with_table
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT
@@ -23,6 +24,10 @@ def corpus(folder: Path, rows: list[tuple[str, str]]) -> NLIPairs:
     file = folder / "pairs.jsonl"
     file.write_text("".join(json.dumps({"anchor": a, "positive": p}) + "\n" for a, p in rows))
     return load_nli(str(file))
+
+
+def with_mined(pairs: NLIPairs, embed: Embed, rules: Rules) -> NLIPairs:
+    return with_table(pairs, mined_table(pairs, embed, rules))
 
 
 def found(pairs: NLIPairs) -> dict[str, list[str]]:
@@ -44,40 +49,66 @@ class Drawn:
         return np.stack([self.vectors.setdefault(one, self.chance.standard_normal(self.dim)) for one in texts])
 
 
-def naive(rows: list[tuple[str, str]], embed: Drawn, each: int, skip: int, depth: int, margin: float) -> Any:
+def naive(rows: list[tuple[str, str]], embed: Drawn, rules: Rules) -> Any:
     vectors = {text: vector / np.linalg.norm(vector) for text, vector in embed.vectors.items()}
     own: dict[str, list[str]] = {}
     for anchor, positive in rows:
         own.setdefault(anchor, []).append(positive)
     expected = {}
     for anchor, positives in own.items():
-        limit = min(float(vectors[anchor] @ vectors[one]) for one in positives)
+        positive = min(float(vectors[anchor] @ vectors[one]) for one in positives)
+        limit = positive - abs(positive) * rules.share
+        limit = limit if rules.margin is None else min(limit, positive - rules.margin)
+        limit = limit if rules.highest is None else min(limit, rules.highest)
+        least = -2.0 if rules.lowest is None else rules.lowest
         others = [text for text in dict.fromkeys(positive for _, positive in rows) if text not in [anchor, *positives]]
-        ranked = sorted(others, key=lambda text: -float(vectors[anchor] @ vectors[text]))[:depth]
-        fit = [text for text in ranked if float(vectors[anchor] @ vectors[text]) <= limit - abs(limit) * margin]
-        expected[anchor] = fit[skip : skip + each]
+        ranked = sorted(others, key=lambda text: -float(vectors[anchor] @ vectors[text]))[: rules.depth]
+        fit = [text for text in ranked if least <= float(vectors[anchor] @ vectors[text]) <= limit]
+        expected[anchor] = fit[rules.skip : rules.skip + rules.each]
     return expected
 
 
 ROWS = [(f"a{i % 30}", f"p{i}") for i in range(50)] + [("a3", "a5"), ("p7", "p9"), ("a8", "p12")]
 
 
-@pytest.mark.parametrize(("each", "skip", "depth", "margin"), [(2, 0, 50, 0.05), (3, 1, 6, 0.0), (1, 2, 40, 0.3)])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(2, share=0.05),
+        Rules(3, skip=1, depth=6),
+        Rules(1, skip=2, depth=40, share=0.3),
+        Rules(3, margin=0.2),
+        Rules(3, highest=0.4, lowest=0.1),
+        Rules(2, skip=1, depth=30, share=0.1, margin=0.05, highest=0.5, lowest=-0.2),
+    ],
+)
 @pytest.mark.parametrize("at_once", [7, 1024])
-def test_they_are_those_of_a_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, each: int, skip: int, depth: int, margin: float, at_once: int
-) -> None:
+def test_they_are_those_of_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: Rules, at_once: int) -> None:
     monkeypatch.setattr(mining, "AT_ONCE", at_once)
-    embed, pairs = Drawn(each), corpus(tmp_path, ROWS)
-    mined = with_mined(pairs, embed, each, skip, depth, margin)
-    assert found(mined) == naive(ROWS, embed, each, skip, depth, margin)
+    embed, pairs = Drawn(rules.each), corpus(tmp_path, ROWS)
+    mined = with_mined(pairs, embed, rules)
+    assert found(mined) == naive(ROWS, embed, rules)
     kept = [(mined.premises[i], mined.hypotheses[i]) for i in np.flatnonzero(mined.labels == ENTAILMENT)]
     assert kept == list(zip(pairs.premises, pairs.hypotheses, strict=True))
     assert len(mined.file) == len(mined)
 
 
-def test_they_are_those_of_sentence_transformers(tmp_path: Path) -> None:
-    """One positive for each anchor, and candidates that are no anchors: the peer leaves those in."""
+PEER_CASES = [  # rules, and how many of the anchors have a second positive
+    (Rules(1, depth=20, share=0.05), 0),
+    (Rules(1, skip=2, depth=30), 0),
+    (Rules(1, depth=59, share=0.2), 0),
+    (Rules(3, share=0.05, depth=200), 20),
+    (Rules(4, skip=3, share=0.1, depth=200), 20),
+    (Rules(3, margin=0.2, depth=200), 20),
+    (Rules(2, skip=1, highest=0.4, lowest=0.1, depth=200), 20),
+    (Rules(2, share=0.1, margin=0.15, highest=0.6, depth=200), 60),
+]
+
+
+@pytest.mark.parametrize("case", range(len(PEER_CASES)))
+def test_they_are_those_of_sentence_transformers(tmp_path: Path, case: int) -> None:
+    """Of candidates that are no anchors: the peer leaves those in. Of several positives it reads further than
+    `range_max`, so that these cases read all of the corpus."""
     import torch
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer
@@ -89,24 +120,29 @@ def test_they_are_those_of_sentence_transformers(tmp_path: Path) -> None:
 
         encode_query = encode_document = encode
 
-    rows = [(f"a{i}", f"p{i}") for i in range(60)]
-    for seed, (skip, depth, margin) in enumerate([(0, 20, 0.05), (2, 30, 0.0), (0, 59, 0.2)]):
-        embed = Drawn(seed)
-        embed([text for row in rows for text in row])
-        data = Dataset.from_dict({"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]})
-        theirs = mine_hard_negatives(
-            data,
-            Made(modules=[torch.nn.Identity()], device="cpu"),
-            range_min=skip,
-            range_max=depth,
-            relative_margin=margin,
-            num_negatives=1,
-            verbose=False,
-        )
-        ours = found(with_mined(corpus(tmp_path, rows), embed, 1, skip, depth, margin))
-        assert {a: [n] for a, n in zip(theirs["anchor"], theirs["negative"], strict=True)} == {
-            anchor: negatives for anchor, negatives in ours.items() if negatives
-        }
+    rules, twice = PEER_CASES[case]
+    rows = [(f"a{i}", f"p{i}") for i in range(60)] + [(f"a{i}", f"q{i}") for i in range(twice)]
+    embed = Drawn(case)
+    embed([text for row in rows for text in row])
+    theirs = mine_hard_negatives(
+        Dataset.from_dict({"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}),
+        Made(modules=[torch.nn.Identity()], device="cpu"),
+        range_min=rules.skip,
+        range_max=rules.depth,
+        relative_margin=rules.share,
+        absolute_margin=rules.margin,
+        max_score=rules.highest,
+        min_score=rules.lowest,
+        num_negatives=rules.each,
+        verbose=False,
+    )
+    wanted: dict[str, list[str]] = {}  # the peer repeats an anchor's negatives for each of its positives
+    for anchor, negative in zip(theirs["anchor"], theirs["negative"], strict=True):
+        known = wanted.setdefault(anchor, [])
+        known += [] if negative in known else [negative]
+    ours = found(with_mined(corpus(tmp_path, rows), embed, rules))
+    assert wanted == {anchor: negatives for anchor, negatives in ours.items() if negatives}
+    assert max(map(len, wanted.values())) == rules.each
 
 
 def test_equally_near_texts_come_in_the_corpus_order(tmp_path: Path) -> None:
@@ -114,10 +150,10 @@ def test_equally_near_texts_come_in_the_corpus_order(tmp_path: Path) -> None:
         return np.array([[1.0, 0.0] if text[0] == "a" or text == "p0" else [0.5, 0.5] for text in texts])
 
     rows = [(f"a{i}", f"p{i}") for i in range(9)]
-    mined = found(with_mined(corpus(tmp_path, rows), embed, 3, 0, 3, 0.0))
+    mined = found(with_mined(corpus(tmp_path, rows), embed, Rules(3, depth=3)))
     assert mined["a0"] == ["p1", "p2", "p3"]
     with pytest.raises(UserError, match="finds no negative for any anchor"):
-        with_mined(corpus(tmp_path, rows[:1]), embed, 3, 0, 3, 0.0)
+        with_mined(corpus(tmp_path, rows[:1]), embed, Rules(3, depth=3))
 
 
 @pytest.mark.parametrize(
@@ -125,6 +161,10 @@ def test_equally_near_texts_come_in_the_corpus_order(tmp_path: Path) -> None:
     [
         ({"objective.negatives": None}, "needs a number of hard negatives"),
         ({"objective.negatives": 1, "corpus.mined_skip": 50}, "passes over all of the nearest 50 texts"),
+        (
+            {"objective.negatives": 1, "corpus.mined_by": "scenes-small", "corpus.mined_every": 5},
+            "leave out one of the two",
+        ),
     ],
 )
 def test_what_cannot_be_mined_is_refused(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
@@ -136,28 +176,103 @@ def test_what_cannot_be_mined_is_refused(tmp_path: Path, changes: dict[str, Any]
         recipe.part(Layout).check(sampler_request(recipe, seed=0))
 
 
+def asked_of(folder: Path, **changes: Any) -> Recipe:
+    """Pairs of the scenes corpus without labels, to train on in groups."""
+    scenes = load_nli("scenes", limit=300)
+    rows = zip(scenes.premises, scenes.hypotheses, scenes.labels, strict=True)
+    corpus(folder, [(premise, hypothesis) for premise, hypothesis, label in rows if label == ENTAILMENT])
+    return Recipe().preferring(
+        {
+            "encoder.name": "scenes-small",
+            "corpus.nli": str(folder / "pairs.jsonl"),
+            "corpus.layout": "groups",
+            "corpus.negatives_from": "mined",
+            "objective.name": "mnrl",
+            "objective.negatives": 1,
+            "optimisation.batch_size": 8,
+            **changes,
+        }
+    )
+
+
 def test_a_trial_trains_on_what_was_mined(tmp_path: Path) -> None:
     """Pairs have no contradictions, and are refused with hard negatives; mined they train, the same every time."""
     from trainables.trial.build import build_encoder, build_training
 
-    scenes = load_nli("scenes", limit=300)
-    rows = zip(scenes.premises, scenes.hypotheses, scenes.labels, strict=True)
-    corpus(tmp_path, [(premise, hypothesis) for premise, hypothesis, label in rows if label == ENTAILMENT])
-    asked = {
-        "encoder.name": "scenes-small",
-        "corpus.nli": str(tmp_path / "pairs.jsonl"),
-        "corpus.layout": "groups",
-        "objective.name": "mnrl",
-        "objective.negatives": 1,
-        "optimisation.batch_size": 8,
-    }
-    plain = Recipe().preferring(asked)
+    recipe = asked_of(tmp_path)
+    plain = recipe.override({"corpus.negatives_from": "labels"})
     with pytest.raises(UserError, match="no pair labelled contradiction"):
         plain.part(Layout).check(sampler_request(plain, seed=0))
-    recipe = plain.override({"corpus.negatives_from": "mined"})
     recipe.part(Layout).check(sampler_request(recipe, seed=0))
     once, again = (build_training(recipe, 0, build_encoder(recipe, 0, None)) for _ in range(2))
     assert once.description["mined_negatives"] > 0
     first, second = (training.sampler.batch(0) for training in (once, again))
     assert first.sentences == second.sentences
     assert CONTRADICTION in first.label
+
+
+def test_a_population_trains_on_what_was_mined(tmp_path: Path) -> None:
+    """The same batches as each of its members alone."""
+    from trainables.trial.build import build_encoder, build_training
+    from trainables.trial.population import build_members
+
+    pytest.importorskip("peft")
+    recipe = asked_of(tmp_path, **{"encoder.adapter": "lora", "encoder.lora_rank": 2})
+    members, descriptions = build_members([recipe, recipe.override({"lr": 1e-3})], [0, 0], None)
+    alone = build_training(recipe, 0, build_encoder(recipe, 0, None))
+    assert descriptions == [alone.description] * 2
+    assert alone.description["mined_negatives"] > 0
+    for member in members:
+        ours, theirs = member.sampler.batch(1), alone.sampler.batch(1)
+        assert ours.sentences == theirs.sentences
+        assert np.array_equal(ours.hypothesis, theirs.hypothesis)
+
+
+def test_without_embeddings_nothing_is_made_but_steps_are_counted(tmp_path: Path) -> None:
+    """Premises with contradictions alone are anchors of labelled pairs, not of mined ones."""
+    recipe = asked_of(tmp_path).preferring({"optimisation.batch_size": 2, "objective.positives": 1})
+    labels = ["entailment" if i % 3 == 0 else "contradiction" for i in range(60)]
+    rows = [{"premise": f"a{i}", "hypothesis": f"p{i}", "label": label} for i, label in enumerate(labels)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    request, layout = sampler_request(recipe, seed=0), recipe.part(Layout)
+    with pytest.raises(ValueError, match="needs embeddings"):
+        layout.make(request)
+    made, _ = layout.make(replace(request, embed=Drawn(0)))
+    assert layout.count_steps(request) == made.steps_per_epoch == 10
+    labelled = recipe.override({"corpus.negatives_from": "labels"})
+    assert labelled.part(Layout).count_steps(sampler_request(labelled, seed=0)) == 30
+
+
+def test_a_guide_mines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its embeddings, not those of the encoder that is trained; and it is asked for before anything runs."""
+    from trainables.evaluation_config import EvaluationConfig
+    from trainables.trial import build
+    from trainables.trial.check import check_recipes
+
+    class Guide(Drawn):
+        def encode(self, texts: Any, *, progress: bool = False) -> np.ndarray:
+            return self(texts).astype(np.float32)
+
+        def fingerprint(self) -> str:
+            return "guide"
+
+    guide, load, loaded = Guide(3), build.load_encoder, list[Any]()
+
+    def loading(config: Any, *rest: Any, **options: Any) -> Any:
+        loaded.append(config.name)
+        return guide if config.name == "the guide" else load(config, *rest, **options)
+
+    monkeypatch.setattr(build, "load_encoder", loading)
+    recipe = asked_of(tmp_path, **{"corpus.mined_by": "the guide"})
+    sampler, described = build.build_sampler(recipe, 0, None, tmp_path)  # type: ignore[arg-type]
+    assert loaded == ["the guide"]
+    pairs = load_nli(str(tmp_path / "pairs.jsonl"))
+    wanted = found(with_mined(pairs, guide, Rules(1, share=0.05)))
+    assert described["mined_negatives"] == sum(map(len, wanted.values()))
+    batch = sampler.batch(0)
+    for group in np.unique(batch.group):
+        rows = np.flatnonzero((batch.group == group) & (batch.label == CONTRADICTION))
+        anchor, negative = (batch.sentences[side[rows[0]]] for side in (batch.premise, batch.hypothesis))
+        assert not wanted[anchor] or wanted[anchor] == [negative]
+    with pytest.raises(UserError, match="the guide"):
+        check_recipes([recipe], EvaluationConfig("scenes"))

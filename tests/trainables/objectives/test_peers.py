@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -12,10 +13,15 @@ from sentence_transformers.sentence_transformer import losses
 from sentence_transformers.util import pairwise_cos_sim
 from torch import Tensor
 
+from tests.gloo_worker import model_of
 from tests.objective_batches import embedded, in_precision, options
 from trainables.objectives.directions import DIRECTIONS
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.testing.objectives import Built
+from trainables.training.chunks import Chunks
+from trainables.training.distributed import Workers
+from trainables.training.gradients import GradientSum
+from trainables.training.model import TokenizedBatch
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 PAIRS, CLASSES, OF_A_CLASS = 12, 4, 3
@@ -40,21 +46,53 @@ def over_pairs(loss: Any) -> Peer:
     return lambda batch: loss.compute_loss_from_embeddings(x(batch), batch.score)
 
 
-def guided(margin: float, strategy: str) -> Peer:
-    """GISTEmbedLoss of anchors and positives alone, over embeddings that are there."""
+def guided(margin: float, strategy: str, anchors: bool = False, positives: bool = False) -> Peer:
+    """GISTEmbedLoss over embeddings that are there: of pairs, or of triples. Its defaults also contrast anchors with
+    anchors and positives with positives."""
 
     def peer(batch: EmbeddedBatch) -> Tensor:
-        loss = losses.GISTEmbedLoss.__new__(losses.GISTEmbedLoss)
-        torch.nn.Module.__init__(loss)
-        loss.model, loss.guide = _There(batch.projected), _There(batch.guide)
-        loss.temperature, loss.margin, loss.margin_strategy = 0.05, margin, strategy
-        loss.similarity_fct, loss.cross_entropy_loss = torch.nn.CosineSimilarity(dim=-1), torch.nn.CrossEntropyLoss()
-        loss.must_retokenize = loss.gather_across_devices = loss.contrast_anchors = loss.contrast_positives = False
-        sides: list[Any] = [{"items": slice(0, PAIRS)}, {"items": slice(PAIRS, 2 * PAIRS)}]
-        found: Tensor = loss(sides, None)
+        loss = made_guided(losses.GISTEmbedLoss, batch, margin, strategy, anchors, positives)
+        found: Tensor = loss([{"items": slice(n, n + PAIRS)} for n in range(0, len(batch.text), PAIRS)], None)
         return found
 
     return peer
+
+
+def made_guided(kind: Any, batch: Any, margin: float, strategy: str, anchors: bool, positives: bool) -> Any:
+    """Without the checks of its constructor, which wants models with tokenizers."""
+    loss = kind.__new__(kind)
+    torch.nn.Module.__init__(loss)
+    loss.model, loss.guide = _There(getattr(batch, "projected", None)), _There(batch.guide)
+    loss.temperature, loss.margin, loss.margin_strategy = 0.05, margin, strategy
+    loss.similarity_fct, loss.cross_entropy_loss = torch.nn.CosineSimilarity(dim=-1), torch.nn.CrossEntropyLoss()
+    loss.must_retokenize = loss.gather_across_devices = False
+    loss.contrast_anchors, loss.contrast_positives = anchors, positives
+    return loss
+
+
+def with_further(peer: Peer, margin: float, strategy: str) -> Peer:
+    """Of triples: with a positive beside the hard negatives of other anchors. Our `doc_to_doc` compares it with all
+    documents of others, as sentence-transformers' MultipleNegativesRankingLoss does; GISTEmbedLoss with positives."""
+
+    def further(batch: EmbeddedBatch) -> Tensor:
+        (a, p, n), (_, ours, theirs) = batch.guide.split(PAIRS), batch.projected.split(PAIRS)  # type: ignore[union-attr]
+        positive = torch.cosine_similarity(a, p).unsqueeze(1)
+        limit = positive - (positive.abs() if strategy == "relative" else 1.0) * margin
+        gone = (torch.cosine_similarity(p.unsqueeze(1), n, dim=2) > limit) | torch.eye(PAIRS, dtype=torch.bool)
+        scores = torch.cosine_similarity(ours.unsqueeze(1), theirs, dim=2) / 0.05
+        return scores.masked_fill(gone, -torch.inf)
+
+    def found(batch: EmbeddedBatch) -> Tensor:
+        whole = torch.nn.functional.cross_entropy
+
+        class Wider(torch.nn.Module):
+            def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
+                return whole(torch.cat([scores, further(batch)], dim=1), labels)
+
+        with mock.patch.object(torch.nn, "CrossEntropyLoss", Wider):
+            return peer(batch)
+
+    return found
 
 
 class _There(torch.nn.Module):
@@ -78,6 +116,12 @@ def triple_batch(seed: int) -> EmbeddedBatch:
     """Each pair with two hard negatives."""
     rows = [(n, n, PAIRS * k + n, 0 if k == 1 else 2) for k in (1, 2, 3) for n in range(PAIRS)]
     return embedded(list(range(4 * PAIRS)), rows, seed)
+
+
+def one_triple_batch(seed: int) -> EmbeddedBatch:
+    """Each pair with one hard negative."""
+    rows = [(n, n, PAIRS * k + n, 0 if k == 1 else 2) for k in (1, 2) for n in range(PAIRS)]
+    return embedded(list(range(3 * PAIRS)), rows, seed)
 
 
 def ranked(**asked: Any) -> Peer:
@@ -125,6 +169,8 @@ def same_size(seed: int) -> EmbeddedBatch:
 
 WIDTHS, WEIGHTS = ("4", "2"), ("0.5", "2.0")
 CUT = {"temperature": 0.05, "dims": WIDTHS, "dims_weights": WEIGHTS}
+GIST = (DIRECTIONS[0], DIRECTIONS[2], DIRECTIONS[3])
+"""What GISTEmbedLoss compares by default."""
 HARDNESS = {"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
 GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
@@ -132,13 +178,25 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
     "cosent": (scored_batch, {"temperature": 0.05}, over_pairs(losses.CoSENTLoss(None, scale=20.0))),
     "angle": (scored_batch, {"temperature": 0.05}, over_pairs(losses.AnglELoss(None, scale=20.0))),
     "cosine": (scored_batch, {}, over_pairs(losses.CosineSimilarityLoss(None))),
-    "mnrl, guide": (pair_batch, {**GUIDED, "filter_margin": None}, guided(0.0, "absolute")),
-    "mnrl, guide and margin": (pair_batch, {**GUIDED, "filter_margin": -0.1}, guided(0.1, "absolute")),
-    "mnrl, guide and share": (
-        pair_batch,
-        {**GUIDED, "filter_margin": -0.2, "filter_by": "relative"},
-        guided(0.2, "relative"),
-    ),
+    **{
+        f"mnrl, guide, {batch.__name__}, {', '.join(directions[1:])} {margin} {strategy}": (
+            batch,
+            {**GUIDED, "filter_margin": -margin or None, "filter_by": strategy, "directions": directions},
+            peer,
+        )
+        for margin, strategy in ((0.0, "absolute"), (0.1, "absolute"), (0.2, "relative"))
+        for batch, directions, peer in (
+            (pair_batch, DIRECTIONS[:1], guided(margin, strategy)),
+            (pair_batch, GIST, guided(margin, strategy, anchors=True, positives=True)),
+            (one_triple_batch, DIRECTIONS[:1], guided(margin, strategy)),
+            (one_triple_batch, GIST[:2], guided(margin, strategy, anchors=True)),
+            (
+                one_triple_batch,
+                GIST,
+                with_further(guided(margin, strategy, anchors=True, positives=True), margin, strategy),
+            ),
+        )
+    },
     **{
         f"mnrl, {len(batch(0).text) // PAIRS}, {', '.join(directions[1:])} {partition}, {hardness} {of}": (
             batch,
@@ -214,3 +272,86 @@ def test_equals(name: str, seed: int):
     mine, wanted = (torch.autograd.grad(value, batch.projected)[0] for value in (ours, theirs))
     assert bool((wanted != 0).any())
     torch.testing.assert_close(mine, wanted, **CLOSE)
+
+
+@pytest.mark.parametrize(("margin", "strategy"), [(0.0, "absolute"), (0.1, "absolute"), (0.2, "relative")])
+def test_the_guided_gradient_cache_equals_the_cached_loss(margin: float, strategy: str):
+    """Both encode a batch in parts, and again for the gradients of the encoder's parameters."""
+    asked = {**GUIDED, "guide": "scenes-small", "filter_margin": -margin or None, "filter_by": strategy}
+    recipe = {"objective.name": "mnrl", "corpus.layout": "groups", "objective.directions": GIST}
+    model = model_of(recipe | {f"objective.{name}": value for name, value in asked.items()})
+    premise = torch.arange(PAIRS)
+    batch = TokenizedBatch(
+        tokens=[[(7 * n + k) % 40 for k in range(2 + (5 * n) % 9)] for n in range(2 * PAIRS)],
+        text=torch.arange(2 * PAIRS),
+        premise=premise,
+        hypothesis=premise + PAIRS,
+        label=torch.zeros(PAIRS, dtype=torch.long),
+        group=premise,
+        guide=torch.randn(2 * PAIRS, 7, generator=torch.Generator().manual_seed(2)),
+    )
+    with GradientSum(model.parameters(), Workers()) as summed:
+        chunks = Chunks(model, 20, PAIRS, Workers(), summed, None)
+        assert len(model.encoder.passes([len(ids) for ids in batch.tokens], 20)) > 3
+        ours = chunks.step(batch, seed=0).value
+    mine = [parameter.grad.clone() for parameter in model.parameters()]  # type: ignore[union-attr]
+    model.zero_grad()
+
+    class Reading(torch.nn.Module):
+        def __init__(self, embed: Callable[[list[int]], Tensor]) -> None:
+            super().__init__()
+            self.embed = embed
+
+        def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {"sentence_embedding": self.embed(features["input_ids"].tolist())}
+
+    peer = made_guided(losses.CachedGISTEmbedLoss, batch, margin, strategy, anchors=True, positives=True)
+    peer.model = Reading(lambda items: model.encoder.embed([batch.tokens[i] for i in items]))
+    peer.guide = Reading(lambda items: batch.guide[items])  # type: ignore[index]
+    peer.mini_batch_size, peer.mini_batch_num_tokens, peer.show_progress_bar = 5, None, False
+    theirs = peer([{"input_ids": premise}, {"input_ids": premise + PAIRS}], None)
+    theirs.backward()
+    torch.testing.assert_close(ours, theirs.detach(), **CLOSE)
+    wanted = [parameter.grad for parameter in model.parameters()]
+    assert all(bool((gradient != 0).any()) for gradient in wanted)  # type: ignore[union-attr]
+    torch.testing.assert_close(mine, wanted, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_anchor_is_never_beside_itself_whatever_the_guide_says(seed: int):
+    """GISTEmbedLoss with margin -0.1 leaves it there once the guide gives its positive 0.9 or more: nothing is nearer
+    than that by 0.1. So it does with the positive beside itself. Here both stay out, and the positive where it is."""
+    batch = pair_batch(seed)
+    own = torch.eye(2 * PAIRS, dtype=torch.float64)
+    near = 0.95 * own[:PAIRS] + (1 - 0.95**2) ** 0.5 * own[PAIRS:]  # of all other texts the guide says 0
+    batch = replace(batch, guide=torch.cat([own[:PAIRS], near]))
+    loss = Built(options("mnrl", **GUIDED, filter_margin=0.1, directions=GIST))(batch)
+    assert loss.counts["positives"] == PAIRS
+    assert loss.counts["negatives"] == 3 * PAIRS * (PAIRS - 1)  # the others' positives, anchors, and positives again
+    assert loss.counts["filtered_negatives"] == 0
+    plain = Built(options("mnrl", temperature=0.05, directions=GIST))(batch).value
+    torch.testing.assert_close(loss.value, plain)
+    theirs = guided(-0.1, "absolute", anchors=True, positives=True)(batch)
+    x = torch.nn.functional.normalize(batch.projected, dim=1)
+    positive = (x[:PAIRS] * x[PAIRS:]).sum(dim=1) / 0.05
+    assert theirs - loss.value > 0.1  # exp(1 / tau), twice, in each of its denominators
+    scores = torch.cat([x[:PAIRS] @ x[PAIRS:].T, x[:PAIRS] @ x[:PAIRS].T, x[PAIRS:] @ x[PAIRS:].T], dim=1) / 0.05
+    torch.testing.assert_close(theirs, (scores.logsumexp(dim=1) - positive).mean())
+
+
+@pytest.mark.parametrize("margin", [-0.5, -0.1, 0.1])
+@pytest.mark.parametrize("name", ["mnrl", "supmpn", "supcon"])
+def test_positives_are_never_negatives_whatever_the_guide_says(name: str, margin: float):
+    """With a guide to whom all texts are one, or all but the positives."""
+    positives = 1 if name == "mnrl" else 2
+    rows = [(n, n, PAIRS * k + n, 0) for k in range(1, positives + 1) for n in range(PAIRS)]
+    batch = embedded(list(range((positives + 1) * PAIRS)), rows, 1)
+    assert batch.guide is not None
+    alike = torch.ones_like(batch.guide)
+    apart = alike.clone()
+    apart[PAIRS:] *= -1  # an anchor's positives are the farthest there are
+    plain = Built(options(name, temperature=0.05))(batch)
+    for guide in (alike, apart):
+        found = Built(options(name, **GUIDED, filter_margin=margin))(replace(batch, guide=guide))
+        assert found.counts["positives"] == plain.counts["positives"] == positives * PAIRS
+        assert found.counts["negatives"] == (0 if margin < 0 else plain.counts["negatives"])

@@ -1,0 +1,79 @@
+"""Which negatives teach most: texts of other pairs, labelled contradictions, or texts that an encoder finds near.
+
+All rows learn from the same entailed pairs, in batches of one size and for as many steps; with hard negatives each
+premise stands in an epoch once, with one of its entailed sentences and one sentence more. Negatives are mined by the
+encoder as it starts, by a guide, or anew by the encoder while it trains; a guide also masks those of a batch that it
+finds nearer than the positive (GISTEmbed). The built-in guide of the laptop's scale is not trained, and shows how a
+study runs; who has a guide of their own names it: `--set corpus.mined_by=FOLDER --set objective.guide=FOLDER`.
+"""
+
+from __future__ import annotations
+
+from search_spaces.paper import Overrides
+from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_GUIDE = "sentence-transformers/all-MiniLM-L6-v2"
+_IN_BATCH: Overrides = {"corpus.layout": "pairs"}
+_MASKED: Overrides = {"objective.false_negatives": "guide"}
+_MINED: Overrides = {"corpus.negatives_from": "mined", "corpus.mined_by": None, "corpus.mined_every": None}
+_ROWS: dict[str, Overrides] = {
+    "in-batch only": _IN_BATCH,
+    "labelled contradictions": {},
+    "mined by the base": _MINED,
+    "mined by a guide": {"corpus.negatives_from": "mined", "corpus.mined_every": None},
+    "mined anew": {"corpus.negatives_from": "mined", "corpus.mined_by": None},
+    "in-batch, guided masks": {**_IN_BATCH, **_MASKED},
+    "mined by the base, guided masks": {**_MINED, **_MASKED},
+}
+
+SPACES = (
+    Space(
+        name="modern_negatives",
+        title="Which negatives teach most, for the same pairs and number of steps?",
+        paper="no single one: NV-Retriever's mining, GISTEmbed's masks, SimCSE's contradictions",
+        base=Recipe().preferring(
+            {
+                "encoder.name": "bert-base-uncased",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                "corpus.layout": "groups",
+                "corpus.mined_by": _GUIDE,
+                "corpus.mined_every": 500,
+                "objective.name": "mnrl",
+                "objective.positives": 1,
+                "objective.negatives": 1,
+                "objective.temperature": 0.05,
+                "objective.guide": _GUIDE,
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.batch_size": 128,
+                "optimisation.max_steps": 2000,
+            }
+        ),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        laptop={
+            "encoder.name": SCENES_ENCODER,
+            "corpus.nli": SCENES,
+            "corpus.mined_by": SCENES_ENCODER,
+            "corpus.mined_every": 10,
+            "objective.guide": SCENES_ENCODER,
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+            "optimisation.learning_rate": 5e-4,
+            "optimisation.epochs": 3,
+            "optimisation.max_steps": 30,
+        },
+        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        baseline="in-batch only",
+        domains=(
+            Domain("corpus.negatives_from", choices=("labels", "mined")),
+            Domain("objective.negatives", choices=(1, 3)),
+            Domain("corpus.mined_skip", choices=(0, 5, 20), when=("corpus.negatives_from", ("mined",))),
+            Domain("corpus.mined_margin", choices=(0.0, 0.05, 0.2), when=("corpus.negatives_from", ("mined",))),
+            Domain("objective.false_negatives", choices=("mask", "guide")),
+            Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(2e-5, 5e-5, 5e-4)),
+        ),
+        goals=("sts",),
+    ),
+)

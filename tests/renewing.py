@@ -1,0 +1,81 @@
+"""Trainings whose hard negatives are mined anew, of a small encoder on a small corpus."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from tests.conftest import pairs_of
+from tests.gloo_worker import Scored
+from trainables.corpora.batch import Sampler
+from trainables.corpora.mining import RenewedSampler, Rules, mined_table
+from trainables.corpora.nli import NLIPairs
+from trainables.corpora.samplers import GroupSampler
+from trainables.labels import ENTAILMENT
+from trainables.recipe import Recipe
+from trainables.training.distributed import Workers
+from trainables.training.loop import Watcher, train
+from trainables.training.model import StudyModel
+from trainables.trial.build import build_model
+
+RULES = Rules(each=2, depth=8, share=-3.0)  # whatever the positive scores, the nearest
+NONE = replace(RULES, lowest=1.0, highest=-1.0)
+RECIPE = Recipe().preferring(
+    {
+        "corpus.layout": "groups",
+        "objective.name": "mnrl",
+        "objective.temperature": 0.1,
+        "optimisation.batch_size": 5,
+        "optimisation.epochs": 4,
+        "optimisation.learning_rate": 0.05,
+    }
+)
+
+
+def corpus() -> NLIPairs:
+    """16 anchors with one or two entailed sentences, some of them anchors themselves: three steps of 5."""
+    chance = np.random.default_rng(3)
+    texts = [" ".join("x" * n for n in chance.integers(1, 30, size=chance.integers(3, 7))) for _ in range(40)]
+    anchors, others = texts[:16], [*texts[16:], texts[2], texts[9]]
+    rows = [(anchor, others[(i + 5 * k) % len(others)], ENTAILMENT)
+            for i, anchor in enumerate(anchors) for k in range(1 + i % 2)]  # fmt: skip
+    return replace(pairs_of(rows), file=np.zeros(len(rows), dtype=np.int16))
+
+
+def model() -> StudyModel:
+    torch.manual_seed(5)
+    made = build_model(RECIPE, Scored())  # type: ignore[arg-type]
+    for parameter in made.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return made
+
+
+def groups(pairs: NLIPairs) -> GroupSampler:
+    return GroupSampler(pairs, 5, 7, 1, RULES.each)
+
+
+def sampler(every: int, rules: Rules = RULES) -> RenewedSampler:
+    """It starts with what the encoder finds before it is trained."""
+    pairs = corpus()
+    table = mined_table(pairs, model().encoder.encode, RULES)
+    return RenewedSampler(pairs, table, rules, every, groups)
+
+
+def twelve_steps(
+    workers: Workers, sampler: Sampler, watcher: Watcher | None = None, resume: Path | None = None
+) -> dict[str, Any]:
+    trained = model()
+    progress = train(trained, sampler, RECIPE.optimisation, 3, watcher or Watcher(), workers, resume)
+    sums = {name: value for name, value in progress.sums.items() if name != "mining_seconds"}
+    return {
+        "state": {name: value.detach().clone() for name, value in trained.state_dict().items()},
+        "sums": sums,
+        "step": progress.step,
+        "last loss": progress.last_loss,
+        "mined": "mining_seconds" in progress.sums,
+    }
