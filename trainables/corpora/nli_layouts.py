@@ -134,8 +134,28 @@ class Shape(Options):
     negatives: int | None = NEGATIVES()
 
 
+REPEATS = functools.partial(
+    key,
+    "together",
+    "Pairs or groups that share a text: together: they may stand in one batch, where objective.false_negatives says "
+    "what becomes of it; apart: they stand in different ones, and what fits in none waits for another epoch "
+    "(sentence-transformers' no-duplicates sampler).",
+    search=("together", "apart"),
+)
+"""`corpus.repeats`, for every layout that has it."""
+
+
 @dataclass(frozen=True)
-class Groups(Shape, LabelledPairs):
+class Repeats(Options):
+    """What of equal texts in a batch."""
+
+    section = "corpus"
+
+    repeats: Literal["together", "apart"] = REPEATS()
+
+
+@dataclass(frozen=True)
+class Groups(Shape, Repeats, LabelledPairs):
     """Premises with their positives and hard negatives (SupMPN)."""
 
     section = "corpus"
@@ -198,7 +218,8 @@ class Groups(Shape, LabelledPairs):
             rules = self.mined_skip, self.mined_depth, self.mined_margin
             pairs = with_mined(pairs, request.embed, request.negatives, *rules)
         change = functools.partial(request.augmentation.change, request.seed)
-        sampler = GroupSampler(pairs, request.batch_size, request.seed, request.positives, request.negatives, change)
+        shape = request.batch_size, request.seed, request.positives, request.negatives
+        sampler = GroupSampler(pairs, *shape, change, self.repeats == "apart")
         return sampler, {
             **_described(pairs),
             **sampler.counts,
@@ -213,7 +234,7 @@ class Groups(Shape, LabelledPairs):
 
 
 @dataclass(frozen=True)
-class Pairs(LabelledPairs):
+class Pairs(Repeats, LabelledPairs):
     """Entailed pairs (CLSR)."""
 
     name = "pairs"
@@ -228,7 +249,8 @@ class Pairs(LabelledPairs):
         pairs = self._load(request)
         entailed = (pairs.labels == ENTAILMENT).nonzero()[0].tolist()
         first, second = ([side[i] for i in entailed] for side in (pairs.premises, pairs.hypotheses))
-        sampler = PairSampler(first, second, request.batch_size, request.seed)
+        apart = self.repeats == "apart"
+        sampler = PairSampler(first, second, request.batch_size, request.seed, apart=apart)
         return sampler, {**_described(pairs), **sampler.counts}
 
 
