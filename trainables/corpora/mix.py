@@ -188,11 +188,12 @@ class Mix(GroupsAmong, Repeats, Source, Layout):
         what = "batches_each_epoch" if self.mix_batches == "one" else "of_each_batch"
         parts = [
             {"layout": corpus.layout.name, **{name: said for name, said in told.items() if name != "premises"}}
-            | {"share": round(share / sum(shares), 4), what: share}
-            for corpus, (_, told), share in zip(self.corpora, made, shares, strict=True)
+            for corpus, (_, told) in zip(self.corpora, made, strict=True)
         ]
         digest = hashlib.sha256("\n".join(str(part.get("fingerprint")) for part in parts).encode())
-        return sampler, {"source": self.nli, "fingerprint": digest.hexdigest()[:12], "parts": parts}
+        told = {"source": ",".join(corpus.source for corpus in self.corpora), "fingerprint": digest.hexdigest()[:12]}
+        of_all = [round(share / sum(shares), 4) for share in shares]
+        return sampler, {**told, "shares": of_all, what: shares, "parts": parts}
 
     def check(self, request: SamplerRequest) -> None:
         local = stamps(self.nli) is not None

@@ -37,7 +37,7 @@ class Shuffled:
         order = np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
         if self.apart:
             return kept_apart(order, self.texts_of_units(epoch), self.steps_per_epoch, self.size)
-        return order[: self.steps_per_epoch * self.size].reshape(self.steps_per_epoch, self.size)
+        return list(order[: self.steps_per_epoch * self.size].reshape(self.steps_per_epoch, self.size))
 
     def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
         """The numbers of the texts of each unit."""
