@@ -13,7 +13,7 @@ from trainables.corpora.batch import Prompts, Sampler
 from trainables.corpora.layout import Layout
 from trainables.corpora.mix_samplers import Joined, OneCorpusABatch, shared_out
 from trainables.corpora.nli import stamps
-from trainables.corpora.nli_layouts import REPEATS, Repeats, Shape, Source
+from trainables.corpora.nli_layouts import Shape, Source
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.tables import sources
 from trainables.errors import UserError, choices
@@ -23,6 +23,8 @@ from trainables.sections import NEGATIVES, POSITIVES
 
 SEED_APART = 1_000_003
 """Between the seeds of two corpora. The first has the trial's own: a mixture of one corpus is that corpus alone."""
+KEEP_APART = ("pairs", "groups", "scored_pairs", "sentences")
+"""Layouts that can keep equal texts out of one batch; sentences are unique in any case."""
 T = TypeVar("T")
 
 
@@ -71,7 +73,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Mix(GroupsAmong, Repeats, Source, Layout):
+class Mix(GroupsAmong, Source, Layout):
     """Several corpora: each part of corpus.nli, as its layout reads it."""
 
     section = "corpus"
@@ -125,7 +127,14 @@ class Mix(GroupsAmong, Repeats, Source, Layout):
         "The same before what is compared with an anchor; none takes encoder.document_prompt.",
         exact=True,
     )
-    repeats: Literal["together", "apart"] = REPEATS(when=("mix_batches", "one".__eq__))
+    mix_repeats: Literal["together", "apart"] = key(
+        "together",
+        "Pairs or groups that share a text: together: they may stand in one batch, where objective.false_negatives "
+        "says what becomes of it; apart: they stand in different ones, and what fits in none waits for another epoch "
+        "(sentence-transformers' no-duplicates sampler).",
+        search=("together", "apart"),
+        when=("mix_batches", "one".__eq__),
+    )
 
     @property
     def parts(self) -> tuple[type[Layout], ...]:
@@ -149,6 +158,12 @@ class Mix(GroupsAmong, Repeats, Source, Layout):
                 )
             return given if len(given) == count else [*given] * count
 
+        deaf = [name for name in self.mix_layouts if name not in KEEP_APART]
+        if self.mix_repeats == "apart" and deaf:
+            raise UserError(
+                f"corpus.mix_repeats=apart has no meaning for corpus.mix_layouts={deaf[0]}; set it to together, or "
+                f"take {choices(KEEP_APART)}"
+            )
         shared = {name: getattr(self, name) for name in keys_of(type(self))}
         kinds = [_layouts()[name] for name in each("mix_layouts", self.mix_layouts)]
         places = each("nli", named)
@@ -214,7 +229,8 @@ class Mix(GroupsAmong, Repeats, Source, Layout):
     def _first(self, request: SamplerRequest) -> list[SamplerRequest]:
         """What each corpus is asked for, where a batch is of one; where it is of all, whatever has a batch at all."""
         size = request.batch_size if self.mix_batches == "one" else 1
-        return [replace(request, seed=request.seed + corpus.seed, batch_size=size) for corpus in self.corpora]
+        asked = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
+        return [replace(asked, seed=request.seed + corpus.seed) for corpus in self.corpora]
 
     def _asked(self, request: SamplerRequest) -> list[SamplerRequest]:
         """What each corpus is asked for. `UserError` where it has no place in a batch, or cannot fill its places."""

@@ -134,28 +134,8 @@ class Shape(Options):
     negatives: int | None = NEGATIVES()
 
 
-REPEATS = functools.partial(
-    key,
-    "together",
-    "Pairs or groups that share a text: together: they may stand in one batch, where objective.false_negatives says "
-    "what becomes of it; apart: they stand in different ones, and what fits in none waits for another epoch "
-    "(sentence-transformers' no-duplicates sampler).",
-    search=("together", "apart"),
-)
-"""`corpus.repeats`, for every layout that has it."""
-
-
 @dataclass(frozen=True)
-class Repeats(Options):
-    """What of equal texts in a batch."""
-
-    section = "corpus"
-
-    repeats: Literal["together", "apart"] = REPEATS()
-
-
-@dataclass(frozen=True)
-class Groups(Shape, Repeats, LabelledPairs):
+class Groups(Shape, LabelledPairs):
     """Premises with their positives and hard negatives (SupMPN)."""
 
     section = "corpus"
@@ -219,7 +199,7 @@ class Groups(Shape, Repeats, LabelledPairs):
             pairs = with_mined(pairs, request.embed, request.negatives, *rules)
         change = functools.partial(request.augmentation.change, request.seed)
         shape = request.batch_size, request.seed, request.positives, request.negatives
-        sampler = GroupSampler(pairs, *shape, change, self.repeats == "apart")
+        sampler = GroupSampler(pairs, *shape, change, request.apart)
         return sampler, {
             **_described(pairs),
             **sampler.counts,
@@ -234,7 +214,7 @@ class Groups(Shape, Repeats, LabelledPairs):
 
 
 @dataclass(frozen=True)
-class Pairs(Repeats, LabelledPairs):
+class Pairs(LabelledPairs):
     """Entailed pairs (CLSR)."""
 
     name = "pairs"
@@ -249,8 +229,7 @@ class Pairs(Repeats, LabelledPairs):
         pairs = self._load(request)
         entailed = (pairs.labels == ENTAILMENT).nonzero()[0].tolist()
         first, second = ([side[i] for i in entailed] for side in (pairs.premises, pairs.hypotheses))
-        apart = self.repeats == "apart"
-        sampler = PairSampler(first, second, request.batch_size, request.seed, apart=apart)
+        sampler = PairSampler(first, second, request.batch_size, request.seed, apart=request.apart)
         return sampler, {**_described(pairs), **sampler.counts}
 
 

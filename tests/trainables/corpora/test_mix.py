@@ -236,6 +236,17 @@ class TestApart:
         found = {(batch.sentences[item], group) for item, group in zip(items, [*batch.group] * 2, strict=True)}
         return max(Counter(text for text, _ in found).values()) > 1
 
+    @pytest.mark.parametrize("layout", ["pairs", "groups"])
+    def test_of_a_mixture(self, recipe: Make, tmp_path: Path, layout: str):
+        rows = [
+            {"anchor": f"question {i}", "positive": f"answer {i % 5}", "negative": f"no {i % 4}"} for i in range(20)
+        ]
+        (tmp_path / "few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        made = {repeats: recipe(nli="few", layouts=layout, mix_repeats=repeats) for repeats in ("together", "apart")}
+        found = {repeats: sampler_of(one)[0] for repeats, one in made.items()}
+        assert not any(self.twice(found["apart"].batch(step)) for step in range(10))
+        assert any(self.twice(found["together"].batch(step)) for step in range(10))
+
     def test_one_text_in_all_pairs_ends_in_short_batches(self):
         sampler = PairSampler(["same"] * 8, [f"other {i}" for i in range(8)], 4, 1, apart=True)
         assert [len(sampler.batch(step).label) for step in range(4)] == [1, 1, 1, 1]
@@ -371,6 +382,11 @@ def check_recipes_of(recipe: Recipe) -> None:
         ({"mix": "weights"}, "mnrl", "corpus.mix_weights has 0 entries, and the mixture 2 corpora; give one for each"),
         ({"layouts": "pairs,pairs,pairs"}, "mnrl", "corpus.nli has 2 entries, and the mixture 3 corpora; give one"),
         ({"mix_query_prompts": "a|b|c"}, "mnrl", "corpus.mix_query_prompts has 3 entries, and the mixture 2 corpora"),
+        (
+            {"layouts": "pairs,same_label", "mix_repeats": "apart"},
+            "supcon",
+            "corpus.mix_repeats=apart has no meaning for corpus.mix_layouts=same_label; set it to together, or take pa",
+        ),
         ({"size": 9}, "mnrl", "optimisation.batch_size=9 is more than corpus.nli="),
         ({"size": 29, "mix_batches": "mixed"}, "mnrl", "optimisation.batch_size=29 is more than corpus.layout=mix has"),
         (
@@ -394,7 +410,7 @@ def test_refused(recipe: Make, keys: dict[str, Any], objective: str, sentence: s
         ({"layouts": "mix"}, "corpus.mix_layouts must name layouts that read corpus.nli"),
         ({"mix": "weights", "mix_weights": ("0", "0")}, "corpus.mix_weights must be numbers of at least 0, one of the"),
         ({"mix_weights": ("1", "1")}, "corpus.mix_weights changes nothing where corpus.mix is size; leave it out"),
-        ({"mix_batches": "mixed", "repeats": "apart"}, "corpus.repeats changes nothing where corpus.mix_batches is mi"),
+        ({"mix_batches": "mixed", "mix_repeats": "apart"}, "corpus.mix_repeats changes nothing where corpus.mix_batc"),
     ],
 )
 def test_no_recipe(recipe: Make, keys: dict[str, Any], sentence: str):
