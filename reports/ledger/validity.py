@@ -166,6 +166,8 @@ def _read(data: Mapping[str, Any], where: str) -> Iterator[str]:
                 yield f"{where}.{kind}.{name} is no number"
             if _is_number(value) and value < 0:
                 yield f"{where}.{kind}.{name} is {value:g}, which is negative"
+        if kind == "corpus" and said.get("layout") == "mix" and not _is_mixture(said):
+            yield f"{where}.{kind} has not the share, layout, source and fingerprint of each of its parts"
     for width, scores in data.get("widths", {}).items():
         if isinstance(scores, Mapping) and all(isinstance(numbers, Mapping) for numbers in scores.values()):
             yield from _of_scores(scores, f"{where}.widths.{width}")
@@ -178,6 +180,19 @@ def _read(data: Mapping[str, Any], where: str) -> Iterator[str]:
             yield f"{where}.overlap.{task} has not the counts items and seen"
         elif counts["seen"] > counts["items"]:
             yield f"{where}.overlap.{task} has seen {counts['seen']} of {counts['items']} items"
+
+
+def _is_mixture(said: Mapping[str, Any]) -> bool:
+    """Whether each corpus of several has its share and its description."""
+    parts, shares = said.get("parts"), said.get("shares")
+    return (
+        isinstance(parts, list | tuple)
+        and isinstance(shares, list | tuple)
+        and len(parts) == len(shares)
+        and all(_is_number(share) and 0 <= share <= 1 for share in shares)
+        and all(isinstance(part, Mapping) for part in parts)
+        and all(isinstance(part.get(name), str) for part in parts for name in ("layout", "source", "fingerprint"))
+    )
 
 
 def _is_number(value: Any) -> bool:

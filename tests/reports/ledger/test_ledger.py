@@ -293,6 +293,8 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("checkpoint",), "/etc", "a path within"),
     (("predictions",), "../x.npz", "a path within"),
     (("data", "corpus"), ["x"], "data.corpus is no object"),
+    (("data", "corpus"), {"layout": "mix", "shares": [1.0], "parts": []}, "data.corpus has not the share, layout, sou"),
+    (("data", "corpus"), {"layout": "mix", "shares": [2.0], "parts": [{}]}, "data.corpus has not the share, layout"),
     (("data", "encoder", "fingerprint"), 3, "data.encoder.fingerprint is no text"),
     (("data", "overlap", "MR", "seen"), 11, "seen 11 of 10 items"),
     (("data", "overlap", "MR"), 3, "has not the counts"),
