@@ -140,10 +140,6 @@ class Mix(GroupsAmong, Source, Layout):
     def parts(self) -> tuple[type[Layout], ...]:
         return tuple(_layouts()[name] for name in dict.fromkeys(self.mix_layouts))
 
-    @property
-    def mines(self) -> bool:
-        return any(corpus.layout.mines for corpus in self.corpora)
-
     @functools.cached_property
     def corpora(self) -> tuple[Corpus, ...]:
         """Those that have a share, in the order of `corpus.nli`. `UserError` where the keys give another number."""
