@@ -290,7 +290,7 @@ def gloo_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dic
 
     folder = tmp_path_factory.mktemp("gloo")
     jobs = (
-        "losses,halves,steps,low_rank,exchanges,buckets,resumes,static,elastic,evaluations,keeps,chunked,renewed",
+        "losses,halves,steps,low_rank,exchanges,buckets,resumes,mixtures,static,elastic,evaluations,keeps,chunked,renewed",
         "losses,exchanges,buckets,evaluations",
     )
     done = subprocess.run(

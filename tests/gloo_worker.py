@@ -21,7 +21,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from trainables.corpora.samplers import RowSampler
+from trainables.corpora.batch import Sampler
+from trainables.corpora.mix_samplers import Joined, OneCorpusABatch
+from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
@@ -374,6 +376,34 @@ def resumes(workers: Workers) -> dict[str, Any]:
     return answers
 
 
+def mixtures(workers: Workers) -> dict[str, Any]:
+    """Twelve steps over two corpora, one a batch and mixed: whole, and broken after the seventh."""
+    from tests.conftest import ROWS, pairs_of
+
+    def sampler(mixed: bool) -> Any:
+        first, second, _ = zip(*ROWS, strict=True)
+        parts = PairSampler(first, second, 3, 1), GroupSampler(pairs_of(ROWS), 2, 2, 1, 1)
+        bare = (None, None)
+        return Joined(parts, 4, bare) if mixed else OneCorpusABatch(parts, (4, 2), bare, 1, in_turn=False)
+
+    answers: dict[str, Any] = {}
+    changes = {
+        "corpus.layout": "mix",
+        "corpus.mix_layouts": ("pairs", "groups"),
+        "objective.name": "mnrl",
+        "objective.temperature": 0.1,
+        "optimisation.max_steps": 12,
+    }
+    for mixed in (False, True):
+        whole = twelve_steps(workers, Tiny(), changes, sampler=sampler(mixed))
+        with shared_folder(workers) as folder:
+            with contextlib.suppress(Interrupted):
+                twelve_steps(workers, Tiny(), changes, Interrupting(7, workers, folder), sampler=sampler(mixed))
+            resumed = twelve_steps(workers, Tiny(), changes, resume=folder, sampler=sampler(mixed))
+        answers["mixed" if mixed else "one"] = {"whole": whole, "resumed": resumed}
+    return answers
+
+
 def static(workers: Workers) -> dict[str, Any]:
     """Twelve steps of a static encoder: whole, by a gradient cache, and broken after the seventh."""
     from trainables.encoders.static import load_static
@@ -421,8 +451,9 @@ def twelve_steps(
     changes: dict[str, Any] | None = None,
     watcher: Watcher | None = None,
     resume: Path | None = None,
+    sampler: Sampler | None = None,
 ) -> dict[str, Any]:
-    """13 pairs in batches of 5, four times."""
+    """13 pairs in batches of 5, four times, unless another sampler is given."""
     from tests.conftest import ROWS, pairs_of
 
     recipe = Recipe().preferring(
@@ -439,7 +470,7 @@ def twelve_steps(
     torch.manual_seed(5)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
-    sampler = RowSampler(pairs_of(ROWS), 5)
+    sampler = sampler or RowSampler(pairs_of(ROWS), 5)
     progress = train(model, sampler, recipe, 3, watcher or Watcher(), workers, resume)
     return {
         "state": {name: value.detach() for name, value in model.state_dict().items()},
@@ -544,7 +575,7 @@ def renewed(workers: Workers) -> dict[str, Any]:
 
 
 ALL = (losses, halves, steps, low_rank, exchanges, buckets, resumes, static, elastic, evaluations, keeps, chunked)
-ALL += (renewed,)
+ALL += (mixtures, renewed)
 JOBS = {job.__name__: job for job in ALL}
 
 

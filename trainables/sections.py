@@ -148,7 +148,7 @@ class CorpusConfig(Options):
         "What a batch counts: rows of labelled pairs in corpus order (Liao), groups of a premise with its positives "
         "and hard negatives (SupMPN), entailed pairs (CLSR), similar_pairs of STS-B scored above 4 (CLSR), sentences "
         "with themselves under another dropout (unsupervised SimCSE), spans of documents (DeCLUTR), scored_pairs of "
-        "two texts and a score (CoSENT), groups of texts of the same_label (Khosla 2020).",
+        "two texts and a score (CoSENT), groups of texts of the same_label (Khosla 2020), a mix of several corpora.",
         registry="trainables.corpora.layouts:LAYOUTS",
     )
 

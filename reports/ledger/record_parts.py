@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
-from trainables.keys import at_least
+from trainables.keys import at_least, between
 from trainables.typed_json import Count
 
 Amount = Annotated[float, at_least(0)]
@@ -118,8 +118,16 @@ class Machine(TypedDict, total=False):
     __extra_items__: str | None
 
 
+class Part(TypedDict):
+    """One corpus of a mixture."""
+
+    layout: str
+    source: str
+    fingerprint: str
+
+
 class Source(TypedDict, total=False):
-    """Files that were read, with what was counted in them."""
+    """Files that were read, with what was counted in them; of a mixture, the share of each of its corpora."""
 
     source: str | None
     fingerprint: str | None
@@ -127,7 +135,14 @@ class Source(TypedDict, total=False):
     pairs: Amount | None
     documents: Amount | None
     premises: dict[str, Any] | None
+    parts: list[Part]
+    shares: list[Annotated[float, between(0, 1)]]
     __extra_items__: Annotated[Any, lambda found: at_least(0)(found) if isinstance(found, int | float) else None]
+
+
+def _mixture(found: Source) -> str | None:
+    whole = found.get("layout") != "mix" or len(found.get("parts", ())) == len(found.get("shares", ())) > 0
+    return None if whole else "has not the share of each of its parts"
 
 
 class Encoder(TypedDict, total=False):
@@ -141,7 +156,7 @@ class Encoder(TypedDict, total=False):
 class Trained(TypedDict, total=False):
     """What training read. `widths`: by width of `objective.dims` the scores of embeddings that were cut there."""
 
-    corpus: Source
+    corpus: Annotated[Source, _mixture]
     nli: Source
     encoder: Encoder
     widths: dict[str, dict[str, Scores]]

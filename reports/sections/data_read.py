@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from reports.markdown import DASH, code, short_paths, table, text
 from reports.results import Results
@@ -30,9 +31,21 @@ def data_section(results: Results) -> str:
         records = [record for record in results.records if record.read.get(kind)]
         contents: dict[object, list[dict[str, object]]] = {}
         for record in records:
-            contents.setdefault(record.read[kind].get("fingerprint"), []).append(record.read[kind])
+            read = _mixture(record.read[kind])
+            contents.setdefault((read.get("fingerprint"), read.get("mixture")), []).append(read)
         lines += [[name, words] for descriptions in contents.values() for words in _by_layout(descriptions)]
     return table(["Data", "What"], lines, left=2) if lines else ""
+
+
+def _mixture(read: dict[str, Any]) -> dict[str, Any]:
+    """Of several corpora only the share, layout, source and fingerprint of each; any other as it is."""
+    if read.get("layout") != "mix":
+        return read
+    said = [
+        f"{100 * share:.1f} % {short_paths(part['source'])} as {part['layout']} ({part['fingerprint']})"
+        for share, part in zip(read["shares"], read["parts"], strict=True)
+    ]
+    return {"layout": "mix", "fingerprint": read.get("fingerprint"), "mixture": "; ".join(said)}
 
 
 def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:

@@ -17,6 +17,7 @@ from tests.synthetic_results import PLOTS, undraw
 LATER = {
     "scl_batch_size",
     "frozen_grid",
+    "data_mixtures",
     "modern_objectives",
     "false_negatives",
     "matryoshka_dims",

@@ -406,6 +406,28 @@ def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
     ]
 
 
+def test_mixtures_have_a_line_each_with_their_shares(tmp_path: Path):
+    make_results(tmp_path, rows=[BASELINE, BEST])
+    row_hash = StudyInfo.load(tmp_path).row_hashes[BEST]
+    parts = [
+        {"layout": "pairs", "source": "scenes", "fingerprint": "abc"},
+        {"layout": "groups", "source": "/data/my/more.csv", "fingerprint": "def"},
+    ]
+
+    def add(record: Record) -> Record:
+        shares = [0.9118, 0.0882] if record.recipe_hash == row_hash else [0.5, 0.5]
+        corpus = {"layout": "mix", "source": "scenes,more.csv", "fingerprint": "both", "shares": shares, "parts": parts}
+        return changed(record, data={"corpus": corpus})
+
+    rewrite(tmp_path, add)
+    lines = [line for line in write_report(tmp_path).read_text().splitlines() if line.startswith("| training corpus")]
+    assert sorted(line.strip("| ").split("|")[1].strip() for line in lines) == [
+        f"laid out as `mix`, fingerprint `both`, mixture: {first} % scenes as pairs (abc); "
+        f"{second} % …/my/more.csv as groups (def)"
+        for first, second in (("50.0", "50.0"), ("91.2", "8.8"))
+    ]
+
+
 def test_recipes_with_other_data_are_no_change(tmp_path: Path):
     """A space may vary the corpus: only trials that asked for the same must have read the same."""
     make_results(tmp_path, rows=[BASELINE, BEST])

@@ -294,7 +294,7 @@ def test_the_order_of_the_spaces():
         list(dict.fromkeys(words))
         == sorted(set(words))
         == [
-            *("clsr", "contrastive", "declutr", "false", "frozen", "learned"),
+            *("clsr", "contrastive", "data", "declutr", "false", "frozen", "learned"),
             *("matryoshka", "modern", "scl", "static", "supmpn", "teacher"),
         ]
     )

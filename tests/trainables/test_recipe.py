@@ -57,6 +57,8 @@ SHARES |= {"corpus.mined_max_score", "corpus.mined_min_score"}
 LISTS = {
     "objective.directions": st.sampled_from([DIRECTIONS[:1], DIRECTIONS[:2], DIRECTIONS]),
     "objective.dims": st.sets(st.integers(1, 99)).map(lambda dims: tuple(map(str, sorted(dims, reverse=True)))),
+    "corpus.mix_layouts": st.lists(st.sampled_from(["pairs", "groups", "same_label"]), min_size=1).map(tuple),
+    "corpus.mix_weights": st.lists(st.floats(0.1, 9).map(str), max_size=3).map(tuple),
     "objective.dims_weights": st.lists(st.floats(0.1, 9).map(str), max_size=3).map(tuple),
 }
 
@@ -81,7 +83,7 @@ def values(key: str) -> st.SearchStrategy[Any]:
             top = 1.0 if key in SHARES else 1e6
             found.append(st.floats(1e-9, top, allow_subnormal=False) | st.just(1))
         elif option is str:
-            found.append(st.text(max_size=10))
+            found.append(st.text(max_size=10).filter(lambda text: "~" not in text))  # no other user's home folder
         elif get_origin(option) is Literal:
             found.append(st.sampled_from(get_args(option)))
     return st.one_of(found)

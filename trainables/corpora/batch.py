@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 Array = TypeVar("Array")
+Prompts = tuple[str | None, str | None]
+"""What is put before a sentence as a query, and as a document; None: what the encoder puts there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,8 @@ class Batch(Pairs[np.ndarray]):
     sentences: list[str]
     tokens: list[list[int]] | None = None
     """Of layouts that draw tokens, not sentences: the items themselves; `sentences` is then empty."""
+    prompts: Sequence[Prompts] | None = None
+    """(items,) of layouts that say what is put before each sentence; None: what the encoder says."""
 
 
 class Sampler(Protocol):

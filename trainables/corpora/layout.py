@@ -41,6 +41,11 @@ class Layout(Options):
     """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
 
     @property
+    def parts(self) -> tuple[type[Layout], ...]:
+        """The layouts that its batches are of; an objective must fit each."""
+        return (type(self),)
+
+    @property
     def anchors_each(self) -> int:
         """How many anchors each unit of a batch has."""
         return 1

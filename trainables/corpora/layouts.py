@@ -16,6 +16,7 @@ from typing import Any
 
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
+from trainables.corpora.mix import Mix
 from trainables.corpora.nli_layouts import Groups, Pairs, Rows, Sentences
 from trainables.corpora.request import SamplerRequest, SpanEncoder
 from trainables.corpora.same_label import SameLabel
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 LAYOUTS: Registry[type[Layout]] = Registry(
-    "layout", Rows, Groups, Pairs, SimilarPairsOfSTSB, Sentences, SpansOfDocuments, ScoredPairs, SameLabel
+    "layout", Rows, Groups, Pairs, SimilarPairsOfSTSB, Sentences, SpansOfDocuments, ScoredPairs, SameLabel, Mix
 )
 """The values of `corpus.layout`."""
 

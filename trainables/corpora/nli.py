@@ -30,7 +30,7 @@ from trainables.corpora.columns import (
     asked_columns,
     find_columns,
 )
-from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table
+from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table, sources
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 from trainables.process_cache import stamp
@@ -156,13 +156,13 @@ def check_nli(source: str, *, columns: str | None = None, labels: str | None = N
 
 def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
     """Path, size and time of change of each local file that `source` names; None where it names a hub id."""
-    if source == SCENES:
-        return ((scenes.version(), 0, 0),)
     found: list[tuple[str, int, int]] = []
-    for place in _places(source):
-        if isinstance(place, str):
-            return None
-        found += stamp(place)
+    for part in sources(source):
+        for place in [] if part == SCENES else _places(part):
+            if isinstance(place, str):
+                return None
+            found += stamp(place)
+        found += [(scenes.version(), 0, 0)] * (part == SCENES)
     return tuple(found)
 
 

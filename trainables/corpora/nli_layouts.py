@@ -269,7 +269,8 @@ class Groups(Shape, LabelledPairs):
 
     def _sampler(self, request: SamplerRequest, pairs: NLIPairs) -> GroupSampler:
         change = functools.partial(request.augmentation.change, request.seed)
-        return GroupSampler(pairs, request.batch_size, request.seed, request.positives, request.negatives, change)
+        shape = request.batch_size, request.seed, request.positives, request.negatives
+        return GroupSampler(pairs, *shape, change, request.apart)
 
     def _rules(self, request: SamplerRequest) -> Rules:
         assert request.negatives, "`_check_mining` refuses it"
@@ -300,7 +301,7 @@ class Pairs(LabelledPairs):
         pairs = self._load(request)
         entailed = (pairs.labels == ENTAILMENT).nonzero()[0].tolist()
         first, second = ([side[i] for i in entailed] for side in (pairs.premises, pairs.hypotheses))
-        sampler = PairSampler(first, second, request.batch_size, request.seed)
+        sampler = PairSampler(first, second, request.batch_size, request.seed, apart=request.apart)
         return sampler, {**_described(pairs), **sampler.counts}
 
 

@@ -51,6 +51,8 @@ class SamplerRequest:
     check."""
     augmentation: Augmentation = NONE
     """How the layout `groups` makes missing positives."""
+    apart: bool = False
+    """Whether pairs or groups that share a text stand in different batches."""
 
 
 def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:

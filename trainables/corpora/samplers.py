@@ -18,6 +18,7 @@ import numpy as np
 from trainables.corpora.augment import Change
 from trainables.corpora.batch import Batch
 from trainables.corpora.nli import NLIPairs, number
+from trainables.corpora.shuffled import Shuffled
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 
@@ -54,37 +55,24 @@ class RowSampler:
         )
 
 
-class _Shuffled:
-    """The order of an epoch's units, and where a step stands in it."""
-
-    def __init__(self, units: int, size: int, seed: int) -> None:
-        self.units, self.size, self.seed = units, min(size, units), seed
-        self.steps_per_epoch = units // self.size
-        self.left_out_each_epoch = units - self.steps_per_epoch * self.size
-        self.counts = {"anchors": units, "left_out_each_epoch": self.left_out_each_epoch}
-        """For the description of the corpus."""
-        self._order: tuple[int, np.ndarray] | None = None
-
-    def _draw(self, step: int) -> tuple[int, np.ndarray]:
-        """The epoch of a step, and its units."""
-        epoch, part = divmod(step, self.steps_per_epoch)
-        if self._order is None or self._order[0] != epoch:
-            self._order = epoch, np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
-        return epoch, self._order[1][part * self.size : (part + 1) * self.size]
-
-
-class PairSampler(_Shuffled):
+class PairSampler(Shuffled):
     """Pairs, each a group of its own; equal sides are two views of one text. Each is a positive, or has a score."""
 
     def __init__(
-        self, first: Sequence[str], second: Sequence[str], size: int, seed: int, scores: np.ndarray | None = None
+        self,
+        first: Sequence[str],
+        second: Sequence[str],
+        size: int,
+        seed: int,
+        scores: np.ndarray | None = None,
+        apart: bool = False,
     ) -> None:
-        super().__init__(len(first), size, seed)
+        super().__init__(len(first), size, seed, apart)
         self._scores = scores
         self._texts, (self._first, self._second) = _index(first, second)
 
     def batch(self, step: int) -> Batch:
-        _, chosen = self._draw(step)
+        _, chosen = self.draw(step)
         items = _Items(self._texts)
         first, second = self._first[chosen], self._second[chosen].copy()
         for row in np.flatnonzero(first == second).tolist():
@@ -93,8 +81,11 @@ class PairSampler(_Shuffled):
         score = None if self._scores is None else self._scores[chosen]
         return items.batch(first, second, label, chosen, score)
 
+    def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
+        return list(zip(self._first.tolist(), self._second.tolist(), strict=True))
 
-class SameLabelSampler(_Shuffled):
+
+class SameLabelSampler(Shuffled):
     """Labelled texts, so many of one label together; those of one label in a batch are one group.
 
     Each epoch cuts the texts of a label anew. What is left over is a smaller unit; one text alone waits for another
@@ -114,7 +105,7 @@ class SameLabelSampler(_Shuffled):
         return sum(count // each + (count % each > 1) for count in counts)
 
     def batch(self, step: int) -> Batch:
-        epoch, chosen = self._draw(step)
+        epoch, chosen = self.draw(step)
         if self._cuts is None or self._cuts[0] != epoch:
             self._cuts = epoch, self._cut(np.random.default_rng([self.seed, epoch, 1]))
         rows = self._cuts[1].of(chosen).item
@@ -137,7 +128,7 @@ class SameLabelSampler(_Shuffled):
         return _Lists(order, np.append(np.flatnonzero(starts), len(order)))
 
 
-class GroupSampler(_Shuffled):
+class GroupSampler(Shuffled):
     """Premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
 
     With `positives` (P) each anchor has exactly so many: its own, drawn at random where it has more; where it has
@@ -158,9 +149,10 @@ class GroupSampler(_Shuffled):
         positives: int | None,
         negatives: int | None,
         change: Callable[[list[str]], Change | None] = lambda _: None,
+        apart: bool = False,
     ) -> None:
         own = _own(pairs, need_positive=positives is None)
-        super().__init__(len(own.anchor), size, seed)
+        super().__init__(len(own.anchor), size, seed, apart)
         self.own, self.positives, self.negatives = own, positives, negatives
         self._make_change = functools.cache(lambda: change(self.sources()))
         self._groups: tuple[int, _Lists, _Lists] | None = None
@@ -184,10 +176,8 @@ class GroupSampler(_Shuffled):
         return [self.own.texts[i] for i in np.unique(np.concatenate([lacking, self.own.anchor[count == 0]])).tolist()]
 
     def batch(self, step: int) -> Batch:
-        epoch, chosen = self._draw(step)
-        if self._groups is None or self._groups[0] != epoch:
-            self._groups = epoch, *self._groups_of(epoch)
-        positive, negative = (lists.of(chosen) for lists in self._groups[1:])
+        epoch, chosen = self.draw(step)
+        positive, negative = (lists.of(chosen) for lists in self._groups_of(epoch))
         items = _Items(self.own.texts)
         place = np.concatenate([positive.owner(), negative.owner()])
         anchor = self.own.anchor[chosen]
@@ -218,8 +208,18 @@ class GroupSampler(_Shuffled):
                 turn += 1
             hypothesis[row] = items.another(text)
 
+    def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
+        lists = [np.split(kind.item, kind.start[1:-1]) for kind in self._groups_of(epoch)]
+        each = zip(self.own.anchor.tolist(), *lists, strict=True)
+        return [[anchor, *more[more >= 0].tolist(), *less.tolist()] for anchor, more, less in each]
+
     def _groups_of(self, epoch: int) -> tuple[_Lists, _Lists]:
         """Positives and negatives of every anchor; -1 is a positive to be made."""
+        if self._groups is None or self._groups[0] != epoch:
+            self._groups = epoch, *self._drawn(epoch)
+        return self._groups[1:]
+
+    def _drawn(self, epoch: int) -> tuple[_Lists, _Lists]:
         draws = np.random.default_rng([self.seed, epoch, 1])
         positive, negative = self.own.positive, self.own.negative
         if self.positives:

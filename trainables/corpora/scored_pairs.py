@@ -51,7 +51,7 @@ class ScoredPairs(TableLayout):
         self.refuse(request, rows)
         first, second = zip(*rows.texts, strict=True)
         scores = np.array(_between_0_and_1(rows.values), dtype=np.float32)
-        sampler = PairSampler(first, second, request.batch_size, request.seed, scores)
+        sampler = PairSampler(first, second, request.batch_size, request.seed, scores, request.apart)
         read = {"scores": [min(rows.values), max(rows.values)]}
         return sampler, {**self.described(rows), "pairs": len(first), **read, **sampler.counts}
 

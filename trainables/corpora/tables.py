@@ -63,8 +63,12 @@ def find_tables(source: str) -> list[Path | str]:
 
     `source` is one of these, a folder with train files, or several joined by commas. `UserError` where it is none.
     """
-    parts = [source] if expanded(source).exists() else [part.strip() for part in source.split(",")]
-    return [place for part in parts for place in _find(part)]
+    return [place for part in sources(source) for place in _find(part)]
+
+
+def sources(text: str) -> list[str]:
+    """What is joined by commas; a path that is there is one, commas and all."""
+    return [text] if expanded(text).exists() else [part.strip() for part in text.split(",")]
 
 
 def open_table(place: Path | str) -> Table:

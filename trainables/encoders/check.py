@@ -15,6 +15,8 @@ from trainables.errors import UserError, choices
 from trainables.recipe import EncoderConfig, Recipe, keys
 from trainables.registry import load
 
+MIXED_PROMPTS = ("corpus.mix_query_prompts", "corpus.mix_document_prompts")
+
 
 def check_encoder(config: EncoderConfig) -> None:
     """Refuse, quickly and before anything runs, an encoder that is not there."""
@@ -148,6 +150,10 @@ def _check_prompts(recipe: Recipe) -> None:
             "encoder.adapter 'mlp' keeps one embedding for each text, as a query; "
             "give encoder.document_prompt the text of encoder.query_prompt"
         )
+    mixed = [name for name in MIXED_PROMPTS if recipe.flat().get(name) is not None]
+    if mixed and (encoder.adapter == "mlp" or not ENCODERS[encoder.kind].layers):
+        fixed = "encoder.adapter 'mlp'" if encoder.adapter == "mlp" else f"encoder.kind {encoder.kind!r}"
+        raise UserError(f"{mixed[0]} puts texts before sentences, which {fixed} does not take; leave it out")
 
 
 def _check_padding(recipe: Recipe) -> None:

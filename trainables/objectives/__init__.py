@@ -61,12 +61,14 @@ def fits(objective: type[Objective], layout: type[Layout]) -> bool:
 
 def check_objective(recipe: Recipe) -> None:
     """Refuse a layout that the objective cannot learn from, and numbers that its formula has no place for."""
-    objective, layout = type(recipe.part(Objective)), type(recipe.part(Layout))
-    if not fits(objective, layout):
-        possible = [repr(other.name) for other in LAYOUTS.values() if fits(objective, other)]
-        raise UserError(
-            f"the objective {objective.name!r} cannot use corpus.layout={layout.name!r}; it can use {choices(possible)}"
-        )
+    objective, layout = type(recipe.part(Objective)), recipe.part(Layout)
+    for part in layout.parts:
+        if not fits(objective, part):
+            possible = [repr(other.name) for other in LAYOUTS.values() if fits(objective, other)]
+            key = "corpus.layout" if part is type(layout) else "corpus.mix_layouts"
+            raise UserError(
+                f"the objective {objective.name!r} cannot use {key}={part.name!r}; it can use {choices(possible)}"
+            )
     _check_number("objective.positives", "positive", recipe, objective.most_positives)
     _check_number("objective.negatives", "hard negative", recipe, objective.most_negatives)
     _check_filter(recipe)
@@ -76,7 +78,8 @@ def check_objective(recipe: Recipe) -> None:
     if isinstance(made, Temperature):
         made.check_bounds()
     _check_directions(made)
-    made.check(layout)
+    for part in layout.parts:
+        made.check(part)
     if objective.mlm_only and recipe.objective.mlm == 0:
         raise UserError(
             f"the objective {objective.name!r} has nothing to train while objective.mlm is 0; set objective.mlm=1"
@@ -87,7 +90,7 @@ def check_bank(recipe: Recipe) -> None:
     """Refuse a memory bank that holds less than one batch."""
     anchors = recipe.optimisation.batch_size * recipe.part(Layout).anchors_each
     bank, _ = recipe.part(Objective).memory()
-    if bank and recipe.part(Layout).classes:
+    if bank and any(part.classes for part in recipe.part(Layout).parts):
         raise UserError(
             f"objective.bank={bank} would hold texts of a class as negatives of the class, as it knows no labels; take "
             f"objective.bank=0 with corpus.layout={recipe.corpus.layout}"
@@ -113,7 +116,7 @@ def chosen_objective(recipe: Recipe) -> Objective:
     """The objective of a recipe, as it is trained on its layout."""
     check_objective(recipe)
     objective = recipe.part(Objective)
-    return objective.drawing_none() if recipe.part(Layout).exact else objective
+    return objective.drawing_none() if all(part.exact for part in recipe.part(Layout).parts) else objective
 
 
 def guide_config(recipe: Recipe) -> EncoderConfig | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from trainables.corpora.batch import Batch
 from trainables.encoders.contract import PromptedEncoder, TrainableEncoder
-from trainables.encoders.prompts import NO_PROMPTS
+from trainables.encoders.prompts import NO_PROMPTS, Prompts
 
 
 def tokenize(batch: Batch, encoder: TrainableEncoder) -> tuple[Batch, list[list[int]]]:
@@ -18,17 +18,27 @@ def tokenize(batch: Batch, encoder: TrainableEncoder) -> tuple[Batch, list[list[
     With two prompts a sentence that is both becomes two items of one text. Its text stays what it was, so whatever
     asks whether two items are the same sentence still hears that they are.
     """
-    tokens = encoder.tokenize(batch.sentences)
-    if not getattr(encoder, "prompts", NO_PROMPTS).differ:
-        return batch, tokens
-    prompted = cast(PromptedEncoder, encoder)
+    own: Prompts = getattr(encoder, "prompts", NO_PROMPTS)
+    if batch.prompts is None and not own.differ:
+        return batch, encoder.tokenize(batch.sentences)
+    said = batch.prompts or [(None, None)] * len(batch.sentences)
+    prompts = [
+        Prompts(own.query if query is None else query, own.document if document is None else document)
+        for query, document in said
+    ]
     documents = np.unique(batch.hypothesis)
+    documents = documents[[prompts[i].differ for i in documents]]
     both = np.intersect1d(documents, batch.premise)
-    place = np.arange(len(tokens))  # of each sentence as a document
-    place[both] = len(tokens) + np.arange(len(both))
-    found = dict(enumerate(tokens))
-    as_documents = prompted.tokenize([batch.sentences[i] for i in documents], prompted.prompts.document)
-    found.update(zip(place[documents].tolist(), as_documents, strict=True))
+    place = np.arange(len(prompts))  # of each sentence as a document
+    place[both] = len(prompts) + np.arange(len(both))
     sentences = [*batch.sentences, *(batch.sentences[i] for i in both)]
-    batch = dataclasses.replace(batch, sentences=sentences, hypothesis=place[batch.hypothesis])
+    before = [one.query for one in prompts] + [""] * len(both)
+    for i in documents.tolist():
+        before[place[i]] = prompts[i].document
+    found: dict[int, list[int]] = {}
+    for prompt in dict.fromkeys(before):
+        some = [i for i, one in enumerate(before) if one == prompt]
+        tokens = cast(PromptedEncoder, encoder).tokenize([sentences[i] for i in some], prompt)
+        found.update(zip(some, tokens, strict=True))
+    batch = dataclasses.replace(batch, sentences=sentences, hypothesis=place[batch.hypothesis], prompts=None)
     return batch, [found[i] for i in range(len(sentences))]

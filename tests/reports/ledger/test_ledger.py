@@ -283,6 +283,13 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("cost", "seconds"), 1e300, "larger than anything"),
     (("hardware",), "\ud800", "no text that can be written"),
     (("data", "overlap", "MR", "seen"), 11, "seen 11 of 10 items of MR"),
+    (
+        ("data", "corpus"),
+        {"layout": "mix", "shares": [1.0], "parts": []},
+        "data.corpus has not the share of each of its",
+    ),
+    (("data", "corpus"), {"layout": "mix", "shares": [2.0]}, "data.corpus.shares[0] must lie between 0 and 1, not 2.0"),
+    (("data", "corpus"), {"layout": "mix", "shares": [1.0], "parts": [{}]}, "data.corpus.parts[0].layout is missing"),
 ]
 
 

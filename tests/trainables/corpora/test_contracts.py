@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,18 @@ class TestLayouts(LayoutContract):
     @pytest.fixture(params=[*LAYOUTS, "neighbours"])
     def entry(self, request: pytest.FixtureRequest) -> type[Layout]:
         return LAYOUTS[request.param]
+
+
+class TestMixedBatches(LayoutContract):
+    """Of two corpora, a batch of both."""
+
+    @pytest.fixture
+    def entry(self) -> type[Layout]:
+        return LAYOUTS["mix"]
+
+    @pytest.fixture
+    def layout(self, layout: Layout) -> Layout:
+        return dataclasses.replace(layout, **{"mix_layouts": ("pairs", "groups"), "mix_batches": "mixed"})
 
 
 class TestFailures:

@@ -329,6 +329,7 @@ UNITS = {
     "spans": 3,
     "scored_pairs": 7,
     "same_label": 3,
+    "mix": 3,
 }
 
 

@@ -25,7 +25,9 @@ Answers = dict[int, list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
-    return {job: run(job, Workers()) for job in ("losses", "steps", "low_rank", "buckets", "resumes", "keeps")}
+    return {
+        job: run(job, Workers()) for job in ("losses", "steps", "low_rank", "buckets", "resumes", "keeps", "mixtures")
+    }
 
 
 def test_every_objective_is_tried():
@@ -114,6 +116,18 @@ def test_resumed_equals_unbroken(workers: int, step: str, gloo_answers: Answers,
         state = resumed.pop("state")
         assert all(torch.equal(value, whole["state"][name]) for name, value in state.items())
         assert resumed == {name: value for name, value in whole.items() if name != "state"}
+
+
+@pytest.mark.parametrize("batches", ["one", "mixed"])
+def test_a_mixture_of_corpora(batches: str, gloo_answers: Answers, alone: dict[str, Any]):
+    """Resumed to the last bit; on two workers as on one."""
+    wanted = alone["mixtures"][batches]["whole"]
+    assert wanted["step"] == 12
+    for answer in (alone, *gloo_answers[2]):
+        whole, resumed = (answer["mixtures"][batches][name] for name in ("whole", "resumed"))
+        assert all(torch.equal(value, whole["state"][name]) for name, value in resumed["state"].items())
+        assert resumed["sums"] == whole["sums"]
+        torch.testing.assert_close(whole["state"], wanted["state"], rtol=1e-9, atol=1e-9)
 
 
 def test_dropout_follows_the_worker(gloo_answers: Answers, alone: dict[str, Any]):

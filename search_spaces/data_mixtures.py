@@ -1,0 +1,68 @@
+"""Is a mixture of corpora better than the best of its parts: each alone, and mixtures by size, temperature and equally.
+
+The same number of batches for each row. At the paper's scale pairs of NLI stand beside questions with their answers,
+on a laptop entailed pairs of scenes beside questions of one class. Who has other corpora names them, and how
+they are read: `--nli A,B --set corpus.mix_layouts=pairs`.
+"""
+
+from __future__ import annotations
+
+from search_spaces.paper import Overrides
+from search_spaces.space import Domain, Row, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_ROWS: dict[str, Overrides] = {
+    "first corpus alone": {"corpus.mix": "weights", "corpus.mix_weights": ("1", "0")},
+    "second corpus alone": {"corpus.mix": "weights", "corpus.mix_weights": ("0", "1")},
+    "by size": {},
+    "by size, temperature 3": {"corpus.mix_temperature": 3.0},
+    "equal": {"corpus.mix": "equal"},
+    "by size, in every batch": {"corpus.mix_batches": "mixed"},
+    "equal, in every batch": {"corpus.mix": "equal", "corpus.mix_batches": "mixed"},
+}
+
+SPACES = (
+    Space(
+        name="data_mixtures",
+        title="Is a mixture of corpora better than the best of its parts?",
+        paper="no single one: by size, temperature or equal shares, one corpus a batch or all in each",
+        base=Recipe().preferring(
+            {
+                "encoder.name": "bert-base-uncased",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli,sentence-transformers/natural-questions",
+                "corpus.layout": "mix",
+                "objective.name": "supcon",
+                "objective.temperature": 0.05,
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.batch_size": 128,
+                "optimisation.epochs": 5,
+                "optimisation.max_steps": 2000,
+            }
+        ),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark", "TREC")),
+        laptop={
+            "encoder.name": SCENES_ENCODER,
+            "corpus.nli": SCENES,
+            "corpus.mix_layouts": ("pairs", "same_label"),
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+            "optimisation.learning_rate": 5e-4,
+            "optimisation.batch_size": 32,
+            "optimisation.epochs": 20,
+            "optimisation.max_steps": 100,
+        },
+        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        baseline="first corpus alone",
+        domains=(
+            Domain("corpus.mix", choices=("size", "equal")),
+            Domain(
+                "corpus.mix_temperature", low=1.0, high=10.0, log=True, grid=(1.0, 3.0), when=("corpus.mix", ("size",))
+            ),
+            Domain("corpus.mix_batches", choices=("one", "mixed")),
+            Domain("objective.temperature", low=0.02, high=0.2, log=True, grid=(0.05, 0.1)),
+        ),
+        goals=("sts",),
+    ),
+)

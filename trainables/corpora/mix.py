@@ -1,0 +1,262 @@
+"""A mixture of corpora, each with a layout and prompts of its own."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal, TypeVar
+
+from trainables.corpora.batch import Prompts, Sampler
+from trainables.corpora.layout import Layout
+from trainables.corpora.mix_samplers import Joined, OneCorpusABatch, shared_out
+from trainables.corpora.nli import stamps
+from trainables.corpora.nli_layouts import Shape, Source
+from trainables.corpora.request import SamplerRequest
+from trainables.corpora.tables import sources
+from trainables.errors import UserError, choices
+from trainables.keys import Range, above, key, keys_of
+from trainables.registry import Registry, load
+from trainables.sections import NEGATIVES, POSITIVES
+
+SEED_APART = 1_000_003
+"""Between the seeds of two corpora. The first has the trial's own: a mixture of one corpus is that corpus alone."""
+KEEP_APART = ("pairs", "groups", "scored_pairs", "sentences")
+"""Layouts that can keep equal texts out of one batch; sentences are unique in any case."""
+T = TypeVar("T")
+
+
+def _layouts() -> Registry[type[Layout]]:
+    found: Registry[type[Layout]] = load("trainables.corpora.layouts:LAYOUTS")
+    return found
+
+
+def _known(names: Sequence[str]) -> str | None:
+    able = [name for name, layout in _layouts().items() if layout.reads == "corpus.nli" and name != Mix.name]
+    return None if names and {*names} <= {*able} else f"must name layouts that read corpus.nli: {choices(able)}"
+
+
+def _numbers(weights: Sequence[str]) -> str | None:
+    try:
+        numbers = [float(weight) for weight in weights]
+    except ValueError:
+        numbers = [-1.0]
+    fine = all(0 <= number < float("inf") for number in numbers) and (any(numbers) or not numbers)
+    return None if fine else "must be numbers of at least 0, one of them above, as in 2,1,0.5"
+
+
+def _have(field: str) -> Callable[[Sequence[str]], bool]:
+    """Whether one of the layouts has that key."""
+    return lambda names: any(field in keys_of(_layouts()[name]) for name in names)
+
+
+@dataclass(frozen=True)
+class GroupsAmong(Shape):
+    """P and Q, where one of the corpora is laid out in groups."""
+
+    positives: int | None = POSITIVES(when=("mix_layouts", _have("positives")))
+    negatives: int | None = NEGATIVES(when=("mix_layouts", _have("negatives")))
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One of a mixture."""
+
+    layout: Layout
+    source: str
+    seed: int
+    """What is added to the trial's."""
+    weight: float
+    prompts: Prompts | None
+
+
+@dataclass(frozen=True)
+class Mix(GroupsAmong, Source, Layout):
+    """Several corpora: each part of corpus.nli, as its layout reads it."""
+
+    section = "corpus"
+
+    name = "mix"
+    reads = "corpus.nli"
+
+    mix: Literal["size", "equal", "weights"] = key(
+        "size",
+        "How much of each corpus of corpus.nli: by its size, so that an epoch has each of its batches once "
+        "(sentence-transformers' proportional sampler); equal: the same of each, batch by batch in turn (round robin); "
+        "weights: by corpus.mix_weights. Except by size a small corpus comes again while an epoch sees a part of a "
+        "large one.",
+        label="mixture",
+        search=("size", "equal"),
+    )
+    mix_weights: tuple[str, ...] = key(
+        (),
+        "How much of each corpus, in the order of corpus.nli, in any unit: 2,1. A corpus of weight 0 is left out.",
+        _numbers,
+        when=("mix", "weights".__eq__),
+    )
+    mix_temperature: float = key(
+        1.0,
+        "A corpus of n batches counts as n^(1/T): 1 by its size, more brings the corpora nearer to equal shares.",
+        above(0.0),
+        label="temperature of the mixture",
+        search=Range(1.0, 10.0, log=True),
+        when=("mix", "size".__eq__),
+    )
+    mix_layouts: tuple[str, ...] = key(
+        ("pairs",),
+        "The layout of each corpus, or one for all. With several and a single corpus that one is read in each of them.",
+        _known,
+    )
+    mix_batches: Literal["one", "mixed"] = key(
+        "one",
+        "one: a batch is of one corpus; mixed: each batch has its share of every corpus, so that texts of one are "
+        "negatives of another's anchors.",
+        label="batches of a mixture",
+        search=("one", "mixed"),
+    )
+    mix_query_prompts: str | None = key(
+        None,
+        "Text put before the anchors of each corpus in training, in the order of corpus.nli with | between, or one for "
+        "all; none takes encoder.query_prompt, which evaluation and the saved model have in any case.",
+        exact=True,
+    )
+    mix_document_prompts: str | None = key(
+        None,
+        "The same before what is compared with an anchor; none takes encoder.document_prompt.",
+        exact=True,
+    )
+    mix_repeats: Literal["together", "apart"] = key(
+        "together",
+        "Pairs or groups that share a text: together: they may stand in one batch, where objective.false_negatives "
+        "says what becomes of it; apart: they stand in different ones, and what fits in none waits for another epoch "
+        "(sentence-transformers' no-duplicates sampler).",
+        search=("together", "apart"),
+        when=("mix_batches", "one".__eq__),
+    )
+
+    @property
+    def parts(self) -> tuple[type[Layout], ...]:
+        return tuple(_layouts()[name] for name in dict.fromkeys(self.mix_layouts))
+
+    @functools.cached_property
+    def corpora(self) -> tuple[Corpus, ...]:
+        """Those that have a share, in the order of `corpus.nli`. `UserError` where the keys give another number."""
+        named = sources(self.nli)
+        count = max(len(named), len(self.mix_layouts))
+
+        def each(name: str, given: Sequence[T]) -> Sequence[T]:
+            if len(given) not in (1, count):
+                raise UserError(
+                    f"corpus.{name} has {len(given)} entries, and the mixture {count} corpora; give one for each, or "
+                    "one for all"
+                )
+            return given if len(given) == count else [*given] * count
+
+        deaf = [name for name in self.mix_layouts if name not in KEEP_APART]
+        if self.mix_repeats == "apart" and deaf:
+            raise UserError(
+                f"corpus.mix_repeats=apart has no meaning for corpus.mix_layouts={deaf[0]}; set it to together, or "
+                f"take {choices(KEEP_APART)}"
+            )
+        shared = {name: getattr(self, name) for name in keys_of(type(self))}
+        kinds = [_layouts()[name] for name in each("mix_layouts", self.mix_layouts)]
+        places = each("nli", named)
+        weights = each("mix_weights", self.mix_weights) if self.mix == "weights" else ["1"] * count
+        queries, documents = (
+            each(name, [None] if given is None else given.split("|"))
+            for name in ("mix_query_prompts", "mix_document_prompts")
+            for given in [getattr(self, name)]
+        )
+        return tuple(
+            Corpus(
+                kind(**{**{name: shared[name] for name in keys_of(kind) if name in shared}, "nli": place}),
+                place,
+                number * SEED_APART,
+                float(weight),
+                None if query is document is None else (query, document),
+            )
+            for number, (kind, place, weight, query, document) in enumerate(
+                zip(kinds, places, weights, queries, documents, strict=True)
+            )
+            if float(weight)
+        )
+
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        asked = self._asked(request)
+        made = [corpus.layout.make(one) for corpus, one in zip(self.corpora, asked, strict=True)]
+        samplers = [sampler for sampler, _ in made]
+        prompts = [corpus.prompts for corpus in self.corpora]
+        sampler: Sampler
+        if self.mix_batches == "one":
+            steps = [sampler.steps_per_epoch for sampler in samplers]
+            shares = shared_out(sum(steps), self._weights(steps))
+            sampler = OneCorpusABatch(samplers, shares, prompts, request.seed, in_turn=self.mix == "equal")
+        else:
+            shares = [one.batch_size for one in asked]
+            sampler = Joined(samplers, sum(self._units(request)) // request.batch_size, prompts)
+        what = "batches_each_epoch" if self.mix_batches == "one" else "of_each_batch"
+        parts = [
+            {"layout": corpus.layout.name, **{name: said for name, said in told.items() if name != "premises"}}
+            for corpus, (_, told) in zip(self.corpora, made, strict=True)
+        ]
+        digest = hashlib.sha256("\n".join(str(part.get("fingerprint")) for part in parts).encode())
+        told = {"source": ",".join(corpus.source for corpus in self.corpora), "fingerprint": digest.hexdigest()[:12]}
+        of_all = [round(share / sum(shares), 4) for share in shares]
+        return sampler, {**told, "shares": of_all, what: shares, "parts": parts}
+
+    def check(self, request: SamplerRequest) -> None:
+        local = stamps(self.nli) is not None
+        asked = self._asked(request) if local else self._first(request)
+        for corpus, one in zip(self.corpora, asked, strict=True):
+            corpus.layout.check(one)
+
+    def sentences(self, request: SamplerRequest) -> Iterator[str]:
+        return chain.from_iterable(corpus.layout.sentences(request) for corpus in self.corpora)
+
+    def check_sentences(self, request: SamplerRequest) -> None:
+        for corpus in self.corpora:
+            corpus.layout.check_sentences(request)
+
+    def remarks(self, request: SamplerRequest) -> list[str]:
+        return [*dict.fromkeys(chain.from_iterable(corpus.layout.remarks(request) for corpus in self.corpora))]
+
+    def _first(self, request: SamplerRequest) -> list[SamplerRequest]:
+        """What each corpus is asked for, where a batch is of one; where it is of all, whatever has a batch at all."""
+        size = request.batch_size if self.mix_batches == "one" else 1
+        asked = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
+        return [replace(asked, seed=request.seed + corpus.seed) for corpus in self.corpora]
+
+    def _asked(self, request: SamplerRequest) -> list[SamplerRequest]:
+        """What each corpus is asked for. `UserError` where it has no place in a batch, or cannot fill its places."""
+        first = self._first(request)
+        if self.mix_batches == "one":
+            return first
+        said = f"optimisation.batch_size={request.batch_size}"
+        if request.batch_size < len(first):
+            raise UserError(f"{said} has no place for each of the {len(first)} corpora; take a larger batch")
+        units = self._units(request)
+        places = shared_out(request.batch_size, self._weights(units))
+        for corpus, count, place in zip(self.corpora, units, places, strict=True):
+            if place > count:
+                raise UserError(
+                    f"{said} is more than corpus.layout=mix has: {place} of a batch are of corpus.nli="
+                    f"{corpus.source!r}, which has {count}; take a smaller batch, or less of it by corpus.mix_weights"
+                )
+        return [replace(one, batch_size=place) for one, place in zip(first, places, strict=True)]
+
+    def _units(self, request: SamplerRequest) -> list[int]:
+        plain = replace(request, batch_size=1, seed=0, encoder=None, embed=None)
+        return [_units(corpus.layout, plain, stamps(corpus.source)) for corpus in self.corpora]
+
+    def _weights(self, sizes: Sequence[int]) -> list[float]:
+        if self.mix == "size":
+            return [float((size / max(sizes)) ** (1 / self.mix_temperature)) for size in sizes]
+        return [corpus.weight for corpus in self.corpora]
+
+
+@functools.lru_cache(maxsize=64)
+def _units(layout: Layout, request: SamplerRequest, stamp: tuple[Any, ...] | None) -> int:
+    """How many units a batch of it may count; `stamp` changes with its files."""
+    return layout.make(request)[0].steps_per_epoch

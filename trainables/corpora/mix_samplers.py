@@ -1,0 +1,105 @@
+"""Batches of several samplers: one of them at a time, or a part of each in every batch.
+
+Like the samplers that they are made of they are pure functions of the seed and the step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from trainables.corpora.batch import Batch, Prompts, Sampler
+
+_GROUPS_APART = 1 << 40
+"""Between the numbers of the groups of two corpora."""
+
+
+def shared_out(total: int, weights: Sequence[float]) -> list[int]:
+    """Whole numbers that add up to `total`, at least 1 each, as near to the weights as can be: largest remainders."""
+    ideal = total * np.array(weights, dtype=np.float64) / np.sum(weights)
+    found = np.maximum(np.floor(ideal).astype(np.int64), 1)
+    while found.sum() < total:
+        found[np.argmax(ideal - found)] += 1
+    while found.sum() > total:  # those that were lifted to 1 take it from the largest surplus
+        found[np.argmax(np.where(found > 1, found - ideal, -np.inf))] -= 1
+    return [int(count) for count in found]
+
+
+class OneCorpusABatch:
+    """In an epoch so many batches of each corpus (`counts`), shuffled or in turn; each goes on with its own batches."""
+
+    def __init__(
+        self,
+        samplers: Sequence[Sampler],
+        counts: Sequence[int],
+        prompts: Sequence[Prompts | None],
+        seed: int,
+        *,
+        in_turn: bool,
+    ) -> None:
+        self.samplers, self.counts, self.prompts, self.seed, self.in_turn = samplers, counts, prompts, seed, in_turn
+        self.steps_per_epoch = sum(counts)
+        self._order: tuple[int, np.ndarray] | None = None
+
+    def batch(self, step: int) -> Batch:
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            self._order = epoch, self._of_epoch(epoch)
+        chosen = int(self._order[1][place])
+        before = int((self._order[1][:place] == chosen).sum())
+        batch = self.samplers[chosen].batch(epoch * self.counts[chosen] + before)
+        prompts = self.prompts[chosen]
+        return dataclasses.replace(batch, prompts=prompts and [prompts] * len(batch.sentences))
+
+    def _of_epoch(self, epoch: int) -> np.ndarray:
+        """(batches,) int64: the corpus of each."""
+        order = np.repeat(np.arange(len(self.counts)), self.counts)
+        if self.in_turn:
+            turn = np.concatenate([np.arange(count) for count in self.counts])
+            return order[np.lexsort((order, turn))]
+        return np.random.default_rng([self.seed, epoch, 7]).permutation(order)
+
+
+class Joined:
+    """Each batch is one of every sampler, joined. A text of several corpora stands once, unless prompts differ."""
+
+    def __init__(self, samplers: Sequence[Sampler], steps: int, prompts: Sequence[Prompts | None]) -> None:
+        self.samplers, self.prompts = samplers, prompts
+        self.steps_per_epoch = steps
+        """Batches in which all corpora together are seen once."""
+
+    def batch(self, step: int) -> Batch:
+        return joined([sampler.batch(step) for sampler in self.samplers], self.prompts)
+
+
+def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch:
+    """One batch of several. Further views of a text within one stay items of their own."""
+    sentences, before = list[str](), list[Prompts]()
+    known = dict[tuple[str, Prompts], int]()
+    place = list[np.ndarray]()  # of each batch's items
+    for batch, prompt in zip(batches, prompts, strict=True):
+        said, mine, new = prompt or (None, None), set[str](), dict[tuple[str, Prompts], int]()
+        items = []
+        for text in batch.sentences:
+            item = known.get((text, said)) if text not in mine else None
+            if item is None:
+                item = len(sentences)
+                sentences.append(text)
+                before.append(said)
+                new.setdefault((text, said), item)
+            mine.add(text)
+            items.append(item)
+        known = {**new, **known}
+        place.append(np.array(items, dtype=np.int64))
+    scores = [batch.score for batch in batches if batch.score is not None]
+    return Batch(
+        sentences=sentences,
+        premise=np.concatenate([items[batch.premise] for items, batch in zip(place, batches, strict=True)]),
+        hypothesis=np.concatenate([items[batch.hypothesis] for items, batch in zip(place, batches, strict=True)]),
+        label=np.concatenate([batch.label for batch in batches]),
+        group=np.concatenate([batch.group + number * _GROUPS_APART for number, batch in enumerate(batches)]),
+        score=np.concatenate(scores) if len(scores) == len(batches) else None,
+        prompts=before if any(prompts) else None,
+    )

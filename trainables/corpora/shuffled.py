@@ -1,0 +1,75 @@
+"""The order of an epoch's units, and which of them a batch has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class Shuffled:
+    """The order of an epoch's units, and where a step stands in it. `apart`: none that share a text in one batch."""
+
+    def __init__(self, units: int, size: int, seed: int, apart: bool = False) -> None:
+        self.units, self.size, self.seed, self.apart = units, min(size, units), seed, apart
+        self.steps_per_epoch = units // self.size
+        self.left_out_each_epoch = units - self.steps_per_epoch * self.size
+        self._order: tuple[int, Sequence[np.ndarray]] | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """For the description of the corpus."""
+        if not self.apart:
+            return {"anchors": self.units, "left_out_each_epoch": self.left_out_each_epoch}
+        sizes = [len(batch) for batch in self._batches(0)]
+        short = sum(size < self.size for size in sizes)
+        return {"anchors": self.units, "left_out_first_epoch": self.units - sum(sizes), "short_batches": short}
+
+    def draw(self, step: int) -> tuple[int, np.ndarray]:
+        """The epoch of a step, and its units."""
+        epoch, part = divmod(step, self.steps_per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            self._order = epoch, self._batches(epoch)
+        return epoch, self._order[1][part]
+
+    def _batches(self, epoch: int) -> Sequence[np.ndarray]:
+        """The units of each batch."""
+        order = np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
+        if self.apart:
+            return kept_apart(order, self.texts_of_units(epoch), self.steps_per_epoch, self.size)
+        return list(order[: self.steps_per_epoch * self.size].reshape(self.steps_per_epoch, self.size))
+
+    def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
+        """The numbers of the texts of each unit."""
+        raise NotImplementedError
+
+
+def kept_apart(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, size: int) -> list[np.ndarray]:
+    """The units of so many batches, in an epoch's order: each goes into the first batch that has a place and none of
+    its `texts`, given unit by unit.
+
+    A unit that fits in none is left out. Where texts come again and again a batch may have less than `size` units.
+    """
+    units = [list[int]() for _ in range(batches)]
+    held = [set[int]() for _ in range(batches)]
+    first, start = 0, dict[int, int]()  # all batches before these are full, or have that text
+
+    def full(batch: int) -> bool:
+        return len(units[batch]) == size
+
+    for unit in order.tolist():
+        mine = {*texts[unit]}
+        while first < batches and full(first):
+            first += 1
+        for text in mine:
+            at = max(first, start.get(text, 0))
+            while at < batches and (full(at) or text in held[at]):
+                at += 1
+            start[text] = at
+        batch = max(start[text] for text in mine)
+        while batch < batches and (full(batch) or not held[batch].isdisjoint(mine)):
+            batch += 1
+        if batch < batches:
+            units[batch].append(unit)
+            held[batch] |= mine
+    return [np.array(chosen, dtype=np.int64) for chosen in units]
