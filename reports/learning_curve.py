@@ -71,7 +71,7 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     finals = results.info.finals
     if finals is None or finals.curve is None or finals.curve.whole not in results.recipes:
         return None
-    parts = {share: finals.curve.parts.get(share) for share in reversed(SHARES)}
+    parts = {share: finals.curve.parts.get(share) for share in reversed([*SHARES])}
     there = {key: min(len(results.finals.get(key, ())), finals.seeds) for key in parts.values() if key}
     whole = {key for key, count in there.items() if count == finals.seeds}
     further = [one for key in whole for one in results.finals[key] if one.status == "finished"]
