@@ -21,14 +21,16 @@ from typing import Any, Literal
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
 from reports.findings import Findings
+from reports.gain import Gain
 from reports.guards import Flag
+from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
 from reports.looks import look, share
 from reports.quantity import Quantity, goals_quantity
 from reports.recipe_names import called, farthest
 from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
-from reports.statistics import Comparison, Sample, compare
+from reports.statistics import Sample, compare
 from reports.statistics.comparison import by_itself
 from reports.statistics.finals import Judgement, judge, pick
 from reports.statistics.spreads import common_spread
@@ -58,19 +60,6 @@ KINDS: Mapping[str, Kind] = {
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
 """Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
-
-
-@dataclass(frozen=True)
-class Gain:
-    """In points, with its interval; None where that is not known."""
-
-    gain: float
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def of(cls, found: Comparison) -> Gain:
-        return cls(found.gain, found.low, found.high)
 
 
 @dataclass(frozen=True)
@@ -181,6 +170,8 @@ class Answer:
     trials: Extent | None = None
     """Of the finals."""
     rows: Rows | None = None
+    data: DataCurve | None = None
+    """What the recipe to use scores on parts of its data; None where nobody asked, or nothing is to be trained."""
 
     @property
     def base_stands(self) -> bool:
@@ -188,6 +179,14 @@ class Answer:
         they are shown to be better than the encoder as it came."""
         over = self.base_over_encoder
         return self.kind == "base" or (self.kind == "open" and over is not None and (over.low or 0.0) > 0)
+
+    @property
+    def to_train(self) -> Finalist | None:
+        """What `--recipe` trains: the picked recipe, or the base where that stands; None where none is known yet, and
+        where the encoder is kept as it came."""
+        if self.base_stands:
+            return self.references["base"]
+        return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
     @classmethod
     def of(cls, results: Results) -> Answer:
@@ -280,6 +279,7 @@ class _Finals:
             warnings=tuple(flag.sentence for flag in self.evidence.flags.all if flag.guard not in VARIED),
             noise_floor=judged.floor.std,
             noise=tuple(std for std in judged.floor.by_recipe if std is not None),
+            data=data_curve(self.evidence, figure, self.looks * len(self.finalists)),
         )
 
     @cached_property

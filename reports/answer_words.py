@@ -9,8 +9,10 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reports.answer import Answer, Finalist, Gain, Other, Rows
+from reports.answer import Answer, Finalist, Other, Rows
 from reports.commands import recipe_command, results_place, study_command
+from reports.gain import Gain
+from reports.learning_curve import DataCurve
 from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number
 from reports.recipe_names import plain
@@ -56,6 +58,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     if answer.kind in ("use", "open"):
         found.append(Line("Worse", _worse(answer, say)))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
+    found += [Line("Data", of_data(answer.data, say))] if answer.data else []
     if answer.kind in ("base", "as it came") and _misled(answer, first):
         found.append(Line("Note", "by development scores the search looked better than what is kept; they misled it"))
     kept = first if answer.kind == "use" else answer.references.get("base") if answer.base_stands else None
@@ -196,6 +199,19 @@ def _cost(answer: Answer, first: Finalist) -> str:
     if first.seconds is None or base is None or base.seconds is None:
         return ""
     return f"one training takes {duration(first.seconds)}, with the base settings {duration(base.seconds)}"
+
+
+def of_data(data: DataCurve, say: Say) -> str:
+    """What the last doubling of the data brought: no promise of a further one."""
+    *_, half, whole = data.parts
+    if whole.gain is None:
+        if data.trials.there < data.trials.wanted:
+            return f"{data.trials.there} of {count(data.trials.wanted, 'trial')} of the learning curve are done"
+        return "half of the data are too few for the recipe, so what more would bring is unknown"
+    sizes = "" if half.rows is None or whole.rows is None else f" ({half.rows:,} to {whole.rows:,} {data.unit})"
+    flagged = f", no verdict, for the flag {' and '.join(map(say, whole.flags))}" if whole.flags else ""
+    brought = f"the last doubling of the data{sizes} brought {_points(whole.gain)}{flagged}"
+    return f"{brought}; another doubling may bring less or more: it was not measured"
 
 
 def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:

@@ -11,7 +11,17 @@ from pathlib import Path
 
 from reports.ledger import StudyInfo
 
-SEARCH = {"--search", "--trials", "--until", "--sampler", "--learn-from", "--scheduler", "--rungs", "--finals"}
+SEARCH = {
+    "--search",
+    "--trials",
+    "--until",
+    "--sampler",
+    "--learn-from",
+    "--scheduler",
+    "--rungs",
+    "--finals",
+    "--learning-curve",
+}
 """Options that matter to explored recipes only; without the first the others are refused."""
 OF_DATA = {"--train", "--columns", "--labels", "--drop-leaks"}
 """Options that say what one's own data are."""

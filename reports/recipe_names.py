@@ -27,7 +27,8 @@ Flat = Mapping[str, Value]
 
 
 def recipe_names(results: Results) -> dict[str, str]:
-    """By hash the name of every row and explored recipe, and of what finals compare with. No two share one."""
+    """By hash the name of every row and explored recipe, of what finals compare with, and of a learning curve's parts.
+    No two share one."""
     return results.made(_recipe_names)
 
 
@@ -40,7 +41,17 @@ def _recipe_names(results: Results) -> dict[str, str]:
     }
     finals = results.info.finals
     compared = {finals.base: BASE, finals.as_it_came: AS_IT_CAME} if finals else {}
-    return {key: name for key, name in compared.items() if key} | names | results.labels
+    found = {key: name for key, name in compared.items() if key} | names | results.labels
+    if finals is None or finals.curve is None or finals.curve.whole is None:
+        return found
+    whole = found[finals.curve.whole]
+    parts = {key: part_name(share, whole) for share, key in finals.curve.parts.items() if key}
+    return parts | found
+
+
+def part_name(share: str, whole: str) -> str:
+    """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
+    return f"{share} of the data: {whole}"
 
 
 def called(results: Results, recipe_hash: str) -> str:

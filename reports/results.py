@@ -64,7 +64,11 @@ class Results:
     def load(cls, folder: Path) -> Results:
         """`UserError` where the folder is no study's, or nothing in it is finished."""
         info = StudyInfo.load(folder)
-        space = info.load_space(folder)  # runs the plugins, whose names recipes may have
+        return cls.of(folder, info, info.load_space(folder))  # runs the plugins, whose names recipes may have
+
+    @classmethod
+    def of(cls, folder: Path, info: StudyInfo, space: Space) -> Results:
+        """What the folder's ledger says of this study; `UserError` where nothing is finished."""
         records, set_aside = Ledger(folder / LEDGER).sift()
         if not any(record.status == "finished" for record in records):
             raise UserError(

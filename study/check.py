@@ -11,6 +11,7 @@ from reports.markdown import count
 from search_spaces.goals import searched
 from search_spaces.space import Domain
 from study.plan import Plan
+from study.search.learning_curve import check_curve
 from study.search.points import reachable
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
@@ -34,6 +35,8 @@ def check_plan(plan: Plan) -> None:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
         raise UserError(f"nothing can run: {reasons or 'the space has no rows; explore it with --search optuna'}")
     _check_keys(plan)
+    if plan.finals is not None and plan.finals.curve:
+        check_curve(plan.base)
     check_recipes(recipes, plan.evaluation)
     if plan.explored or plan.races:
         _check_goals(plan)

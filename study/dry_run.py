@@ -136,10 +136,10 @@ def _finals(plan: Plan, wanted: int, again: int, left: int) -> list[str]:
     if plan.finals is None:
         return []
     ready = f", {wanted - left} of them done" if wanted > left else ""
-    what = printable(plan.finals.in_words())
-    return [
-        f"then the finals, up to {count(wanted, 'trial')}{ready}: {f'a semifinal of {again}, ' if again else ''}{what}"
-    ]
+    before = f"a semifinal of {again}, " if again else ""
+    after = f"; a learning curve of {plan.finals.of_curve}" if plan.finals.curve else ""
+    what = f"{before}{printable(plan.finals.in_words())}{after}"
+    return [f"then the finals, up to {count(wanted, 'trial')}{ready}: {what}"]
 
 
 def _explored_done(plan: Plan, ledger: Ledger) -> int:

@@ -160,10 +160,10 @@ def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, s
             f"{where} has no finals, so no recipe of it is known to be the one to use; end a search with --finals "
             f"3x5; {ELSEWHERE}"
         )
-    if not answer.picked:
+    first = answer.to_train
+    if first is None:
         command = study_command(results.info)
         raise UserError(f"{where} names no recipe to use yet; its own command goes on with it: {command}")
-    first = answer.picked[0]
     number, name = "", first.name
     if name.startswith("#"):
         number, _, settings = name.removeprefix("#").partition(" ")

@@ -230,7 +230,8 @@ class Plan:
         if self.request.finals is None:
             return None
         smaller = self.request.fit_finals and self.request.finals != SIZES[0]
-        return SearchFinals.of(*self.request.finals, self.base, self.rows, self.space.baseline, smaller)
+        curve = self.request.learning_curve
+        return SearchFinals.of(*self.request.finals, self.base, self.rows, self.space.baseline, smaller, curve)
 
     def fixed_trials(self) -> list[Trial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""

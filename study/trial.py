@@ -58,6 +58,8 @@ class Trial:
     """What people call it."""
     row: bool = False
     """Whether it is one of the paper's rows; those are never stopped early."""
+    part: bool = False
+    """Whether it trains on a part of its data, of a learning curve: nobody wants its model."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """How its model is scored."""
     saves_model: bool = True

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from reports.ledger import LEDGER, Finals, Ledger, Record, StudyInfo
-from reports.ledger.finals import FIRST_FRESH
+from reports.ledger import LEDGER, Finals, LearningCurve, Ledger, Record, StudyInfo
+from reports.ledger.finals import FIRST_FRESH, SHARES
 from reports.made_up import VERSIONS
 from reports.markdown import code
 from reports.plots import (
     cosine_panels,
     curve_lines,
+    data_curve,
     forest,
     geometry_map,
     goals_front,
@@ -36,7 +37,17 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
-PLOTS = (cosine_panels, curve_lines, forest, geometry_map, goals_front, grid_panels, importance_panels, search_course)
+PLOTS = (
+    cosine_panels,
+    curve_lines,
+    data_curve,
+    forest,
+    geometry_map,
+    goals_front,
+    grid_panels,
+    importance_panels,
+    search_course,
+)
 """The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
@@ -273,5 +284,48 @@ def add_finals(
         write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
     finals = Finals(len(gains), seeds, base_seeds, finalists, results.base.hash, came.hash)
     info = dataclasses.replace(results.info, finals=finals, across=[] if predictions else ["items"])
+    info.save(folder)
+    return info
+
+
+def add_curve(
+    folder: Path,
+    whole: str,
+    losses: Mapping[str, float],
+    *,
+    std: float = 0.3,
+    missing: int = 0,
+    predictions: bool = False,
+) -> StudyInfo:
+    """A learning curve of a recipe of the finals, by its hash: on these shares of its data it scores so much less than
+    on all, under the finals' seeds; on other shares it cannot be trained. `missing` trials of the last one have not
+    run."""
+    results, chance = Results.load(folder), random.Random(12)
+    info, finals = results.info, results.info.finals
+    assert finals is not None
+    level = results.finals[whole][: finals.seeds]
+    parts: dict[str, str | None] = dict.fromkeys(SHARES)
+    records = []
+    for share, loss in losses.items():
+        recipe = Recipe.from_flat(level[0].recipe).override({"corpus.share": SHARES[share]})
+        parts[share] = recipe.hash
+        for one in level:
+            luck = chance.gauss(0, std)
+            scores = {
+                task: {
+                    name: min(99.5, value - loss + luck) if name != "examples" and isinstance(value, float) else value
+                    for name, value in numbers.items()
+                }
+                for task, numbers in one.scores.items()
+            }
+            data = {**one.data, "corpus": {**one.data["corpus"], "pairs": round(12000 * SHARES[share])}}
+            training = {**one.training, "steps": round(90 * SHARES[share])}
+            part = changed(one, scores=scores, checkpoint=None)
+            own = {"recipe": dict(recipe.flat()), "recipe_hash": recipe.hash, "data": data, "training": training}
+            records.append(dataclasses.replace(part, **own))  # type: ignore[arg-type]
+    for record in records[: len(records) - missing]:
+        write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
+    finals = dataclasses.replace(finals, curve=LearningCurve(whole, parts))
+    info = dataclasses.replace(info, finals=finals)
     info.save(folder)
     return info

@@ -178,6 +178,15 @@ LIMIT = functools.partial(
     key, None, "Use only the first so many labelled pairs, or documents; none uses all.", at_least(1)
 )
 """`corpus.limit`, for every layout that has it."""
+SHARE = functools.partial(
+    key,
+    1.0,
+    "Use this share of the data, drawn once, the same for every seed: of texts with all that is paired with them, or "
+    "of documents. A smaller share is part of a larger one.",
+    between(0.0, 1.0),
+    label="share of the data",
+)
+"""`corpus.share`, likewise."""
 POSITIVES = functools.partial(
     key,
     None,

@@ -7,7 +7,7 @@ It is a study's truth: everything else in the folder can be made again, or is on
 """
 
 from reports.ledger.failures import Failure, read_failures
-from reports.ledger.finals import Finals, fresh_seeds, is_explored, is_fresh, seed_in_words
+from reports.ledger.finals import Finals, LearningCurve, fresh_seeds, is_explored, is_fresh, seed_in_words
 from reports.ledger.folders import (
     CURVES,
     FAILURES,
@@ -44,6 +44,7 @@ __all__ = [
     "Evaluation",
     "Failure",
     "Finals",
+    "LearningCurve",
     "Ledger",
     "Progress",
     "Record",

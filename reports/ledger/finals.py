@@ -3,13 +3,15 @@ compared with.
 
 A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
 row that no seed changes has one record, of seed 0. Before the finals may come a semifinal, one more trial of the best
-recipes: its scores choose the finalists, and are in no figure.
+recipes: its scores choose the finalists, and are in no figure. After them may come a learning curve: the recipe to use
+on parts of its data, under the finals' seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 from reports.ledger.folders import Hash
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 SEMIFINAL, FIRST_FRESH = 500_000, 1_000_000
 """The semifinal's seed, and the first of the finals' own stream. `--seeds` never comes so far."""
+
+SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 0.125})
+"""Of the data, on which a learning curve trains; all of them are the finals' own trials. The last doubling comes first:
+a limit may end the curve."""
 
 
 def fresh_seeds(count: int) -> range:
@@ -47,6 +53,16 @@ def seed_in_words(seed: int) -> str:
 
 
 @dataclass(frozen=True)
+class LearningCurve:
+    """A recipe of the finals, and the same on parts of its data."""
+
+    whole: Hash | None = None
+    """The recipe to use; None until it is known, and where nothing is to be trained."""
+    parts: dict[str, Hash | None] = field(default_factory=dict)
+    """By the names of `SHARES`; None where a part is too small for the recipe."""
+
+
+@dataclass(frozen=True)
 class Finals:
     """What the finals of a study are of."""
 
@@ -66,6 +82,8 @@ class Finals:
     """The space's baseline row, where it has one that can be run."""
     smaller: bool = False
     """Whether recipes and seeds are fewer than usual, so that half of a limit was left to explore."""
+    curve: LearningCurve | None = None
+    """What they end with; None where nobody asked for it."""
 
     @property
     def hashes(self) -> set[str]:

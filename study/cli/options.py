@@ -102,6 +102,8 @@ class Request:
     """How many recipes, and fresh seeds of each; None where the search ends without finals."""
     fit_finals: bool
     """Whether they become smaller where they would take more than half of a limit: nobody asked for so many."""
+    learning_curve: bool
+    """Whether the finals end with the recipe to use on parts of its data."""
     limit: tuple[str, ...]
     nli: str | None
     columns: str | None
@@ -232,6 +234,12 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         help="how a search ends: the best K recipes run again under S seeds that had no say in the choice, beside the "
         f"base settings and the encoder as it came (default {FINALS}, fewer where these would take more than half of "
         "a --limit, but at least 2x3); none leaves that out",
+    )
+    what.add_argument(
+        "--learning-curve",
+        action="store_true",
+        help="would more data help? After the finals, what the answer says to use is trained on 1/8, 1/4 and 1/2 of "
+        "the data, too, under the same seeds; a study that is done goes on with it",
     )
     what.add_argument(
         "--limit",
@@ -371,6 +379,11 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
     values["fit_finals"] = values["finals"] is None
     values["finals"] = parse_finals(values["finals"] or FINALS) if values["search"] != "paper" else None
+    if values["learning_curve"] and values["finals"] is None:
+        raise UserError(
+            "--learning-curve trains what the finals of a search say to use on parts of the data; add --search optuna "
+            "or --search grid, and leave --finals none out"
+        )
     timed = any(text.startswith("minutes=") for text in values["limit"])
     values["trials"] = values["trials"] or (OPEN_TRIALS if timed or values["until"] is not None else TRIALS)
     for name in ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit"):

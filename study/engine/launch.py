@@ -174,7 +174,7 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, t
     return dataclasses.replace(
         trial,
         evaluation=plan.evaluation_of(trial.recipe_hash, trial.seed),
-        saves_model=models.saves(plan.is_explored(trial.recipe_hash, trial.seed)),
+        saves_model=not trial.part and models.saves(plan.is_explored(trial.recipe_hash, trial.seed)),
         resources=resources,
         rungs=rungs,
     )

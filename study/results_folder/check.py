@@ -68,12 +68,14 @@ def check_results(plan: Plan) -> None:
 
 def continued(plan: Plan) -> Plan:
     """With the search of the study that the results hold, where the command says nothing of one: its explored recipes
-    stay part of it. `--only` is of rows alone."""
-    asked = plan.request
-    if asked.search != "paper" or asked.only or not (plan.results / STUDY).is_file():
+    stay part of it. `--only` is of rows alone. A study that has a learning curve keeps it."""
+    if not (plan.results / STUDY).is_file():
         return plan
     before = StudyInfo.load(plan.results)
-    if before.search == "paper":
+    if before.finals is not None and before.finals.curve is not None:
+        plan = plan.asking(dataclasses.replace(plan.request, learning_curve=True))
+    asked = plan.request
+    if asked.search != "paper" or asked.only or before.search == "paper":
         return plan
     print(f"the study in {plan.place.shown} goes on with its search ({before.search})", flush=True)
     request = dataclasses.replace(

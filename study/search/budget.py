@@ -122,8 +122,10 @@ class Budget:
 
 
 def _epochs(recipe: Mapping[str, Any]) -> float | None:
-    """Passes over the data of this flat recipe; None where its steps are bounded."""
-    return None if recipe.get("optimisation.max_steps") is not None else recipe.get("optimisation.epochs")
+    """Passes over all of the data of this flat recipe; None where its steps are bounded."""
+    epochs = recipe.get("optimisation.epochs")
+    bounded = recipe.get("optimisation.max_steps") is not None
+    return None if bounded or epochs is None else epochs * recipe.get("corpus.share", 1.0)
 
 
 def busy_seconds(records: Iterable[Record]) -> float:

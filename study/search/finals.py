@@ -6,6 +6,8 @@ base recipe, over the space's baseline row, and over the encoder without any tra
 One seed's score chooses badly: of forty recipes the best is often passed over for three that were lucky. So where each
 has one seed, the best fifth run once more in a semifinal, under a seed that is neither the search's nor the finals',
 and the finalists are those of the best means.
+
+Where a learning curve is asked for, the recipe to use comes last, on parts of its data (`learning_curve.py`).
 """
 
 from __future__ import annotations
@@ -21,14 +23,15 @@ import numpy as np
 
 from reports.best_model import ranking
 from reports.guards.words import listed
-from reports.ledger import STUDY, Finals, Ledger, StudyInfo, fresh_seeds, is_explored, is_fresh
-from reports.ledger.finals import SEMIFINAL
+from reports.ledger import STUDY, Finals, LearningCurve, Ledger, StudyInfo, fresh_seeds, is_explored, is_fresh
+from reports.ledger.finals import SEMIFINAL, SHARES
 from reports.recipe_names import AS_IT_CAME, BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
 from reports.statistics.finals import base_seeds
 from reports.statistics.fronts import front_numbers, spread
 from search_spaces.limits import LIMITS
 from study.search.budget import Budget
+from study.search.learning_curve import Parts, parts_of, trainings
 from study.trial import Trial
 from trainables.encoders import available
 from trainables.recipe import EncoderConfig, Recipe
@@ -47,11 +50,13 @@ class Entrant:
     recipe: Recipe
     name: str
     seeds: Sequence[int]
+    part: bool = False
+    """Whether it is one on a part of its data."""
 
     @property
     def trials(self) -> list[Trial]:
         """Its final trials, by seed."""
-        return [Trial(self.recipe, seed, self.name) for seed in self.seeds]
+        return [Trial(self.recipe, seed, self.name, part=self.part) for seed in self.seeds]
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ class SearchFinals:
     """None where the space has none, and where it does not run."""
     smaller: bool = False
     """Than usual, so that half of a limit is left to explore."""
+    curve: bool = False
+    """Whether they end with a learning curve."""
 
     @classmethod
     def of(
@@ -78,6 +85,7 @@ class SearchFinals:
         rows: Mapping[str, Recipe | None],
         baseline: str | None,
         smaller: bool = False,
+        curve: bool = False,
     ) -> SearchFinals:
         """`rows` are those that run, by label; `baseline` is the label of the space's."""
         labels = {recipe.hash: label for label, recipe in reversed([*rows.items()]) if recipe is not None}
@@ -94,6 +102,7 @@ class SearchFinals:
             Entrant(came, AS_IT_CAME, seeds_of(came, 1, came.hash in labels)),
             None if row is None else entrant(row, labels[row.hash], seeds),
             smaller,
+            curve,
         )
 
     @property
@@ -110,8 +119,13 @@ class SearchFinals:
         """How many there are of finalists and of what they are compared with."""
         return self.recipes * self.seeds + sum(len(entrant.seeds) for entrant in self.beside)
 
-    def told(self, finalists: Sequence[Entrant] = ()) -> Finals:
-        """As `study.json` keeps it."""
+    @property
+    def of_curve(self) -> int:
+        """How many trials its learning curve has at most."""
+        return len(SHARES) * self.seeds if self.curve else 0
+
+    def told(self, finalists: Sequence[Entrant] = (), curve: LearningCurve | None = None) -> Finals:
+        """As `study.json` keeps it. `curve`: once it is known."""
         return Finals(
             self.recipes,
             self.seeds,
@@ -121,6 +135,7 @@ class SearchFinals:
             self.as_it_came.recipe.hash,
             self.baseline.recipe.hash if self.baseline else None,
             self.smaller,
+            curve or LearningCurve() if self.curve else None,
         )
 
     def in_words(self, finalists: int | None = None) -> str:
@@ -161,7 +176,7 @@ def fitted(plan: Plan, ledger: Ledger, places: int) -> Plan:
     for size in SIZES:
         sized = plan.asking(dataclasses.replace(asked, finals=size))
         assert sized.finals is not None
-        if sized.finals.trials <= min(rooms):
+        if sized.finals.trials + trainings(sized.finals.of_curve) <= min(rooms):
             break
     return plan if sized.request.finals == asked.finals else sized
 
@@ -224,6 +239,8 @@ class StudyFinals:
         """None until its recipes are chosen; empty where there is none."""
         self.finalists: list[Entrant] | None = None
         """None until they are chosen."""
+        self.parts = None if asked.curve else Parts()
+        """Of the learning curve; None until its recipe is known."""
         self.later = self._left(asked.beside)
         """Trials that are known, have no record, and were not handed out yet."""
 
@@ -231,14 +248,29 @@ class StudyFinals:
         """How many trials were not handed out yet: of recipes that are not chosen yet, as many as there may be once the
         search has asked for so many."""
         finalists = 0 if self.finalists is not None else self.asked.recipes * self.asked.seeds
-        return len(self.later) + finalists + (self._semifinalists(explored) if self.semifinal is None else 0)
+        before = len(self.later) + finalists + (self._semifinalists(explored) if self.semifinal is None else 0)
+        return before + self.of_curve
+
+    def cost(self, explored: int) -> int:
+        """As many whole trainings as these cost together."""
+        return self.left(explored) - self.of_curve + trainings(self.of_curve)
+
+    @property
+    def of_curve(self) -> int:
+        """How many trials a learning curve may yet have whose recipe is not known."""
+        return self.asked.of_curve if self.parts is None else 0
+
+    @property
+    def undecided(self) -> bool:
+        """Whether trials that still run decide what else there is to run."""
+        return self.finalists is None or self.parts is None
 
     def wanted(self, explored: int) -> int:
         """How many there are in all, in the same way."""
         asked = self.asked
         known = {entrant.recipe.hash: len(entrant.seeds) for entrant in [*asked.beside, *(self.finalists or ())]}
         finalists = 0 if self.finalists is not None else asked.recipes * asked.seeds
-        return sum(known.values()) + finalists + self.again(explored)
+        return sum(known.values()) + finalists + self.again(explored) + self.asked.of_curve
 
     def again(self, explored: int) -> int:
         """How many of them are of the semifinal."""
@@ -256,11 +288,12 @@ class StudyFinals:
     @property
     def told(self) -> Finals:
         """As `study.json` keeps it."""
-        return self.asked.told(self.finalists or ())
+        return self.asked.told(self.finalists or (), self.parts.curve if self.parts else None)
 
-    def next(self, explored: Sequence[str], wait: bool) -> list[Trial]:
+    def next(self, explored: Sequence[str], wait: bool, runs: bool = False) -> list[Trial]:
         """What is to run now that nothing of the exploration is left to begin. `wait`: trials of it still run, and may
-        change who is in. `explored`: the hashes of the recipes that a search asked for."""
+        change who is in. `runs`: trials of any kind still run or are next, and may change what a learning curve is of.
+        `explored`: the hashes of the recipes that a search asked for."""
         if self.finalists is None and not wait:
             if self.semifinal is None:
                 self.semifinal = self._semifinal(explored)
@@ -269,6 +302,12 @@ class StudyFinals:
             if not wait:
                 self.finalists = self._finalists(explored)
                 self.later += self._left(self.finalists)
+        if self.parts is None and self.finalists is not None and not (runs or self.later):
+            self.parts = self._parts(explored)
+            seeds = self.asked.seeds
+            self.later = self._left(
+                [Entrant(one, name, seeds_of(one, seeds, False), part=True) for name, one in self.parts.recipes.items()]
+            )
         found, self.later = self.later, []
         return [trial for trial in found if not self._done(trial)]
 
@@ -290,6 +329,13 @@ class StudyFinals:
         """The best of those in the semifinal, or where there is none of all."""
         found, lost = self._candidates(explored, {one.recipe.hash: one for one in self.semifinal or ()})
         return self._chosen(found, self.asked.recipes, lost)
+
+    def _parts(self, explored: Sequence[str]) -> Parts:
+        """Of the recipe to use: it is known now."""
+        before, trained = StudyInfo.load(self.plan.results), [*(self.finalists or ()), *self.asked.beside]
+        explored = [*dict.fromkeys([*before.explored, *explored])]
+        info = dataclasses.replace(before, explored=explored, finals=self.told)
+        return parts_of(self.plan, info, [entrant.recipe for entrant in trained])
 
     @staticmethod
     def _chosen(found: Sequence[tuple[Entrant, Sequence[float]]], most: int, lost: int) -> list[Entrant]:

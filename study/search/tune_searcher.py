@@ -151,10 +151,10 @@ class TuneSearcher(Searcher):
         self._queue_further_seeds()
         self._queue_finals()
         if not self.queue and not self.interrupted:
-            undecided = self.race or (self.finals and self.finals.finalists is None)
+            undecided = self.race or (self.finals and self.finals.undecided)
             if not (undecided and self.running):
                 return Searcher.FINISHED
-            return self._wait()  # a record may be all that the race, or the choice of the finalists, waits for
+            return self._wait()  # a record may be all that the race, or a choice of the finals, waits for
         members = self.interrupted.popleft() if self.interrupted else self._next()
         self.running.update({planned.key: planned for planned in members if not self._done(planned)})
         assert self.begin is not None
@@ -199,7 +199,7 @@ class TuneSearcher(Searcher):
 
     def room(self) -> float:
         """How many trials the study's limits still leave room for; infinite without any."""
-        coming = sum(1 for _ in self.waiting()) + self._of_finals
+        coming = sum(1 for _ in self.waiting()) + (self.finals.left(self._still_explored) if self.finals else 0)
         return min(self._room(0), coming) if self.cut_short else self._room(0)
 
     def _room(self, kept: int, like: str | None = None) -> float:
@@ -220,11 +220,14 @@ class TuneSearcher(Searcher):
 
     @property
     def _of_finals(self) -> int:
-        """How many trials of theirs are to come, after the recipes that were asked for by now and not stopped."""
-        if self.finals is None:
-            return 0
+        """How many trials of theirs are to come, as whole trainings."""
+        return self.finals.cost(self._still_explored) if self.finals else 0
+
+    @property
+    def _still_explored(self) -> int:
+        """The recipes that were asked for by now and not stopped."""
         known = self.ask_tell.study.get_trials(deepcopy=False, states=(TrialState.PRUNED,)) if self.ask_tell else ()
-        return self.finals.left(len(self.explored) - len(known))
+        return len(self.explored) - len(known)
 
     def _short(self) -> bool:
         """Whether the study's limits have no room for what is next."""
@@ -287,16 +290,22 @@ class TuneSearcher(Searcher):
             say(printable(f"the finals are now {plan.finals.in_words()}"))
 
     def _queue_finals(self) -> None:
-        """Queue the finals once nothing else is left to begin, the finalists once nothing else runs."""
+        """Queue the finals once nothing else is left to begin, the finalists once nothing else runs, and a learning
+        curve once these have run."""
         if self.finals is None or self._explores:
             return
-        chosen = self.finals.finalists is not None
+        chosen, parts = self.finals.finalists is not None, self.finals.parts is not None
         waits = any(not is_fresh(trial.seed) for trial in self.running.values())
-        self.queue.extend(self.finals.next(self.explored, waits))
+        runs = bool(self.running) or next(self.waiting(), None) is not None
+        self.queue.extend(self.finals.next(self.explored, waits, runs))
         if not chosen and self.finals.finalists is not None:
             self.asked(self.explored, self.finals.told)
-            if self.queue:
+            if self.queue and parts == (self.finals.parts is not None):
                 say(printable(self.finals.in_words()))
+        if not parts and self.finals.parts is not None:
+            self.asked(self.explored, self.finals.told)
+            for sentence in self.finals.parts.said:
+                say(printable(sentence))
 
     def _done(self, trial: Trial) -> bool:
         return self.ledger.has(trial.recipe.hash, trial.seed)

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from reports import looks
-from reports.answer import FILE, SCHEMA, Answer, Gain, Other
+from reports.answer import FILE, SCHEMA, Answer, Other
 from reports.answer_words import as_text, lines
 from reports.check import check
 from reports.export import _best_first
 from reports.formats.parsed import parser
+from reports.gain import Gain
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.made_up import VERSIONS
 from reports.markdown import bullets, text

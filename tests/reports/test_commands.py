@@ -31,7 +31,7 @@ LABELS = st.one_of(
     ),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
 )
-SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals", "fit_finals")
+SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals", "fit_finals", "learning_curve")
 
 
 def given_as(option: str, value: str, joined: bool, short: int) -> list[str]:
@@ -67,6 +67,8 @@ def lines(draw: st.DrawFn) -> list[str]:
         asked.append(given_as("--search", search, draw(joined), draw(st.integers(0, 3))))
         add("--scheduler", st.sampled_from(["none", "asha"]), short=3)
         add("--finals", st.sampled_from(["none", "3x5", "1x2"]), short=4)
+        if "none" not in asked[-1][-1] and draw(st.booleans()):
+            asked.insert(1, ["--learning-curve"])
         if asked[-1][-1].endswith("asha"):
             add("--rungs", st.sampled_from(["8", "steps:10,20"]), short=3)
     if search == "optuna":
@@ -75,7 +77,7 @@ def lines(draw: st.DrawFn) -> list[str]:
         for folders in draw(
             st.lists(st.lists(st.sampled_from(["a", "/b c", "d"]), min_size=1, max_size=3), max_size=2)
         ):
-            asked.append(["--learn-from"[: draw(st.integers(4, 12))], *folders])
+            asked.append(["--learn-from"[: draw(st.integers(8, 12))], *folders])
     return [word for words in draw(st.permutations(asked)) for word in words]
 
 

@@ -126,5 +126,12 @@ def test_a_study_of_ones_own_pairs_from_end_to_end(tmp_path: Path) -> None:
     assert len(found.optuna.trials) > 0
     assert found.model().encode(["a dog"]).shape[0] == 1
     assert found.report.is_file()
-    assert len(study.run(minutes=5, **asked).trials) == len(found.trials)
+    before = len(found.trials)
+    again = study.run(minutes=5, learning_curve=True, **asked)  # of 105 pairs an eighth makes no batch of 16
+    data = again.answer.data
+    assert data is not None
+    assert [(part.share, part.rows) for part in data.parts] == [("1/8", None), ("1/4", 26), ("1/2", 52), ("all", 105)]
+    assert data.parts[-1].gain is not None
+    assert len(again.trials) == before + 2 * 2
+    assert "## Would more data help?" in again.report.read_text()
     assert "leaks: 1 training row with an item whole" in found.report.read_text()

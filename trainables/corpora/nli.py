@@ -76,6 +76,21 @@ class NLIPairs:
             file=self.file.copy(),
         )
 
+    def of(self, kept: np.ndarray) -> NLIPairs:  # (pairs,) bool
+        """Those of its pairs alone. What was dropped and moved was so in the whole source."""
+        rows = np.flatnonzero(kept).tolist()
+        premises, hypotheses = ([side[row] for row in rows] for side in (self.premises, self.hypotheses))
+        labels = self.labels[rows]
+        fingerprint = _fingerprint(zip(premises, hypotheses, labels.tolist(), strict=True))
+        return replace(
+            self,
+            premises=premises,
+            hypotheses=hypotheses,
+            labels=labels,
+            file=self.file[rows],
+            fingerprint=fingerprint,
+        )
+
 
 def load_nli(
     source: str, limit: int | None = None, *, columns: str | None = None, labels: str | None = None

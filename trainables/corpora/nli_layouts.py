@@ -20,6 +20,7 @@ from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_pr
 from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
+from trainables.corpora.share import drawn_share
 from trainables.errors import UserError, shown
 from trainables.keys import Options, Range, at_least, between, key
 from trainables.labels import CONTRADICTION, ENTAILMENT
@@ -78,7 +79,7 @@ class LabelledPairs(Source, Layout):
     @property
     def _source(self) -> Source:
         """What decides which pairs are read."""
-        return Source(nli=self.nli, columns=self.columns, limit=self.limit, labels=self.labels)
+        return Source(nli=self.nli, columns=self.columns, limit=self.limit, share=self.share, labels=self.labels)
 
     def _load(self, request: SamplerRequest) -> NLIPairs:
         pairs, count = _kept(self._source)
@@ -345,7 +346,10 @@ def _kept(source: Source) -> tuple[NLIPairs, Census]:
 
 
 def _load_nli(source: Source) -> NLIPairs:
-    return load_nli(source.nli, source.limit, columns=source.columns, labels=source.labels)
+    pairs = load_nli(source.nli, source.limit, columns=source.columns, labels=source.labels)
+    if source.share == 1:
+        return pairs
+    return pairs.of(drawn_share(pairs.premises, source.share, f"corpus.nli={source.nli!r}"))
 
 
 def _texts(pairs: NLIPairs) -> Iterator[str]:

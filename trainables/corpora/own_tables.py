@@ -17,12 +17,13 @@ from trainables.corpora.columns import one_text, role_columns
 from trainables.corpora.layout import Layout
 from trainables.corpora.nli import stamps
 from trainables.corpora.request import SamplerRequest
+from trainables.corpora.share import drawn_share
 from trainables.corpora.tables import Table, check_hub, find_tables, open_table
 from trainables.errors import UserError
 from trainables.keys import Options, key
 from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import SCENES
-from trainables.sections import LIMIT
+from trainables.sections import LIMIT, SHARE
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Tables(Options):
         "scored_pairs; sentence=text,label=class for same_label.",
     )
     limit: int | None = LIMIT()
+    share: float = SHARE()
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class TableLayout(Tables, Layout):
 
     def rows(self) -> Rows:
         """What is trained on, which nobody may change: it is kept for the next trial."""
-        told = ("rows", self.name, self.nli, self.columns, self.limit, stamps(self.nli))
+        told = ("rows", self.name, self.nli, self.columns, self.limit, self.share, stamps(self.nli))
         return PROCESS_CACHE.get(told, self._read)
 
     def described(self, rows: Rows) -> dict[str, Any]:
@@ -129,5 +131,8 @@ class TableLayout(Tables, Layout):
         if not found:
             raise UserError(f"corpus.nli={self.nli!r} holds no row with a {list(self.roles)[-1]}")
         found = list(dict.fromkeys(found)) if self.classes else found  # a text is no positive of itself
+        if self.share < 1:
+            kept = drawn_share([row[0] for row in found], self.share, f"corpus.nli={self.nli!r}")
+            found = [row for row, stays in zip(found, kept.tolist(), strict=True) if stays]
         digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in found).encode())
         return Rows([row[:-1] for row in found], [row[-1] for row in found], without, digest.hexdigest()[:12])

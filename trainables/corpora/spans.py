@@ -36,9 +36,9 @@ from trainables.corpora.documents import Documents, check_batch, check_documents
 from trainables.corpora.layout import Layout
 from trainables.corpora.request import SamplerRequest
 from trainables.errors import UserError
-from trainables.keys import Options, Value, at_least, between, key
+from trainables.keys import Options, Value, at_least, key
 from trainables.labels import ENTAILMENT
-from trainables.sections import LIMIT
+from trainables.sections import LIMIT, SHARE
 
 ANCHOR_BETA = (4, 2)
 POSITIVE_BETA = (2, 4)
@@ -124,12 +124,7 @@ class SpansOfDocuments(SpanOptions, Layout):
         "Skylion007/openwebtext", "Hub id, folder, text or JSONL file of documents, or scenes.", place=True
     )
     limit: int | None = LIMIT()
-    share: float = key(
-        1.0,
-        "Use this share of the documents, drawn once, the same for every seed.",
-        between(0.0, 1.0),
-        label="share of the documents",
-    )
+    share: float = SHARE()
 
     @property
     def anchors_each(self) -> int:

@@ -1,0 +1,69 @@
+"""The learning curve: what the recipe to use scores on parts of its data, as a table and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.answer import Answer
+from reports.answer_words import OVER, of_data
+from reports.guards.words import listed
+from reports.learning_curve import DataCurve, Part
+from reports.looks import look, share
+from reports.markdown import DASH, code, number, table, text
+from reports.plots.data_curve import data_picture
+from reports.results import Results
+from reports.statistics import CONFIDENCE
+from reports.wording import difference, level
+
+
+def write(results: Results, pictures: Path) -> str:
+    """Empty where there is no learning curve."""
+    answer = Answer.of(results)
+    data = answer.data
+    if data is None or answer.figure is None:
+        return ""
+    came = answer.references.get("encoder")
+    head = ["Share of the data", data.unit, "steps", text(answer.figure), "over half as much", "fresh seeds"]
+    lines = [_line(part) for part in data.parts]
+    if came is not None and came.figure is not None:
+        score = level(came.figure.gain, came.figure.low, came.figure.high)
+        lines.insert(0, [f"none: {OVER['encoder']}", "0", "0", score, DASH, str(came.seeds)])
+    points = [
+        (float(part.rows), part.figure.gain, part.figure.low, part.figure.high)
+        for part in data.parts
+        if part.rows and part.figure
+    ]
+    said = of_data(data, text)
+    parts = [f"{said[0].upper()}{said[1:]}.", table(head, lines), _how(data, results, len(answer.finalists))]
+    if len(points) > 1:
+        marks = {OVER["encoder"]: came.figure.gain} if came and came.figure else {}
+        path = pictures / "data-curve.svg"
+        picture = data_picture(points, marks, path, unit=data.unit, figure=answer.figure)
+        parts.insert(1, f"![Score over the {data.unit} to train on]({pictures.name}/{picture.name})")
+    return "\n\n".join(parts)
+
+
+def _line(part: Part) -> list[str]:
+    gain = DASH if part.gain is None else difference(part.gain.gain, part.gain.low, part.gain.high)
+    flagged = f" (no verdict: {listed([code(flag) for flag in part.flags])})" if part.flags else ""
+    score = DASH if part.figure is None else level(part.figure.gain, part.figure.low, part.figure.high)
+    return [part.share, number(part.rows, 0), number(part.steps, 0), score, f"{gain}{flagged}", str(part.seeds)]
+
+
+def _how(data: DataCurve, results: Results, finalists: int) -> str:
+    """What was trained, and what the intervals hold for."""
+    steps = [part.steps for part in data.parts if part.steps is not None]
+    fixed = len(steps) > 1 and len(set(steps)) == 1
+    longer = (
+        "Steps are bounded by the recipe, so that a part is passed over more often."
+        if fixed
+        else "Epochs are those of the recipe, so that a part has fewer steps."
+    )
+    sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
+    picked = f", and for the choice of the recipe among {finalists}" if finalists > 1 else ""
+    return (
+        f"The recipe is {code(data.name)}. A smaller part is contained in a larger one; a text is in it with all that "
+        f"is paired with it, or not at all. {longer} All of the data are the trials of the finals. Gains are in "
+        f"points. Each interval holds by itself, with {sure:.3g} % at this look, and allows for chance in seeds and "
+        f"test items{picked}; that of a score is its own, with 95 %."
+    )

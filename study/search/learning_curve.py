@@ -1,0 +1,88 @@
+"""Would more data help? What the answer says to use, trained again on parts of its data under the seeds of the finals.
+
+A part is whole: of a text all that is paired with it (`corpus.share`). The smaller one is contained in the larger one.
+Epochs stay, so a part has fewer steps. All of the data are the finals' own trials. Nothing that a part scores reaches
+any choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reports.answer import Answer
+from reports.guards.words import listed
+from reports.ledger import LearningCurve, StudyInfo
+from reports.ledger.finals import SHARES
+from reports.recipe_names import part_name
+from reports.results import Results
+from trainables.errors import UserError
+from trainables.recipe import Recipe, Value
+from trainables.trial import check_recipes
+
+if TYPE_CHECKING:
+    from study.plan import Plan
+
+SHARE = "corpus.share"
+WITHOUT = {
+    "unfinished": "it begins once all trials of the finals are done",
+    "as it came": "the answer is to keep the encoder as it came, so there is nothing to train",
+}
+"""Why there is none, by the kind of the answer."""
+
+
+def trainings(trials: int) -> int:
+    """As many trainings on all of the data as so many of the parts cost together."""
+    return math.ceil(trials * math.fsum(SHARES.values()) / len(SHARES))
+
+
+def check_curve(recipe: Recipe) -> None:
+    """`UserError` where the data of a study with this base cannot be cut."""
+    if SHARE not in recipe.flat():
+        raise UserError(
+            f"--learning-curve trains on parts of the data, and corpus.layout={recipe.corpus.layout} has none "
+            f"({SHARE}); leave it out"
+        )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a learning curve trains."""
+
+    curve: LearningCurve = LearningCurve()
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    """By what people call them."""
+    said: tuple[str, ...] = ()
+    """Sentences: what it is of, and why not of more."""
+
+
+def parts_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> Parts:
+    """Of a study whose finals have run. `info` names the finalists, `trained` are the recipes of the finals."""
+    results = Results.of(plan.results, info, plan.space)
+    answer = Answer.of(results)
+    chosen = answer.to_train
+    whole = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
+    if chosen is None or whole is None or not whole.trains:
+        return Parts(said=(f"no learning curve: {WITHOUT.get(answer.kind, 'the answer names no recipe to train')}",))
+    found: dict[str, Recipe | None] = {}
+    said = []
+    for name, share in SHARES.items():
+        part = whole.override({SHARE: share * _share(whole.flat()[SHARE])}) if SHARE in whole.flat() else None
+        try:
+            check_recipes([part] if part else [], plan.evaluation)
+        except UserError as error:
+            said.append(f"the learning curve has no {name} of the data: {error}")
+            part = None
+        found[name] = part
+    curve = LearningCurve(whole.hash, {name: part.hash if part else None for name, part in found.items()})
+    recipes = {part_name(name, chosen.name): part for name, part in found.items() if part}
+    if recipes:
+        said.append(f"learning curve: {chosen.name} on {listed([name for name in found if found[name]])} of its data")
+    return Parts(curve, recipes, tuple(said))
+
+
+def _share(value: Value) -> float:
+    assert isinstance(value, int | float)
+    return float(value)

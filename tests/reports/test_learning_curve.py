@@ -1,0 +1,221 @@
+"""Would more data help: what is reckoned from a learning curve, and what is said of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.answer import FILE, Answer
+from reports.answer_words import as_text, lines
+from reports.best_model import ranking
+from reports.check import check
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger.finals import FIRST_FRESH
+from reports.looks import trials
+from reports.recipe_names import called, recipe_names
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import SECTIONS, Section, more_data
+from reports.testing import SectionContract, changed
+from tests.synthetic_results import PLOTS, add_curve, add_finals, make_results, undraw
+
+Make = Callable[..., Results]
+LOSSES = {"1/2": 1.5, "1/4": 3.0, "1/8": 5.0}
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of a report's time."""
+    undraw(monkeypatch, PLOTS)
+
+
+@pytest.fixture
+def results_folder(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def make(results_folder: Path) -> Make:
+    """A search whose first recipe is the one to use, and that recipe on parts of its data."""
+
+    def made(losses: dict[str, float] | None = None, gains: tuple[float, ...] = (3.0, 1.0), **parts: Any) -> Results:
+        make_results(results_folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
+        add_finals(results_folder, gains, predictions=parts.get("predictions", False))
+        before = Results.load(results_folder)
+        whole = Answer.of(before).to_train
+        assert whole is not None
+        add_curve(results_folder, whole.recipe, LOSSES if losses is None else losses, **parts)
+        return Results.load(results_folder)
+
+    return made
+
+
+def line(results: Results) -> str:
+    """The answer's line on data; empty without one."""
+    return next((one for one in as_text(lines(Answer.of(results), results.info, str)) if one.startswith("Data")), "")
+
+
+def test_each_doubling_has_its_gain_and_the_last_one_its_line(make: Make) -> None:
+    results = make()
+    data = Answer.of(results).data
+    assert data is not None
+    assert [part.share for part in data.parts] == ["1/8", "1/4", "1/2", "all"]
+    assert [part.rows for part in data.parts] == [1500, 3000, 6000, 12000]
+    gains = [part.gain for part in data.parts]
+    assert gains[0] is None
+    for found, wanted in zip(gains[1:], (2.0, 1.5, 1.5), strict=True):
+        assert found is not None
+        assert found.gain == pytest.approx(wanted, abs=0.6)
+        assert (found.low or 0) < wanted < (found.high or 0)
+    assert line(results).startswith("Data   the last doubling of the data (6,000 to 12,000 pairs) brought +1.")
+    assert line(results).endswith("; another doubling may bring less or more: it was not measured")
+
+
+def test_items_and_the_choice_among_finalists_widen_the_interval(make: Make, results_folder: Path) -> None:
+    """Of one finalist alone, with the same scores, it is shorter."""
+
+    def width() -> float:
+        data = Answer.of(Results.load(results_folder)).data
+        assert data is not None
+        gain = data.parts[-1].gain
+        assert gain is not None
+        return (gain.high or 0.0) - (gain.low or 0.0)
+
+    make()
+    seeds_only = width()
+    info = StudyInfo.load(results_folder)
+    assert info.finals is not None
+    dataclasses.replace(info, finals=dataclasses.replace(info.finals, finalists=info.finals.finalists[:1])).save(
+        results_folder
+    )
+    assert width() < seeds_only
+
+
+def test_predictions_count(make: Make) -> None:
+    data = Answer.of(make(predictions=True)).data
+    assert data is not None
+    assert data.parts[-1].gain is not None
+    assert data.parts[-1].flags == ()
+
+
+def test_it_changes_nothing_else(make: Make, tmp_path: Path) -> None:
+    """No row, no explored recipe, no finalist, no other look; the answer is the one without it."""
+    make_results(tmp_path / "without", rows=["SBERT baseline"], explored=4, seeds=(0,))
+    add_finals(tmp_path / "without", (3.0, 1.0))
+    without, results = Results.load(tmp_path / "without"), make()
+    curve = results.info.finals.curve if results.info.finals else None
+    assert curve is not None
+    parts = {*curve.parts.values()}
+    assert not parts & {*results.recipes}
+    assert not parts & {one.recipe_hash for one in ranking(results)}
+    assert trials(results) == trials(without)
+    mine, other = (dataclasses.replace(Answer.of(one), data=None, seconds=0.0) for one in (results, without))
+    assert mine == other
+    assert Answer.of(results).seconds > Answer.of(without).seconds
+
+
+def test_parts_are_called_by_the_share(make: Make) -> None:
+    results = make()
+    finals = results.info.finals
+    assert finals is not None
+    assert finals.curve is not None
+    whole = called(results, finals.curve.whole or "")
+    assert called(results, finals.curve.parts["1/8"] or "") == f"1/8 of the data: {whole}"
+    names = [*recipe_names(results).values()]
+    assert len(names) == len({*names})
+
+
+def test_a_part_counts_once_it_has_all_of_its_seeds(make: Make) -> None:
+    """Whoever looks before cannot stop where it looks well."""
+    results = make({"1/4": 3.0, "1/2": 1.5}, missing=1)
+    data = Answer.of(results).data
+    assert data is not None
+    assert (data.trials.there, data.trials.wanted) == (9, 10)
+    assert [part.figure is None for part in data.parts] == [True, False, True, False]
+    assert [part.gain for part in data.parts] == [None] * 4
+    assert line(results) == "Data   9 of 10 trials of the learning curve are done"
+
+
+def test_half_of_the_data_may_be_too_few(make: Make) -> None:
+    results = make({})
+    assert line(results) == ("Data   half of the data are too few for the recipe, so what more would bring is unknown")
+
+
+def test_a_training_that_diverged_is_in_no_figure(make: Make, results_folder: Path) -> None:
+    results = make()
+    finals = results.info.finals
+    assert finals is not None
+    assert finals.curve is not None
+    ledger = Ledger(results_folder / LEDGER)
+    record = ledger.get(finals.curve.parts["1/2"] or "", FIRST_FRESH)
+    assert record is not None
+    ledger.write(dataclasses.replace(record, status="pruned", evaluations=[]))
+    data = Answer.of(Results.load(results_folder)).data
+    assert data is not None
+    assert [part.seeds for part in data.parts] == [5, 5, 4, 5]
+    assert data.parts[-1].gain is not None
+
+
+def test_what_else_differs_forbids_a_verdict(make: Make, results_folder: Path, tmp_path: Path) -> None:
+    """The half ran under another torch."""
+    results = make()
+    finals = results.info.finals
+    assert finals is not None
+    assert finals.curve is not None
+    ledger = Ledger(results_folder / LEDGER)
+    for record in [*results.finals[finals.curve.parts["1/2"] or ""]]:
+        ledger.write(changed(record, versions={**record.versions, "torch": "1.0"}))
+    found = Results.load(results_folder)
+    assert ", no verdict, for the flag code; another doubling" in line(found)
+    assert "(no verdict: `code`)" in more_data.write(found, tmp_path / "pictures")
+
+
+def test_of_the_base_where_that_is_kept(make: Make) -> None:
+    results = make(gains=(-0.5, -0.6))
+    answer = Answer.of(results)
+    assert answer.kind == "base"
+    assert answer.data is not None
+    assert answer.data.name == answer.references["base"].name
+    assert [part.seeds for part in answer.data.parts] == [5, 5, 5, 9]
+    assert line(results)
+
+
+def test_the_file_holds_it(make: Make, results_folder: Path) -> None:
+    make()
+    write_report(results_folder)
+    found = json.loads((results_folder / FILE).read_text())["data"]
+    assert (found["unit"], found["trials"]) == ("pairs", {"there": 15, "wanted": 15})
+    assert [part["share"] for part in found["parts"]] == ["1/8", "1/4", "1/2", "all"]
+    assert {"gain", "low", "high"} == {*found["parts"][-1]["gain"]}
+    assert not [problem for problem in check(results_folder) if FILE in problem]
+
+
+class TestMoreDataSection(SectionContract):
+    @pytest.fixture
+    def section(self) -> Section:
+        return SECTIONS["more_data"]
+
+    @pytest.fixture(params=["whole", "unfinished", "too few", "no curve"])
+    def results(self, request: pytest.FixtureRequest, make: Make, results_folder: Path) -> Results:
+        if request.param == "no curve":
+            results = make()
+            finals = dataclasses.replace(results.info.finals, curve=None)  # type: ignore[type-var]
+            dataclasses.replace(results.info, finals=finals).save(results_folder)
+            return Results.load(results_folder)
+        if request.param == "too few":
+            return make({"1/2": 1.0})
+        return make(missing=7 if request.param == "unfinished" else 0)
+
+    def test_it_has_a_table_and_a_picture(self, make: Make, tmp_path: Path) -> None:
+        text = more_data.write(make(), tmp_path / "pictures")
+        assert text.startswith("The last doubling of the data (6,000 to 12,000 pairs) brought +1.")
+        assert "![Score over the pairs to train on](pictures/data-curve.svg)" in text
+        assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")][2:] == [
+            "none: the encoder as it came", "1/8", "1/4", "1/2", "all",
+        ]  # fmt: skip
+        assert "among 2; that of a score is its own" in text

@@ -1,0 +1,26 @@
+"""A share of a corpus (`corpus.share`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trainables.corpora.nli import number
+from trainables.errors import UserError
+
+
+def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  # (rows,) bool
+    """Which rows stay, by the first text of each: all rows of one text, or none.
+
+    The texts are put in one order by chance, the same for every seed, and taken until they have the share of the rows.
+    So a smaller share is part of a larger one. `UserError` that says `where` if it holds no row.
+    """
+    text = number(texts)
+    rows = np.bincount(text)
+    order = np.random.Generator(np.random.Philox(key=0)).permutation(len(rows))
+    wanted = round(share * len(texts))
+    if not wanted:
+        raise UserError(f"{where}: corpus.share {share:g} of {len(texts):,} rows is none; give a larger share")
+    before = np.cumsum(rows[order]) - rows[order]
+    return np.isin(text, order[before < wanted])
