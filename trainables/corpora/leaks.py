@@ -11,8 +11,8 @@ of its texts. Only such rows are left out: a text alone tells neither its label 
 search may well be trained on.
 
 Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). They are found exactly, by
-prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up.
-MinHash estimates the same number; for sentences it is slower and misses some.
+prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up;
+where many have that one, those that share two. MinHash estimates the same number; for sentences it is slower and misses some.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -32,6 +32,10 @@ _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Japanese and Chinese put no spaces between words: each of their letters counts as one."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _CACHED = 65_536
+FEW = 16
+"""Texts of one shingle that are compared one by one; where more have it, a second shingle chooses among them."""
+_Shingled = tuple[str, frozenset[int], list[int]]
+"""A plain text, its shingles by rank, and the rarest of them."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +115,11 @@ class _Texts:
         self._numbers: dict[str, int] = {}
         self._same: dict[str, list[int]] = defaultdict(list)
         """Numbers by plain text."""
-        self._rarity: Counter[str] = Counter()
-        self._known: frozenset[str] = frozenset()
-        self._by_rare: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        self._rank: dict[str, int] = {}
+        """Shingles by how rare they are, the rarest first."""
+        self._by_one: dict[int, list[_Shingled]] = defaultdict(list)
+        """Texts by each of their rarest shingles, and those of a shingle that is in many by a further one, too."""
+        self._by_two: dict[int, dict[int, list[_Shingled]]] = {}
         self._cached: dict[str, dict[int, int]] = {}
 
     def number(self, text: str) -> int:
@@ -125,12 +131,19 @@ class _Texts:
     def close(self) -> None:
         """Once all texts have their numbers: find near duplicates from now on."""
         shingled = {text: _shingles(text) for text in self._same}
-        for found in shingled.values():
-            self._rarity.update(found)
-        self._known = frozenset(self._rarity)
+        rarity = Counter(shingle for found in shingled.values() for shingle in found)
+        self._rank = {one: rank for rank, one in enumerate(sorted(rarity, key=lambda one: (rarity[one], one)))}
         for text, found in shingled.items():
-            for shingle in self._rarest(found):
-                self._by_rare[shingle].append((text, found))
+            ranks = sorted(map(self._rank.__getitem__, found))
+            for rank in ranks[: _enough(len(ranks))]:
+                self._by_one[rank].append((text, frozenset(ranks), ranks[: _enough(len(ranks)) + 1]))
+        for rank, many in self._by_one.items():
+            if len(many) > FEW:
+                by_second = self._by_two[rank] = defaultdict(list)
+                for entry in many:
+                    for second in entry[2]:
+                        if second > rank:
+                            by_second[second].append(entry)
 
     def like(self, text: str) -> dict[int, int]:
         """The numbers of the texts that this one is like, each with the index of its kind."""
@@ -147,27 +160,32 @@ class _Texts:
         return found
 
     def _near(self, folded: str) -> set[str]:
-        mine = _shingles(folded)
-        if len(mine - self._known) >= _enough(mine):  # most texts end here
+        shingles = _shingles(folded)
+        mine = {rank for shingle in shingles if (rank := self._rank.get(shingle)) is not None}
+        size, unknown = len(shingles), len(shingles) - len(mine)
+        rarest = _enough(size) - unknown  # what no text has is rarer than all
+        if rarest <= 0:  # most texts end here
             return set()
-        seen = set()
-        for shingle in self._rarest(mine):
-            for other, theirs in self._by_rare.get(shingle, ()):
-                if other not in seen:
-                    shared = len(mine & theirs)
-                    if 100 * shared >= NEAR * (len(mine) + len(theirs) - shared):
-                        seen.add(other)
-        return seen
+        found, ranks = set(), sorted(mine)[: rarest + 1]
+        for place, rank in enumerate(ranks[:rarest]):
+            for other, theirs, _ in self._with(rank, ranks[place + 1 :]):
+                shared = len(mine & theirs)
+                if 100 * shared >= NEAR * (size + len(theirs) - shared):
+                    found.add(other)
+        return found
 
-    def _rarest(self, shingles: frozenset[str]) -> list[str]:
-        """So many that a near duplicate shares one."""
-        rarity = self._rarity
-        return sorted(shingles, key=lambda shingle: (rarity[shingle], shingle))[: _enough(shingles)]
+    def _with(self, rank: int, further: Sequence[int]) -> Iterator[_Shingled]:
+        """The texts that have this shingle among their rarest; where these are many, one of the further ones, too."""
+        if rank in self._by_two:
+            by_second = self._by_two[rank]
+            return (entry for second in further for entry in by_second.get(second, ()))
+        return iter(self._by_one.get(rank, ()))
 
 
-def _enough(shingles: frozenset[str]) -> int:
-    """The number of shingles of which a near duplicate must share one."""
-    return len(shingles) * (100 - NEAR) // 100 + 1
+def _enough(shingles: int) -> int:
+    """The number of rarest ones of so many shingles of which a near duplicate must share one. Of one more it must share
+    two, if it has two."""
+    return shingles * (100 - NEAR) // 100 + 1
 
 
 @dataclass
