@@ -32,13 +32,14 @@ TEMPLATES = (
     "in the {w} {a} {n} is {v} {p} {a2} {n2}",
     "{a} {n} and {a2} {n2} are {v} {p} the {w}",
 )
-LISTS = {
-    "a": "a|the|one young|an old|some tall|a small|the red|a happy|my tired|that brave".split("|"),
-    "n": "man woman dog child girl boy player singer horse cat baker nurse farmer clown pilot".split(),
-    "v": "running sleeping playing standing waiting singing dancing sitting walking jumping".split(),
-    "p": "near|behind|in front of|next to|with|far from|around|beside".split("|"),
-    "w": "park kitchen street garden forest station school market field harbour museum".split(),
+_FILLINGS = {
+    "a": "a|the|one young|an old|some tall|a small|the red|a happy|my tired|that brave",
+    "n": "man|woman|dog|child|girl|boy|player|singer|horse|cat|baker|nurse|farmer|clown|pilot",
+    "v": "running|sleeping|playing|standing|waiting|singing|dancing|sitting|walking|jumping",
+    "p": "near|behind|in front of|next to|with|far from|around|beside",
+    "w": "park|kitchen|street|garden|forest|station|school|market|field|harbour|museum",
 }
+LISTS = {name: words.split("|") for name, words in _FILLINGS.items()}
 """What fills the places of the templates."""
 
 
@@ -97,7 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks leaks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--train", type=int, default=1_000_000, metavar="N", help="training sentences (default 1000000)")
+    parser.add_argument(
+        "--train", type=int, default=1_000_000, metavar="N", help="training sentences (default 1000000)"
+    )
     parser.add_argument("--test", type=int, default=10_000, metavar="N", help="test sentences (default 10000)")
     parser.add_argument("--nli", type=expanded, metavar="FILE", help="JSON lines with premise and hypothesis")
     return parser

@@ -12,7 +12,8 @@ search may well be trained on.
 
 Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). They are found exactly, by
 prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up;
-where many have that one, those that share two. MinHash estimates the same number; for sentences it is slower and misses some.
+where many have that one, those that share two. MinHash estimates the same number; for sentences it is slower and misses
+some.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def without_folders(value: str) -> str:
 
 
 def _front_matter(encoder: str) -> list[str]:
-    base = [f"base_model: {quoted(encoder)}"] if _HUB_ID.fullmatch(encoder) and not Path(encoder).exists() else []
+    base = [f"base_model: {quoted(encoder)}"] if on_hub(encoder) else []
     return [
         "---",
         "library_name: sentence-transformers",
@@ -104,6 +104,11 @@ def _front_matter(encoder: str) -> list[str]:
         *base,
         "---",
     ]
+
+
+def on_hub(encoder: str) -> str | None:
+    """The encoder's name, if that is one of the hub's and no folder."""
+    return encoder if _HUB_ID.fullmatch(encoder) and not Path(encoder).exists() else None
 
 
 def quoted(value: str) -> str:
