@@ -12,16 +12,18 @@ search may well be trained on.
 
 Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). They are found exactly, by
 prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up;
-where many have that one, those that share two. MinHash estimates the same number; for sentences it is slower and misses
-some.
+where many have that one, those that share two, or three. MinHash estimates the same number; for sentences it is slower
+and misses some.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -33,10 +35,9 @@ _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Japanese and Chinese put no spaces between words: each of their letters counts as one."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _CACHED = 65_536
-FEW = 16
-"""Texts of one shingle that are compared one by one; where more have it, a second shingle chooses among them."""
-_Shingled = tuple[str, frozenset[int], list[int]]
-"""A plain text, its shingles by rank, and the rarest of them."""
+FEW, DEEPEST, LONG = 2, 3, 64
+"""So many texts that share their rarest shingles are compared one by one; of more those are chosen that share another
+one, up to three, but for texts of more than so many shingles, which have too many ways to share three."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,7 @@ class _Texts:
         """Numbers by plain text."""
         self._rank: dict[str, int] = {}
         """Shingles by how rare they are, the rarest first."""
-        self._by_one: dict[int, list[_Shingled]] = defaultdict(list)
-        """Texts by each of their rarest shingles, and those of a shingle that is in many by a further one, too."""
-        self._by_two: dict[int, dict[int, list[_Shingled]]] = {}
+        self._by_size: dict[int, _Alike] = {}
         self._cached: dict[str, dict[int, int]] = {}
 
     def number(self, text: str) -> int:
@@ -134,17 +133,10 @@ class _Texts:
         shingled = {text: _shingles(text) for text in self._same}
         rarity = Counter(shingle for found in shingled.values() for shingle in found)
         self._rank = {one: rank for rank, one in enumerate(sorted(rarity, key=lambda one: (rarity[one], one)))}
+        by_size = defaultdict[int, list[_Shingled]](list)
         for text, found in shingled.items():
-            ranks = sorted(map(self._rank.__getitem__, found))
-            for rank in ranks[: _enough(len(ranks))]:
-                self._by_one[rank].append((text, frozenset(ranks), ranks[: _enough(len(ranks)) + 1]))
-        for rank, many in self._by_one.items():
-            if len(many) > FEW:
-                by_second = self._by_two[rank] = defaultdict(list)
-                for entry in many:
-                    for second in entry[2]:
-                        if second > rank:
-                            by_second[second].append(entry)
+            by_size[_band(len(found))].append(_Shingled(text, sorted(map(self._rank.__getitem__, found))))
+        self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
 
     def like(self, text: str) -> dict[int, int]:
         """The numbers of the texts that this one is like, each with the index of its kind."""
@@ -164,28 +156,69 @@ class _Texts:
         shingles = _shingles(folded)
         mine = {rank for shingle in shingles if (rank := self._rank.get(shingle)) is not None}
         size, unknown = len(shingles), len(shingles) - len(mine)
-        rarest = _enough(size) - unknown  # what no text has is rarer than all
-        if rarest <= 0:  # most texts end here
+        if unknown >= _enough(size):  # most texts end here
             return set()
-        found, ranks = set(), sorted(mine)[: rarest + 1]
-        for place, rank in enumerate(ranks[:rarest]):
-            for other, theirs, _ in self._with(rank, ranks[place + 1 :]):
-                shared = len(mine & theirs)
-                if 100 * shared >= NEAR * (size + len(theirs) - shared):
-                    found.add(other)
-        return found
+        least, most = -(-NEAR * size // 100), 100 * size // NEAR
+        ranks, compared = sorted(mine), list[_Shingled]()
+        for band in range(_band(least), _band(most) + 1):
+            if (alike := self._by_size.get(band)) is not None:
+                shared = -(-NEAR * (size + max(least, alike.least)) // (100 + NEAR))
+                alike.met(ranks, 0, size - shared + 1 - unknown, compared)  # what no text has is rarer than all
+        return {
+            other.plain
+            for other in compared
+            if 100 * (shared := len(mine & other.shingles)) >= NEAR * (size + len(other.ranks) - shared)
+        }
 
-    def _with(self, rank: int, further: Sequence[int]) -> Iterator[_Shingled]:
-        """The texts that have this shingle among their rarest; where these are many, one of the further ones, too."""
-        if rank in self._by_two:
-            by_second = self._by_two[rank]
-            return (entry for second in further for entry in by_second.get(second, ()))
-        return iter(self._by_one.get(rank, ()))
+
+class _Shingled:
+    """A plain text with its shingles."""
+
+    def __init__(self, plain_text: str, ranks: list[int]) -> None:
+        self.plain, self.ranks, self.shingles = plain_text, ranks, frozenset(ranks)
+
+
+class _Alike:
+    """Texts of about one size that have some of their rarest shingles in common."""
+
+    def __init__(self, texts: list[_Shingled], depth: int = 0, last: int = -1) -> None:
+        """They share so many, `last` being the least rare of these."""
+        self.least = min(len(text.ranks) for text in texts)
+        """Shingles of the shortest."""
+        self.texts = texts
+        """To compare; empty where a further shingle chooses among them."""
+        self.sharing: dict[int, _Alike] = {}
+        """The texts by a further shingle. Near duplicates that share so many, the rarest first, have the next one that
+        they share among one more of their rarest."""
+        share_more = NEAR * self.least > 100 * depth
+        if len(texts) > FEW and depth < DEEPEST and (depth == 0 or self.least <= LONG) and share_more:
+            sharing = defaultdict[int, list[_Shingled]](list)
+            for text in texts:
+                for rank in text.ranks[: _enough(len(text.ranks)) + depth]:
+                    if rank > last:
+                        sharing[rank].append(text)
+            self.texts = []
+            self.sharing = {rank: _Alike(among, depth + 1, rank) for rank, among in sharing.items()}
+
+    def met(self, ranks: Sequence[int], begin: int, end: int, compared: list[_Shingled]) -> None:
+        """Add what a text of these shingles is to be compared with, some more than once. The next shingle that they
+        share is one of those from `begin` to before `end`."""
+        compared += self.texts
+        if self.sharing:
+            for place in range(begin, min(end, len(ranks))):
+                if (further := self.sharing.get(ranks[place])) is not None:
+                    further.met(ranks, place + 1, end + 1, compared)
+
+
+@functools.cache
+def _band(size: int) -> int:
+    """Texts of about one size are kept together: from one band to the next it grows by 6 %."""
+    return int(math.log(size) / math.log(1.06))
 
 
 def _enough(shingles: int) -> int:
     """The number of rarest ones of so many shingles of which a near duplicate must share one. Of one more it must share
-    two, if it has two."""
+    two, if it has to share two at all."""
     return shingles * (100 - NEAR) // 100 + 1
 
 
