@@ -219,12 +219,15 @@ def _mteb(arguments: Sequence[str]) -> int:
         epilog="example:\n  python -m reports mteb results/x STS12 NFCorpus",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("results", type=expanded, metavar="RESULTS", help="the folder that a study wrote")
+    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="a task, or a benchmark such as 'MTEB(eng, v2)'")
     asked = parser.parse_args(arguments)
-    from reports.mteb_scores import score
+    from reports.mteb_scores import score, tasks_of
 
-    score(asked.results, asked.tasks)
+    tasks = tasks_of(asked.tasks)
+    place = _brought(asked.results)
+    score(place, tasks)
+    place.push_changed()
     return 0
 
 

@@ -4,24 +4,28 @@
 
 The models are those that the study kept of its rows and finalists, one for each recipe, and the encoders that it scored
 as they came. `mteb` loads the data, hands each model's prompts over and scores; its result files are kept in
-`RESULTS/mteb/`, and what is there is not scored again. Reports read these files, without the package.
+`RESULTS/mteb/`, and what is there is not scored again. Reports read these files, without the package. A study does the
+same at its end: `python study/run.py --mteb STS12,NFCorpus ...`.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from reports.best_model import best_first
 from reports.ledger import Record
+from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
+from reports.mteb_metadata import MODEL_META, metadata
 from reports.recipe_names import called
 from reports.results import Results
-from trainables.errors import UserError
+from trainables.errors import UserError, meant, shown
 from trainables.files import write_whole
 
 FOLDER = "mteb"
@@ -30,51 +34,72 @@ SPLITS = ("test", "dev", "validation")
 """A task's score is that of the first of these that it has."""
 
 
-def score(folder: Path, names: Sequence[str]) -> None:
-    """Score the kept models on these tasks, or on those of a benchmark, and keep what `mteb` writes of each.
+def tasks_of(names: Sequence[str]) -> list[Any]:
+    """The package's tasks of these names, for that of a benchmark all of it.
 
-    `UserError` without the package, for a name that it does not know, without a kept model, and for data that cannot
-    be had.
+    `UserError` without the package, and for a name that it does not know. Nothing is loaded from the hub.
     """
     if importlib.util.find_spec("mteb") is None:
         raise UserError("scores by MTEB need the package mteb; pip install 'sentence-embedding-studies[mteb]'")
     import mteb
+
+    found = {task.metadata.name: task for name in names for task in _tasks(mteb, name)}
+    return [*found.values()]
+
+
+def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
+    """Score the kept models on these tasks, and keep what `mteb` writes of each and wants to know of the model.
+
+    `UserError` without a kept model, and for data that cannot be had.
+    """
+    import mteb
     from sentence_transformers import SentenceTransformer
 
-    tasks = [task for name in names for task in _tasks(mteb, name)]
-    models = list(kept_models(Results.load(folder)))
+    folder = place.folder
+    models = list(kept_models(Results.load(folder), place.fetch))
     if not models:
-        raise UserError(f"{folder} holds no model of a row or finalist; run the study with --keep-models all")
+        raise UserError(f"{place.shown} holds no model of a row or finalist; run the study with --keep-models all")
     for name, record, source in models:
         missing = [task for task in tasks if not file_of(folder, record, task.metadata.name).exists()]
         if not missing:
             continue
         model = SentenceTransformer(source, trust_remote_code=False)
+        said = json.dumps(metadata(model, record), indent=2)
         for task in missing:
             try:
                 found = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
             except OSError as error:
                 raise UserError(f"the data of MTEB's task {task.metadata.name} cannot be had here: {error}") from None
             write_whole(file_of(folder, record, task.metadata.name), found.task_results[0].model_dump_json(indent=2))
+            write_whole(to_write(folder, f"{FOLDER}/{record.key}/{MODEL_META}"), said)
             print(f"{name}: {task.metadata.name} {kept_scores(folder, record)[task.metadata.name]:.2f}", flush=True)
 
 
 def _tasks(mteb: Any, name: str) -> list[Any]:
     """The task of that name, or those of the benchmark."""
-    known = {one.name for one in mteb.get_benchmarks()}
-    try:
-        return list(mteb.get_benchmark(name).tasks if name in known else [mteb.get_task(name)])
-    except KeyError:
-        raise UserError(f"mteb {mteb.__version__} has no task and no benchmark {name!r}") from None
+    with suppress(KeyError):
+        return [mteb.get_task(name)]
+    with suppress(KeyError):
+        return [*mteb.get_benchmark(name).tasks]
+    known = [*(one.metadata.name for one in mteb.get_tasks()), *(one.name for one in mteb.get_benchmarks())]
+    raise UserError(
+        f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {meant(name, known)}names are such as "
+        "STS12, NFCorpus or 'MTEB(eng, v2)'"
+    )
 
 
-def kept_models(results: Results) -> Iterator[tuple[str, Record, str]]:
-    """Of each row and finalist its name, the trial whose model stands for it, and where the model is; rows first."""
+def kept_models(
+    results: Results, fetch: Callable[[str], object] = lambda name: None
+) -> Iterator[tuple[str, Record, str]]:
+    """Of each row and finalist its name, the trial whose model stands for it, and where the model is; rows first.
+    `fetch` brings the folder of a model that is kept elsewhere."""
     finals = results.info.finals
     wanted = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
     for recipe_hash in dict.fromkeys(wanted):
         records = [one for one in results.of_all_trials if one.recipe_hash == recipe_hash and one.status == "finished"]
         for record in best_first(results, records):
+            if record.checkpoint is not None:
+                fetch(record.checkpoint)
             source = _source(results.folder, record)
             if source is not None:
                 yield called(results, recipe_hash), record, source
@@ -98,6 +123,8 @@ def kept_scores(folder: Path, record: Record) -> dict[str, float]:
     """The main score of each task that the trial's model was scored on, in %: the mean over the task's parts."""
     found = {}
     for file in sorted((folder / FOLDER / record.key).glob("*.json")):
+        if file.name == MODEL_META:
+            continue
         said = json.loads(file.read_text(encoding="utf-8"))
         parts = next((said["scores"][split] for split in SPLITS if split in said["scores"]), None)
         if parts is None:

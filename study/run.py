@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if __package__ in (None, ""):
     # Run as a file, from a plain checkout or a job's working directory: the other packages lie beside this one, and
@@ -37,6 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from study.cli.listing import list_keys, list_spaces
 
         return list_keys(request.plugins) if request.keys else list_spaces()
+    scored_by = []
+    if request.mteb:
+        from reports.mteb_scores import tasks_of
+
+        scored_by = tasks_of(request.mteb)
     if request.train:
         from study.own_study import own_study
 
@@ -97,9 +102,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{plan.place.at(FAILURES)}. Run the same command again to retry.",
             file=sys.stderr,
         )
+    unscored = bool(scored_by) and not score_by_mteb(plan, scored_by)
     if not report(plan):
         raise UserError(f"no trial of the study in {plan.place.shown} finished, so there is nothing to report")
-    return 1 if failed else 0
+    return 1 if failed or unscored else 0
+
+
+def score_by_mteb(plan: Plan, tasks: Sequence[Any]) -> bool:
+    """Have the package `mteb` score the kept models. False, and a warning, where that cannot be done: what the study
+    found is reported all the same."""
+    from reports.mteb_scores import score
+
+    try:
+        score(plan.place, tasks)
+    except Exception as error:  # whatever a task or its data raise
+        name = "" if isinstance(error, UserError) else f"mteb failed with {type(error).__name__}: "
+        print(f"warning: {name}{error}", file=sys.stderr, flush=True)
+        return False
+    return True
 
 
 def report(plan: Plan) -> bool:

@@ -1,7 +1,7 @@
 """What a person sees while a study runs: a line per trial, and what runs now.
 
-On a terminal what runs is a block at the bottom that is drawn again in place; elsewhere it is told in plain lines, at
-growing intervals.
+On a terminal what runs is a block at the bottom that is drawn again in place, in a notebook one above the lines;
+elsewhere it is told in plain lines, at growing intervals.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import rich.console
 from rich.cells import cell_len, set_cell_size
@@ -24,6 +24,7 @@ from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words, searched
 from search_spaces.limits import exceeded
 from study.callbacks.base import Callback
+from study.callbacks.notebook import notebook_cell
 from study.callbacks.state import Run, StudyState
 from study.cli.terminal import printable, say
 from study.trial import Trial
@@ -56,6 +57,7 @@ class Console(Callback):
         self.screen = rich.console.Console(highlight=False, force_terminal=on_terminal, force_jupyter=False)
         interactive = self.screen.is_interactive  # not so where the terminal cannot move its cursor
         self.live = Live(console=self.screen, auto_refresh=False, transient=True) if interactive else None
+        self.cell = None if interactive else notebook_cell()
         self.longest = max((cell_len(printable(planned.name)) for planned in state.waiting()), default=0)
         self.drawn = float("-inf")
         self.clock = state.began
@@ -94,11 +96,10 @@ class Console(Callback):
 
     def tick(self) -> None:
         now = time.monotonic()
-        if self.live is not None:
+        if self.live is not None or self.cell is not None:
             if now - self.drawn >= DRAWN_SECONDS:
                 self.drawn = now
-                self.live.start()
-                self.live.update(rich.console.Group(*self._block()), refresh=True)
+                self._draw()
         elif now - self.clock >= _told_after(self.told):
             while now - self.clock >= _told_after(self.told):
                 self.told += 1
@@ -107,7 +108,9 @@ class Console(Callback):
     def close(self) -> None:
         if self.live is not None:
             self.live.stop()
-        if self.state.ended:
+        if self.cell is not None:
+            self.cell.show([self._end()], *self._bar())
+        elif self.state.ended:
             say(self._end())
 
     def _line(self, trial: Trial, text: str) -> None:
@@ -126,26 +129,31 @@ class Console(Callback):
         else:  # above the block; the terminal breaks lines that are too long
             self.screen.print(Text(text), soft_wrap=True)
 
-    def _block(self) -> Iterator[rich.console.RenderableType]:
-        """What runs, a line each, and how far the study is, cut to the terminal's width."""
-        runs = [*self.state.running.values()]
-        listed = runs[: max(1, min(DRAWN, self.screen.height - 4))]
-        width = self._name_width
-        lines = ["  ".join(["", _named(run.trial, width), *_state(run, align=True)]) for run in listed]
-        lines += [f"  and {len(runs) - len(listed)} more"] if len(runs) > len(listed) else []
-        for line in [*lines, self._summary()]:
-            yield Text(line, no_wrap=True, overflow="ellipsis")
-        yield self._bar()
+    def _draw(self) -> None:
+        """What runs, a line each, how far the study is, and a bar; a terminal's lines are cut to its width."""
+        if self.cell is not None:
+            self.cell.show(self._block(DRAWN), *self._bar())
+        elif self.live is not None:
+            lines = [_cut(line) for line in self._block(max(1, min(DRAWN, self.screen.height - 4)))]
+            done, total, words = self._bar()
+            bar = Table.grid(padding=(0, 1))
+            bar.add_row(ProgressBar(total, done, width=BAR), _cut(words))
+            self.live.start()
+            self.live.update(rich.console.Group(*lines, bar), refresh=True)
 
-    def _bar(self) -> Table:
-        """A bar, `40 %  best so far: dev 61.20`."""
+    def _block(self, most: int) -> list[str]:
+        """So many of the trials that run, and how far the study is."""
+        runs = [*self.state.running.values()]
+        lines = ["  ".join(["", _named(run.trial, self._name_width), *_state(run, align=True)]) for run in runs[:most]]
+        lines += [f"  and {len(runs) - most} more"] if len(runs) > most else []
+        return [*lines, self._summary()]
+
+    def _bar(self) -> tuple[int, int, str]:
+        """How many trials ended, of how many, and `40 %  best so far: dev 61.20`."""
         ended, total = self.state.ended, max(self.state.total, self.state.ended, 1)
         names = [name for name, _ in in_words(self.goals, {}, {})]
         best = [f"{name} {number(value)}" for name, value in zip(names, self.best, strict=True) if value is not None]
-        words = f"{100 * ended // total:>3} %" + (f"  best so far: {', '.join(best)}" if best else "")
-        found = Table.grid(padding=(0, 1))
-        found.add_row(ProgressBar(total, ended, width=BAR), Text(words, no_wrap=True, overflow="ellipsis"))
-        return found
+        return ended, total, f"{100 * ended // total:>3} %" + (f"  best so far: {', '.join(best)}" if best else "")
 
     @property
     def _name_width(self) -> int:
@@ -281,6 +289,11 @@ def _worker_group(trial: Trial, *others: Trial) -> str:
 def _named(trial: Trial, width: int, padded: bool = True) -> str:
     name = _fit(printable(trial.name), width)
     return f"{name if padded else name.strip()} {seed_in_words(trial.seed)}"
+
+
+def _cut(line: str) -> Text:
+    """A line that ends where the terminal does."""
+    return Text(line, no_wrap=True, overflow="ellipsis")
 
 
 def _fit(name: str, width: int) -> str:

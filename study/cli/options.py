@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ TRIALS, OPEN_TRIALS = 20, 200
 """Recipes that Optuna explores by default, and at most where the time, or what may still be gained, ends it."""
 FINALS, MOST_FINALS = "3x5", 100
 """Finalists, and seeds of each: by default, and at most."""
+
+_COMMA = re.compile(r",(?![^(]*\))")
+"""Between names; that within `MTEB(eng, v2)` is part of one."""
 
 EXAMPLES = """examples:
   python study/run.py --train pairs.csv --encoder sentence-transformers/all-MiniLM-L6-v2 --limit minutes=60
@@ -105,6 +109,8 @@ class Request:
     learning_curve: bool
     """Whether the finals end with the recipe to use on parts of its data."""
     limit: tuple[str, ...]
+    mteb: tuple[str, ...]
+    """Tasks and benchmarks of the package `mteb`, on which the kept models are scored at the end."""
     nli: str | None
     columns: str | None
     labels: str | None
@@ -250,6 +256,14 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "seconds or peak_memory_mb of each trial, above which it cannot be the best; may be repeated",
     )
     what.add_argument(
+        "--mteb",
+        action="append",
+        default=[],
+        metavar="NAME,...",
+        help="at the end the package mteb scores the kept models of rows and finalists, and the encoder as it came, on "
+        "its own tasks (STS12,NFCorpus) or a benchmark ('MTEB(eng, v2)'), beyond any limit; may be repeated",
+    )
+    what.add_argument(
         "--only",
         action="append",
         default=[],
@@ -348,6 +362,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     values["workers"], values["most_workers"] = parse_range("workers", values["workers"])
     values["seeds"], values["most_seeds"] = parse_range("seeds", values["seeds"])
     values["keep_models"] = _parse_keep(values["keep_models"])
+    values["mteb"] = [name.strip() for names in values["mteb"] for name in _COMMA.split(names) if name.strip()]
+    if values["mteb"] and values["keep_models"] == "none":
+        raise UserError("--mteb scores the models that are kept; leave --keep-models none out")
     for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
@@ -386,7 +403,19 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         )
     timed = any(text.startswith("minutes=") for text in values["limit"])
     values["trials"] = values["trials"] or (OPEN_TRIALS if timed or values["until"] is not None else TRIALS)
-    for name in ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit"):
+    for name in (
+        "train",
+        "encoder",
+        "dev",
+        "test",
+        "set",
+        "only",
+        "evaluate",
+        "plugins",
+        "learn_from",
+        "limit",
+        "mteb",
+    ):
         values[name] = tuple(values[name])
     return Request(arguments=tuple(arguments), **values)
 

@@ -11,12 +11,15 @@ of its texts. Only such rows are left out: a text alone tells neither its label 
 search may well be trained on.
 
 Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). They are found exactly, by
-prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up.
-MinHash estimates the same number; for sentences it is slower and misses some.
+prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up;
+where many have that one, those that share two, or three. MinHash estimates the same number; for sentences it is slower
+and misses some.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -32,6 +35,9 @@ _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Japanese and Chinese put no spaces between words: each of their letters counts as one."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _CACHED = 65_536
+FEW, DEEPEST, LONG = 2, 3, 64
+"""So many texts that share their rarest shingles are compared one by one; of more those are chosen that share another
+one, up to three, but for texts of more than so many shingles, which have too many ways to share three."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,9 @@ class _Texts:
         self._numbers: dict[str, int] = {}
         self._same: dict[str, list[int]] = defaultdict(list)
         """Numbers by plain text."""
-        self._rarity: Counter[str] = Counter()
-        self._known: frozenset[str] = frozenset()
-        self._by_rare: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        self._rank: dict[str, int] = {}
+        """Shingles by how rare they are, the rarest first."""
+        self._by_size: dict[int, _Alike] = {}
         self._cached: dict[str, dict[int, int]] = {}
 
     def number(self, text: str) -> int:
@@ -125,12 +131,12 @@ class _Texts:
     def close(self) -> None:
         """Once all texts have their numbers: find near duplicates from now on."""
         shingled = {text: _shingles(text) for text in self._same}
-        for found in shingled.values():
-            self._rarity.update(found)
-        self._known = frozenset(self._rarity)
+        rarity = Counter(shingle for found in shingled.values() for shingle in found)
+        self._rank = {one: rank for rank, one in enumerate(sorted(rarity, key=lambda one: (rarity[one], one)))}
+        by_size = defaultdict[int, list[_Shingled]](list)
         for text, found in shingled.items():
-            for shingle in self._rarest(found):
-                self._by_rare[shingle].append((text, found))
+            by_size[_band(len(found))].append(_Shingled(text, sorted(map(self._rank.__getitem__, found))))
+        self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
 
     def like(self, text: str) -> dict[int, int]:
         """The numbers of the texts that this one is like, each with the index of its kind."""
@@ -147,27 +153,73 @@ class _Texts:
         return found
 
     def _near(self, folded: str) -> set[str]:
-        mine = _shingles(folded)
-        if len(mine - self._known) >= _enough(mine):  # most texts end here
+        shingles = _shingles(folded)
+        mine = {rank for shingle in shingles if (rank := self._rank.get(shingle)) is not None}
+        size, unknown = len(shingles), len(shingles) - len(mine)
+        if unknown >= _enough(size):  # most texts end here
             return set()
-        seen = set()
-        for shingle in self._rarest(mine):
-            for other, theirs in self._by_rare.get(shingle, ()):
-                if other not in seen:
-                    shared = len(mine & theirs)
-                    if 100 * shared >= NEAR * (len(mine) + len(theirs) - shared):
-                        seen.add(other)
-        return seen
-
-    def _rarest(self, shingles: frozenset[str]) -> list[str]:
-        """So many that a near duplicate shares one."""
-        rarity = self._rarity
-        return sorted(shingles, key=lambda shingle: (rarity[shingle], shingle))[: _enough(shingles)]
+        least, most = -(-NEAR * size // 100), 100 * size // NEAR
+        ranks, compared = sorted(mine), list[_Shingled]()
+        for band in range(_band(least), _band(most) + 1):
+            if (alike := self._by_size.get(band)) is not None:
+                shared = -(-NEAR * (size + max(least, alike.least)) // (100 + NEAR))
+                alike.met(ranks, 0, size - shared + 1 - unknown, compared)  # what no text has is rarer than all
+        return {
+            other.plain
+            for other in compared
+            if 100 * (shared := len(mine & other.shingles)) >= NEAR * (size + len(other.ranks) - shared)
+        }
 
 
-def _enough(shingles: frozenset[str]) -> int:
-    """The number of shingles of which a near duplicate must share one."""
-    return len(shingles) * (100 - NEAR) // 100 + 1
+class _Shingled:
+    """A plain text with its shingles."""
+
+    def __init__(self, plain_text: str, ranks: list[int]) -> None:
+        self.plain, self.ranks, self.shingles = plain_text, ranks, frozenset(ranks)
+
+
+class _Alike:
+    """Texts of about one size that have some of their rarest shingles in common."""
+
+    def __init__(self, texts: list[_Shingled], depth: int = 0, last: int = -1) -> None:
+        """They share so many, `last` being the least rare of these."""
+        self.least = min(len(text.ranks) for text in texts)
+        """Shingles of the shortest."""
+        self.texts = texts
+        """To compare; empty where a further shingle chooses among them."""
+        self.sharing: dict[int, _Alike] = {}
+        """The texts by a further shingle. Near duplicates that share so many, the rarest first, have the next one that
+        they share among one more of their rarest."""
+        share_more = NEAR * self.least > 100 * depth
+        if len(texts) > FEW and depth < DEEPEST and (depth == 0 or self.least <= LONG) and share_more:
+            sharing = defaultdict[int, list[_Shingled]](list)
+            for text in texts:
+                for rank in text.ranks[: _enough(len(text.ranks)) + depth]:
+                    if rank > last:
+                        sharing[rank].append(text)
+            self.texts = []
+            self.sharing = {rank: _Alike(among, depth + 1, rank) for rank, among in sharing.items()}
+
+    def met(self, ranks: Sequence[int], begin: int, end: int, compared: list[_Shingled]) -> None:
+        """Add what a text of these shingles is to be compared with, some more than once. The next shingle that they
+        share is one of those from `begin` to before `end`."""
+        compared += self.texts
+        if self.sharing:
+            for place in range(begin, min(end, len(ranks))):
+                if (further := self.sharing.get(ranks[place])) is not None:
+                    further.met(ranks, place + 1, end + 1, compared)
+
+
+@functools.cache
+def _band(size: int) -> int:
+    """Texts of about one size are kept together: from one band to the next it grows by 6 %."""
+    return int(math.log(size) / math.log(1.06))
+
+
+def _enough(shingles: int) -> int:
+    """The number of rarest ones of so many shingles of which a near duplicate must share one. Of one more it must share
+    two, if it has to share two at all."""
+    return shingles * (100 - NEAR) // 100 + 1
 
 
 @dataclass

@@ -111,8 +111,8 @@ def without_folders(value: str) -> str:
 
 
 def _front_matter(encoder: str) -> list[str]:
-    name = encoder.partition("@")[0]
-    base = [f"base_model: {quoted(name)}"] if _HUB_ID.fullmatch(name) and not Path(encoder).exists() else []
+    name = hub_base(encoder)
+    base = [f"base_model: {quoted(name)}"] if name else []
     return [
         "---",
         "library_name: sentence-transformers",
@@ -124,6 +124,12 @@ def _front_matter(encoder: str) -> list[str]:
         *base,
         "---",
     ]
+
+
+def hub_base(encoder: str) -> str | None:
+    """The encoder's name without a revision, if that is one of the hub's and no folder."""
+    name = encoder.partition("@")[0]
+    return name if _HUB_ID.fullmatch(name) and not Path(encoder).exists() else None
 
 
 def quoted(value: str) -> str:

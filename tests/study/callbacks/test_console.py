@@ -14,6 +14,7 @@ import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,7 @@ from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
 from study.callbacks import console
 from study.callbacks.console import Console, clock_time, describe, legend, passed, rate
+from study.callbacks.notebook import notebook_cell
 from study.search.budget import Budget
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate
 
@@ -434,3 +436,62 @@ def test_words_for_rates_and_times() -> None:
     assert clock_time(0) == datetime.datetime.now().strftime("%H:%M")
     days = datetime.datetime.now() + datetime.timedelta(days=2)
     assert clock_time(2 * 86400) == days.strftime("%a %d %b %H:%M")
+
+
+class Notebook(ModuleType):
+    """As much of IPython as a kernel's process has: what one cell shows, each time that it is written."""
+
+    def __init__(self, kernel: object) -> None:
+        super().__init__("IPython")
+        self.written: list[str] = []
+        self.displays = 0
+        self.get_ipython = lambda: SimpleNamespace(kernel=kernel)
+        self.display = ModuleType("IPython.display")
+        vars(self.display).update(HTML=str, display=self.begin)
+
+    def begin(self, content: str, display_id: bool) -> SimpleNamespace:
+        assert display_id
+        self.displays += 1
+        self.written.append(content)
+        return SimpleNamespace(update=self.written.append)
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> Notebook:
+        monkeypatch.setitem(sys.modules, "IPython", self)
+        monkeypatch.setitem(sys.modules, "IPython.display", self.display)
+        return self
+
+
+def test_a_notebook_shows_one_block_that_is_written_again(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notebook = Notebook(kernel=object()).install(monkeypatch)
+    study, shown = begin(rows=4, at_once=2, name="<b>row</b> {} & more".format)
+    for _ in simulate(study, shown, Machine(2), lambda trial: 60.0, lambda trial: 10.0):
+        pass
+    shown.close()
+    said = capsys.readouterr().out
+    assert notebook.displays == 1
+    assert len(notebook.written) > 20
+    assert "<b>" not in "".join(notebook.written)
+    assert any("&lt;b&gt;row&lt;/b&gt; 1 &amp; more" in one and "step" in one for one in notebook.written)
+    half = next(one for one in notebook.written if '<progress value="2" max="4">' in one)
+    assert " 50 %  best so far: dev 65.00</pre>" in half
+    assert "4 trials done in" in notebook.written[-1]
+    assert '<progress value="4" max="4"></progress> 100 %' in notebook.written[-1]
+    assert [line[:5] for line in said.splitlines()][-4:] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
+    assert "running" not in said
+
+
+def test_in_ipythons_terminal_and_without_ipython_there_is_no_such_block(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notebook = Notebook(kernel=None).install(monkeypatch)
+    study, shown = begin(rows=1)
+    for _ in simulate(study, shown, Machine(1), lambda trial: 60.0, lambda trial: 10.0):
+        pass
+    shown.close()
+    assert notebook.displays == 0
+    assert "1 running" in capsys.readouterr().out
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert notebook_cell() is None
+    assert "IPython" not in sys.modules

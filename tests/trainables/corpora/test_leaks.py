@@ -66,10 +66,12 @@ def test_languages_without_spaces_have_near_duplicates_too():
     assert found.parts["test"].items == Counts(near=1)
 
 
-def test_near_duplicates_are_those_that_every_pair_compared_would_give():
+@pytest.mark.parametrize(("letters", "longest"), [("abcdefghij", 14), ("abc", 6), ("abcdefghijlmnopqrst", 80)])
+def test_near_duplicates_are_those_that_every_pair_compared_would_give(letters, longest):
+    """Also where few words make up all texts, so that none is rare, and of texts of one shingle and of many."""
     chosen = random.Random(0)
-    texts = [" ".join(chosen.choices("abcdefghij", k=chosen.randint(1, 14))) for _ in range(60)]
-    for text in texts[:30]:
+    texts = [" ".join(chosen.choices(letters, k=chosen.randint(1, longest))) for _ in range(120)]
+    for text in texts[:60]:
         words = text.split()
         words[chosen.randrange(len(words))] = "k"
         texts += [" ".join(words), text + " k", " ".join(words[1:]) or "k"]
