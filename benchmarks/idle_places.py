@@ -96,7 +96,7 @@ def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> C
         over = False
         while True:
             while len(running) < places and not over:
-                config = searcher.suggest(f"t{begun}")
+                config: Any = searcher.suggest(f"t{begun}")
                 over = config == searcher.FINISHED
                 if over or config is None:
                     break
@@ -157,7 +157,8 @@ def _settle(searcher: TuneSearcher, ledger: Ledger, trial: Trial, score: float |
     """Its record is written; None: it was stopped."""
     from reports.ledger import Evaluation, Record
 
-    scores = [] if score is None else [Evaluation("fast", {"STSBenchmark": {"dev_spearman_cosine": score}})]
+    numbers: Any = {"STSBenchmark": {"dev_spearman_cosine": score}}
+    scores = [] if score is None else [Evaluation("fast", numbers)]
     status: Any = "pruned" if score is None else "finished"
     record = Record(dict(trial.recipe.flat()), trial.recipe_hash, trial.seed, status, scores)
     ledger.write(record)

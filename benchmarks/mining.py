@@ -87,9 +87,9 @@ def _ours(encoder: str, pairs: NLIPairs, rules: Rules) -> Callable[[], tuple[Fou
     from trainables.corpora.mining import mined_table, with_table
     from trainables.encoders import load_encoder
     from trainables.labels import CONTRADICTION
-    from trainables.recipe import EncoderConfig, PoolingConfig
+    from trainables.recipe import EncoderConfig
 
-    loaded = load_encoder(EncoderConfig(name=encoder), PoolingConfig(mode="mean"))
+    loaded = load_encoder(EncoderConfig(name=encoder))
     timed = _Timed(loaded.encode)
 
     def mine() -> tuple[Found, float]:

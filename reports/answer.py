@@ -22,7 +22,7 @@ from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.gain import Gain
-from reports.guards import Flag
+from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
 from reports.looks import look, share
@@ -32,7 +32,7 @@ from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
 from reports.statistics import Sample, compare
 from reports.statistics.comparison import by_itself
-from reports.statistics.finals import Judgement, judge, pick
+from reports.statistics.finals import Judgement, NoiseFloor, judge, pick
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
@@ -84,6 +84,9 @@ class Finalist:
     """What one training takes."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
     """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
+    in_floors: Mapping[str, float] = field(default_factory=dict)
+    """The same gains in noise floors; where recipes are not alike in theirs, in that of the two. What is unknown is not
+    there."""
     model: str | None = None
     """The folder of its best model, within the results folder."""
 
@@ -110,6 +113,8 @@ class Rows:
     best: str | None
     """The row that gains most."""
     gain: Gain | None
+    in_floors: float | None
+    """That gain in noise floors."""
     one_seed: bool
     """Whether that one or the baseline has one seed alone."""
     claims: Mapping[str, int]
@@ -216,7 +221,7 @@ def _answer(results: Results) -> Answer:
         trials=finals_extent(results),
     )
     if found.trials is None:
-        return dataclasses.replace(found, rows=_rows(results))
+        return _of_rows(results, found)
     ready = finals_judged(results)
     if not ready:
         return dataclasses.replace(found, kind="unfinished")
@@ -276,9 +281,9 @@ class _Finals:
             most=judged.most,
             seeds=None if judged.seeds is None or never else math.ceil(judged.seeds),
             never=never,
-            warnings=tuple(flag.sentence for flag in self.evidence.flags.all if flag.guard not in VARIED),
+            warnings=tuple(one.sentence for one in grouped(self.evidence.flags.all) if one.guard not in VARIED),
             noise_floor=judged.floor.std,
-            noise=tuple(std for std in judged.floor.by_recipe if std is not None),
+            noise=judged.floor.known,
             data=data_curve(self.evidence, figure, self.looks * len(self.finalists)),
         )
 
@@ -358,6 +363,9 @@ class _Finals:
         unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
         kept = [record for record in best_first(results, records) if record.checkpoint]
         took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
+        gains: dict[str, Gain] = {}
+        if judged:
+            gains.update({name: Gain.of(those[place]) for name, those in judged.gains.items()})
         return Finalist(
             recipe_hash,
             called(results, recipe_hash),
@@ -367,9 +375,18 @@ class _Finals:
             len(records),
             len(self.evidence.collapses.get(recipe_hash, ())) + len(results.finals[recipe_hash]) - len(records),
             math.fsum(took) / len(took) if took else None,
-            {name: Gain.of(gains[place]) for name, gains in judged.gains.items()} if judged else {},
+            gains,
+            self._in_floors(sample, gains, judged.floor) if judged and sample else {},
             kept[0].checkpoint if kept else None,
         )
+
+    def _in_floors(self, sample: Sample, gains: Mapping[str, Gain], floor: NoiseFloor) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name, gain in gains.items():
+            other = self.evidence.sample(self.references[name], self.figure) if self.figure else None
+            if other and (one := floor.under(sample, other)):
+                found[name] = gain.gain / one
+        return found
 
     def _forbidding(
         self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")
@@ -477,22 +494,25 @@ def seconds_of(record: Record, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _rows(results: Results) -> Rows:
+def _of_rows(results: Results, answer: Answer) -> Answer:
     found = Findings.of(results)
     board = next(iter(found.boards), None)
     gains = [item for item in board.counted if item.gain] if board else []
     first = max(gains, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
     verdicts = [item.verdict for item in found.claims]
     explored = [one.recipe_hash for one in ranking(results) if one.recipe_hash in results.explored]
-    return Rows(
+    floor = NoiseFloor.of([item.sample for item in board.counted if item.sample] if board else [])
+    rows = Rows(
         board.quantity.name if board else None,
         board.baseline if board else None,
         len(gains),
         tuple(item.name for item in gains if item.verdict == "above"),
         first.name if first else None,
         Gain.of(first.gain) if first and first.gain else None,
+        first.gain.gain / floor.std if first and first.gain and floor.std else None,
         bool(first and first.gain and first.gain.one_seed),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
         called(results, explored[0]) if explored else None,
         called(results, found.best.recipe_hash) if found.best else None,
     )
+    return dataclasses.replace(answer, rows=rows, noise_floor=floor.std, noise=floor.known)

@@ -1,15 +1,16 @@
 """How an answer is said, in the first lines of console, report, page and live page: a word, and what there is of it.
 
-Only `use` says "Use". Every number stands beside its error, and nothing is called by a hash.
+Only `use` says "Use". Every number stands beside its error, and nothing is called by a hash. A line is one sentence of
+at most 30 words with at most one bracket; what would be longer goes on in a line of the same head.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from reports.answer import Answer, Finalist, Other, Rows
+from reports.answer import Answer, Finalist, Rows
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
@@ -26,6 +27,8 @@ LISTED = 6
 """So many settings are named, more are counted."""
 FEW = 3
 """The same of rows, and of tasks."""
+LONGEST = 29
+"""Words of a line, without its head."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +44,26 @@ class Line:
 def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     """The answer as a person reads it; empty where nothing at all can be said."""
     if answer.rows is not None:
-        return _of_rows(answer.rows, info, say)
+        return _of_rows(answer, answer.rows, info, say)
     if answer.kind == "unfinished":
         return _unfinished(answer, info)
     if not answer.picked:
         return [Line("Open", "nothing can be told: the finalists have no test score in common")]
     first = answer.picked[0]
     found = [
-        Line(*_verdict(answer, say)),
-        Line("Gain", _gain(answer, first, say)),
-        Line("Sure", _sure(answer, first, info)),
+        *_verdict(answer, say),
+        *_lines("Gain", _gain(answer, first, say)),
+        *_lines("Sure", _sure(answer, first)),
+        *(Line("Note", words) for words in _notes(answer, first, info)),
     ]
-    found += [Line("Beside", _beside(answer.beside, say))] * bool(answer.beside and answer.kind in ("use", "open"))
-    if answer.kind == "open":
-        found += [Line("Next", words) for words in [_next(answer, info.search, say)] if words]
     if answer.kind in ("use", "open"):
-        found.append(Line("Worse", _worse(answer, say)))
+        found += _lines("Beside", [f"{say(one.task)} {_over(one.gain, one.over)}" for one in answer.beside])
+    if answer.kind == "open":
+        found += _lines("Next", _next(answer, info.search, say))
+    if answer.kind in ("use", "open"):
+        found += _lines("Worse", _worse(answer, say))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
-    found += [Line("Data", of_data(answer.data, say))] if answer.data else []
-    if answer.kind in ("base", "as it came") and _misled(answer, first):
-        found.append(Line("Note", "by development scores the search looked better than what is kept; they misled it"))
+    found += _lines("Data", of_data(answer.data, say)) if answer.data else []
     kept = first if answer.kind == "use" else answer.references.get("base") if answer.base_stands else None
     found += [_model(kept.name, info)] if kept is not None and kept.model else []
     return [
@@ -69,52 +72,74 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     ]
 
 
-def _verdict(answer: Answer, say: Say) -> tuple[str, str]:
-    first = answer.picked[0]
+def _lines(head: str, parts: Iterable[str]) -> list[Line]:
+    """The parts of a sentence with semicolons between; what would make it too long begins a line of its own."""
+    found: list[str] = []
+    for part in parts:
+        if found and _fits(longer := f"{found[-1]}; {part}"):
+            found[-1] = longer
+        else:
+            found.append(part)
+    return [Line(head, words) for words in found]
+
+
+def _fits(words: str) -> bool:
+    return len(words.split()) <= LONGEST and words.count("(") <= 1
+
+
+def _verdict(answer: Answer, say: Say) -> list[Line]:
+    settings = [_settings(one, say) for one in answer.picked]
     if answer.kind == "use":
-        return "Use", "; or ".join(_settings(one, say) for one in answer.picked)
+        return [Line("Or" if place else "Use", words) for place, words in enumerate(settings)]
     if answer.kind == "base":
-        return "Keep", f"{OVER['base']}: no recipe of the search is shown to be better"
+        return [Line("Keep", f"{OVER['base']}: no recipe of the search is shown to be better")]
     if answer.kind == "as it came":
         trained = [*(one.gains.get("encoder") for one in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
-        return "Keep", f"{OVER['encoder']}: {training}"
-    best = f"the best so far: {_settings(first, say)}"
+        return [Line("Keep", f"{OVER['encoder']}: {training}")]
+    return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {settings[0]}")]
+
+
+def _why_open(answer: Answer, say: Say) -> str:
     if answer.flags:
-        return "Open", f"no verdict, for the flag {' and '.join(map(say, answer.flags))}; {best}"
+        return f"no verdict, for the flag {' and '.join(map(say, answer.flags))}"
     if not answer.fresh_items:
-        return "Open", f"nothing can be told of new sentences; the best on these: {_settings(first, say)}"
+        return "nothing can be told of new sentences: these ones chose the settings"
     if answer.base_over_encoder is not None and answer.base_stands:
-        meanwhile = f"keep {OVER['base']} ({_points(answer.base_over_encoder)} over {OVER['encoder']})"
-        return "Open", f"whether the search gained anything; until then {meanwhile}; {best}"
-    return "Open", f"nothing can be told yet; {best}"
+        meanwhile = f"keep {OVER['base']} ({_over(answer.base_over_encoder, 'encoder')})"
+        return f"whether the search gained anything; until then {meanwhile}"
+    return "nothing can be told yet"
 
 
 def _settings(one: Finalist, say: Say) -> str:
     """`temperature 0.05, batch size 128, pooling cls`; of a row its label."""
     if not one.settings:
         return say(one.name)
-    said = [say(plain(key, value)) for key, value in one.settings.items()]
-    more = [f"{len(said) - LISTED} more"] if len(said) > LISTED else []
     row = "" if one.name.startswith("#") else f"{say(one.name)}: "
-    return row + ", ".join([*said[:LISTED], *more])
+    return row + ", ".join(_first_few([say(plain(key, value)) for key, value in one.settings.items()], LISTED, row))
 
 
-def _gain(answer: Answer, first: Finalist, say: Say) -> str:
+def _first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
+    """So many of them, as far as a line has room for them, and how many more there are."""
+    room = LONGEST - 2 - len(before.split())
+    shown = [name for place, name in enumerate(named[:most]) if len(" ".join(named[: place + 1]).split()) <= room]
+    return [*shown, *([f"{len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
+
+
+def _gain(answer: Answer, first: Finalist, say: Say) -> list[str]:
     figure = say(answer.figure or "")
     if answer.kind == "use" or answer.kind == "open":
-        over = [f"{_points(gain)} over {OVER[name]}" for name, gain in first.gains.items()]
+        over = [_over(gain, name) for name, gain in first.gains.items()] or ["nothing to compare it with"]
         chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
-        return f"{figure} {_level(first.figure)}{chosen_by}: {'; '.join(over) or 'nothing to compare it with'}"
+        return [f"{figure} {_level(first.figure)}{chosen_by}: {over[0]}", *over[1:]]
     kept = "base" if answer.kind == "base" else "encoder"
-    reference = answer.references[kept]
-    said = [f"none: {figure} of {OVER[kept]} is {_level(reference.figure)}"]
+    said = [f"none: {figure} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
     said.append(f"the best of the search {_points(first.gains[kept])} against it")
     if answer.base_over_encoder:
         points = _points(answer.base_over_encoder)
-        said.append(f"{OVER['base']} {points}" if kept == "encoder" else f"it is {points} over {OVER['encoder']}")
-    return "; ".join(said)
+        said.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (kept == "base"))
+    return said
 
 
 def _misled(answer: Answer, first: Finalist) -> bool:
@@ -125,38 +150,47 @@ def _misled(answer: Answer, first: Finalist) -> bool:
     return gain.high is not None and gain.high < 0 and any(better)
 
 
-def _sure(answer: Answer, first: Finalist, info: StudyInfo) -> str:
+def _sure(answer: Answer, first: Finalist) -> list[str]:
     base = answer.references.get("base")
     more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
-    each = "of each finalist" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
+    each = "each" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
     said = [f"{count(first.seeds, 'fresh seed')} {each}{more}"]
-    collapsed = sum(one.collapsed for one in answer.finalists)
-    if collapsed:
+    said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} in all")
+    return [*said, *_noise(answer)]
+
+
+def _noise(answer: Answer) -> list[str]:
+    """How far another seed moves a score, where that is known."""
+    noise = answer.noise if answer.noise_floor is None else (answer.noise_floor,)
+    if not noise:
+        return []
+    between = " to ".join(dict.fromkeys(map(number, (min(noise), max(noise)))))
+    return [f"seeds move a score by {between} (standard deviation)"]
+
+
+def _notes(answer: Answer, first: Finalist, info: StudyInfo) -> list[str]:
+    """What a reader must know besides, each a sentence."""
+    said = []
+    if collapsed := sum(one.collapsed for one in answer.finalists):
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
-    said.append(f"the best {len(answer.finalists) + len(answer.left_out)} of {count(answer.tried, 'recipe')}")
-    if answer.left_out:
-        left = len(answer.left_out)
-        said.append(f"the limit ended the finals before {left} of them had enough seeds to be judged")
+    if left := len(answer.left_out):
+        said.append(f"the limit ended the finals before {count(left, 'finalist')} had enough seeds to be judged")
     if answer.remembered:
         items = count(answer.remembered, "test item")
-        said.append(f"training saw a text of {items}, and the gain would be shown without any of them")
+        said.append(f"training saw a text of {items}; the gain would be shown without any of them")
     if info.finals is not None and info.finals.smaller:
-        said.append("fewer recipes and seeds than usual, so that half of the limit was left to explore")
-    said.append(f"all trials together took {duration(answer.seconds)}")
-    if answer.noise_floor is not None:
-        said.append(f"seeds alone move a score by {number(answer.noise_floor)} (standard deviation)")
-    elif answer.noise:
-        between = f"{number(min(answer.noise))} to {number(max(answer.noise))}"
-        said.append(f"seeds alone move a score by {between} (standard deviation)")
-    return "; ".join(said)
+        said.append("the finals have fewer recipes and seeds than usual, so that half of the limit was left to explore")
+    if answer.kind in ("base", "as it came") and _misled(answer, first):
+        said.append("by development scores the search looked better than what is kept; they misled it")
+    return said
 
 
-def _next(answer: Answer, search: str, say: Say) -> str:
+def _next(answer: Answer, search: str, say: Say) -> list[str]:
     """What would settle it."""
     if answer.flags:
-        return "see the warnings of the report; what they name must be mended before anything can be told"
+        return ["see the warnings of the report; what they name must be mended before anything can be told"]
     if not answer.fresh_items:
-        return "test sentences that did not choose the settings would settle it"
+        return ["test sentences that did not choose the settings would settle it"]
     said = []
     if answer.most is not None:
         over = answer.open[0]
@@ -171,27 +205,23 @@ def _next(answer: Answer, search: str, say: Say) -> str:
         said.append(f"{finals} would settle it, if the gain is as large as measured")
     else:
         said.append("how many seeds would settle it is unknown")
-    return "; ".join(said)
+    return said
 
 
-def _beside(parts: Sequence[Other], say: Say) -> str:
-    """The goals' other parts."""
-    return "; ".join(f"{say(one.task)} {_points(one.gain)} over {OVER[one.over]}" for one in parts)
-
-
-def _worse(answer: Answer, say: Say) -> str:
+def _worse(answer: Answer, say: Say) -> list[str]:
     others = answer.others
     if not others:
-        return "no other task was evaluated"
+        return ["no other task was evaluated"]
     below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
     shown = below[:FEW] or others[:1]
-    said = "; ".join(f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown)
-    said = said if below else f"no loss is shown on another task, and none ruled out; the lowest: {said}"
-    said += f"; {count(len(below) - FEW, 'more task')}" if len(below) > FEW else ""
+    said = [f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown]
+    if not below:
+        said[0] = f"no loss is shown on another task, and none ruled out; the lowest: {said[0]}"
+    said += [count(len(below) - FEW, "more task")] * (len(below) > FEW)
     one = answer.general
-    if one is None or one in shown:
-        return said
-    return f"{said}; a general check, {say(one.task)}: {_points(one.gain)} against {OVER[one.over]}"
+    if one is not None and one not in shown:
+        said.append(f"a general check, {say(one.task)}: {_points(one.gain)} against {OVER[one.over]}")
+    return said
 
 
 def _cost(answer: Answer, first: Finalist) -> str:
@@ -201,17 +231,17 @@ def _cost(answer: Answer, first: Finalist) -> str:
     return f"one training takes {duration(first.seconds)}, with the base settings {duration(base.seconds)}"
 
 
-def of_data(data: DataCurve, say: Say) -> str:
+def of_data(data: DataCurve, say: Say) -> list[str]:
     """What the last doubling of the data brought: no promise of a further one."""
     *_, half, whole = data.parts
     if whole.gain is None:
         if data.trials.there < data.trials.wanted:
-            return f"{data.trials.there} of {count(data.trials.wanted, 'trial')} of the learning curve are done"
-        return "half of the data are too few for the recipe, so what more would bring is unknown"
-    sizes = "" if half.rows is None or whole.rows is None else f" ({half.rows:,} to {whole.rows:,} {data.unit})"
-    flagged = f", no verdict, for the flag {' and '.join(map(say, whole.flags))}" if whole.flags else ""
-    brought = f"the last doubling of the data{sizes} brought {_points(whole.gain)}{flagged}"
-    return f"{brought}; another doubling may bring less or more: it was not measured"
+            return [f"{data.trials.there} of {count(data.trials.wanted, 'trial')} of the learning curve are done"]
+        return ["half of the data are too few for the recipe, so what more would bring is unknown"]
+    sizes = "" if half.rows is None or whole.rows is None else f", from {half.rows:,} to {whole.rows:,} {data.unit},"
+    flagged = [f"no verdict, for the flag {' and '.join(map(say, whole.flags))}"] if whole.flags else []
+    brought = f"the last doubling of the data{sizes} brought {_points(whole.gain)}"
+    return [brought, *flagged, "what another one would bring was not measured"]
 
 
 def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
@@ -222,29 +252,29 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
     return [Line("Wait", words), Line("Again", study_command(info), command=True)]
 
 
-def _of_rows(rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
+def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
     """Which are better than the baseline, by how much, how many claims hold."""
     found = []
     if rows.figure and rows.baseline and rows.compared:
-        named = [say(name) for name in rows.better[:FEW]]
-        named += [f"{len(rows.better) - FEW} more"] if len(rows.better) > FEW else []
         be = "is" if len(rows.better) == 1 else "are"
         which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
         words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}"
-        found.append(Line("Better", f"{words}{': ' * bool(named)}{'; '.join(named)}"))
+        named = _first_few([say(name) for name in rows.better], FEW)
+        whole = f"{words}: {'; '.join(named)}" if named else words
+        found += [Line("Better", whole)] if _fits(whole) else [Line("Better", words), *_lines("These", named)]
     if rows.gain and rows.best and rows.gain.low is not None:
         words = f"the largest is {_points(rows.gain)} in {say(rows.figure)}, of {say(rows.best)}"
-        found.append(Line("Gain", words + "; with one seed that may be chance" * rows.one_seed))
+        found += _lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
     elif rows.gain:
         found.append(
             Line("Gain", "unknown: one seed cannot tell how far another one would be" if rows.one_seed else "unknown")
         )
+    found += _lines("Sure", _noise(answer))
     if rows.claims:
         found.append(Line("Claims", _claims(rows)))
     if rows.explored:
-        found.append(
-            Line("Search", f"the best so far is {say(rows.explored)}; its own seeds chose it, so its gain is unknown")
-        )
+        said = [f"the best so far is {say(rows.explored)}", "its own seeds chose it, so its gain is unknown"]
+        found += _lines("Search", said)
     return [*found, *([_model(rows.model, info)] if rows.model else [])]
 
 
@@ -275,6 +305,10 @@ def _level(figure: Gain | None) -> str:
 
 def _points(gain: Gain) -> str:
     return difference(gain.gain, gain.low, gain.high) + " [unknown]" * (gain.low is None)
+
+
+def _over(gain: Gain, name: str) -> str:
+    return f"{_points(gain)} over {OVER[name]}"
 
 
 def _signed(value: float) -> str:

@@ -9,8 +9,10 @@ stops where it looks well.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from reports.evidence import Evidence
 from reports.gain import Gain
@@ -98,15 +100,14 @@ def _part(share: str, records: list[Record], sample: Sample | None) -> Part:
     return Part(
         share,
         rows[0] if rows else None,
-        steps[0] if steps else None,
+        int(steps[0]) if steps and steps[0] is not None else None,
         sample.count if sample else 0,
         Gain.of(by_itself(sample)) if sample else None,
     )
 
 
-def _corpus(record: Record) -> dict[str, int]:
-    found = record.data.get("corpus")
-    return found if isinstance(found, dict) else {}
+def _corpus(record: Record) -> Mapping[str, Any]:
+    return record.data.get("corpus", {})
 
 
 def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, looks: float) -> tuple[str, ...]:

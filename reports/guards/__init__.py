@@ -13,7 +13,8 @@ or in a plugin file:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -49,6 +50,8 @@ class Flag:
     """For `unequal`: what must be the same, by the hash of every recipe that has such a thing; None is unknown."""
     tolerance: float = 0.0
     """For `unequal`: numbers may differ by this share of the larger one."""
+    own: str = ""
+    """What of the sentence is this flag's own: flags that differ in nothing else are told in one (`grouped`)."""
 
     def touches(self, recipe_hash: str, tasks: frozenset[str]) -> bool:
         """Whether it concerns a figure of that recipe that is made of these tasks."""
@@ -75,6 +78,28 @@ def alike(first: str | float | None, second: str | float | None, tolerance: floa
     if isinstance(first, str) or isinstance(second, str):
         return first == second
     return abs(first - second) <= tolerance * max(abs(first), abs(second))
+
+
+def grouped(flags: Iterable[Flag]) -> list[Flag]:
+    """For the reader: flags whose sentences differ in their own part alone become one, which names all these parts."""
+    alike: dict[object, list[Flag]] = {}
+    for flag in flags:
+        rest = tuple(flag.sentence.split(flag.own, 1)) if flag.own else (flag.sentence,)
+        alike.setdefault((flag.guard, flag.blocks, flag.crossed_by, flag.follows, bool(flag.recipes), rest), []).append(
+            flag
+        )
+    return [those[0] if len(those) == 1 else _together(those) for those in alike.values()]
+
+
+def _together(flags: Sequence[Flag]) -> Flag:
+    """To be read, not to be judged by: its `values` are the first one's."""
+    first, parts = flags[0], list(dict.fromkeys(flag.own for flag in flags))
+    return dataclasses.replace(
+        first,
+        sentence=first.sentence.replace(first.own, "; ".join(parts), 1) if first.own else first.sentence,
+        recipes=frozenset().union(*(flag.recipes for flag in flags)),
+        tasks=frozenset().union(*(flag.tasks for flag in flags)) if all(flag.tasks for flag in flags) else frozenset(),
+    )
 
 
 @dataclass(frozen=True)

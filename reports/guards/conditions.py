@@ -59,13 +59,14 @@ def data(results: Results) -> list[Flag]:
     senteval = _by_seed(tested, lambda record: _word(record.read, "senteval", "fingerprint"))
     flags = _unequal(
         results, "data", "trials were scored on different SentEval data", "their scores are of different tests",
-        senteval, always_kept=True,
+        senteval, always_kept=True, digests=True,
     )  # fmt: skip
     for asked in _groups(results, lambda recipe: tuple((k, v) for k, v in recipe.flat().items() if _of_corpus(k))):
         trained = {key: records for key, records in asked.items() if key in results.trained}
         flags += _unequal(
             results, "data", "training data differ that the recipes call the same", "a difference may come from them",
             _by_seed(trained, lambda record: _word(record.data, "corpus", "fingerprint")), always_kept=True,
+            digests=True,
         )  # fmt: skip
     return flags
 
@@ -78,7 +79,7 @@ def encoder(results: Results) -> list[Flag]:
     for named in _groups(results, _of_encoder) if known else [results.recipes]:
         flags += _unequal(
             results, "encoder", "encoders differ that the recipes call the same", "a difference may come from them",
-            _by_seed(named, _weights),
+            _by_seed(named, _weights), digests=True,
         )  # fmt: skip
     trained = [frozenset(named) & results.trained for named in groups]
     trained = sorted((named for named in trained if named), key=len, reverse=True)
@@ -157,8 +158,10 @@ def _unequal(
     by_seed: Mapping[str, Mapping[int, Condition]],
     tolerance: float = 0.0,
     always_kept: bool = False,
+    digests: bool = False,
 ) -> list[Flag]:
-    """A flag where not all trials have the same value. It touches the recipes that have not the baseline's."""
+    """A flag where not all trials have the same value. It touches the recipes that have not the baseline's. `digests`:
+    values are fingerprints, which tell a reader nothing but who differs."""
     values = {recipe: _together(of_seeds, tolerance) for recipe, of_seeds in by_seed.items()}
     known = {recipe: value for recipe, value in values.items() if value is not None}
     if all(value is None for of_seeds in by_seed.values() for value in of_seeds.values()):
@@ -173,11 +176,15 @@ def _unequal(
     baseline = results.info.row_hashes.get(results.space.baseline or "") or ""
     usual = known.get(baseline) or next(iter(Counter(known.values()).most_common(1)), (None,))[0]
     odd = frozenset(r for r, value in values.items() if not alike(value, usual, tolerance)) or frozenset(values)
-    detail = _range(results, by_seed, numbers) if numbers else _listing(results, known, usual)
+    if digests:
+        detail = _who_differs(results, by_seed, known, usual)
+    else:
+        detail = _range(results, by_seed, numbers) if numbers else _listing(results, known, usual)
     if unknown := [recipe for recipe, of_seeds in by_seed.items() if None in of_seeds.values()]:
         detail.append(f"{rows_in_words(results, unknown)}: unknown")
-    said = f"{what} ({'; '.join(detail)}): {means}"
-    return [Flag(guard, said, odd, crossed_by="unequal", values=values, tolerance=tolerance)]
+    own = "; ".join(detail)
+    said = f"{what} ({own}): {means}"
+    return [Flag(guard, said, odd, crossed_by="unequal", values=values, tolerance=tolerance, own=own)]
 
 
 def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Condition:
@@ -215,6 +222,19 @@ def _listing(results: Results, known: Mapping[str, Condition], usual: Condition)
         return [f"{len(by_value)} kinds among {count(len(known), 'recipe')}"]
     said = [f"{rows_in_words(results, recipes)}: {text(value)}" for value, recipes in others.items()]
     return [*said, f"{'all others' if others else 'where known'}: {text(usual)}"]
+
+
+def _who_differs(
+    results: Results,
+    by_seed: Mapping[str, Mapping[int, Condition]],
+    known: Mapping[str, Condition],
+    usual: Condition,
+) -> list[str]:
+    """`from seed to seed in A and B; others in C`."""
+    own = [recipe for recipe in known if len(set(by_seed[recipe].values())) > 1]
+    others = [recipe for recipe, value in known.items() if value != usual and recipe not in own]
+    said = [f"from seed to seed in {rows_in_words(results, own)}"] if own else []
+    return [*said, *([f"others in {rows_in_words(results, others)}"] if others else [])]
 
 
 def _by_seed(recipes: Mapping[str, list[Record]], of: Callable[[Record], Condition]) -> dict[str, dict[int, Condition]]:

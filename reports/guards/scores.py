@@ -164,12 +164,10 @@ def overlap(results: Results) -> list[Flag]:
             odd = frozenset(recipe for recipe, value in values.items() if value is None or 1 - value > EXPOSED)
             low, high = 100 * (1 - max(known, default=1)), 100 * (1 - min(known, default=1))
             unknown = "; unknown for some" if None in values.values() else ""
-            said = (
-                f"rows saw different shares of the test items of {text(task)} in training ({number(low, 1)} to "
-                f"{number(high, 1)} %{unknown}): a difference may be memory"
-            )
+            own = f"{text(task)} ({number(low, 1)} to {number(high, 1)} %{unknown})"
+            said = f"rows saw different shares of the test items in training, of {own}: a difference may be memory"
             flags.append(Flag("overlap", said, odd, frozenset([task]), crossed_by="unequal", values=values,
-                              tolerance=EXPOSED))  # fmt: skip
+                              tolerance=EXPOSED, own=own))  # fmt: skip
     return flags
 
 

@@ -37,6 +37,8 @@ def write(results: Results, pictures: Path) -> str:
         f"Gains are in points. Their intervals hold for all finalists at once, with {sure:.3g} % at this look; "
         "the interval of a score is its own, with 95 %."
     )
+    if any(one.in_floors for one in answer.finalists):
+        said += " In brackets: the gain in noise floors, which are the standard deviation of one seed's score."
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return f"{table(head, lines)}\n\n{said}{flagged}"
 
@@ -62,4 +64,7 @@ def _score(one: Finalist) -> str:
 
 def _gain(one: Finalist, name: str) -> str:
     found = one.gains.get(name)
-    return DASH if found is None else difference(found.gain, found.low, found.high)
+    if found is None:
+        return DASH
+    floors = f" ({one.in_floors[name]:.1f})" if name in one.in_floors else ""
+    return difference(found.gain, found.low, found.high) + floors

@@ -33,7 +33,7 @@ def write(results: Results, pictures: Path) -> str:
         for part in data.parts
         if part.rows and part.figure
     ]
-    said = of_data(data, text)
+    said = "; ".join(of_data(data, text))
     parts = [f"{said[0].upper()}{said[1:]}.", table(head, lines), _how(data, results, len(answer.finalists))]
     if len(points) > 1:
         marks = {OVER["encoder"]: came.figure.gain} if came and came.figure else {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.answer import Answer
 from reports.findings import Findings
-from reports.guards import GUARDS, Flag
+from reports.guards import GUARDS, Flag, grouped
 from reports.guards.words import listed
 from reports.markdown import bullets, count, text, verbatim
 from reports.results import Results
@@ -25,10 +25,10 @@ def write(results: Results, pictures: Path) -> str:
     flags = Findings.of(results).flags
     raised = [flag for flag in flags if flag.recipes]
     said = _set_aside(results)
-    said += _lines(results, [flag for flag in raised if flag.blocks])
-    said += _lines(results, [flag for flag in raised if not flag.blocks])
+    said += _lines(results, grouped(flag for flag in raised if flag.blocks))
+    said += _lines(results, grouped(flag for flag in raised if not flag.blocks))
     said += [_not_checked(flag) for flag in flags if not flag.recipes]
-    there = {flag.sentence for flag in flags}
+    there = {flag.sentence for flag in grouped(flags)}
     finals = [sentence for sentence in Answer.of(results).warnings if sentence not in there]
     said += [f"{MARK} **the finals**: {sentence}." for sentence in finals]
     across = any(flag.blocks and flag.guard not in results.info.across for flag in raised)

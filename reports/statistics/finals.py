@@ -88,6 +88,11 @@ class NoiseFloor:
         by_recipe = tuple(sample.std for sample in samples)
         return cls(pooled.std if pooled and alike else None, pooled.freedom if pooled else 0, by_recipe)
 
+    @property
+    def known(self) -> tuple[float, ...]:
+        """Recipe by recipe, of those that have one."""
+        return tuple(std for std in self.by_recipe if std is not None)
+
     def under(self, first: Sample, second: Sample) -> float:
         """The floor for the gain of one recipe over another; their own where not all are alike. 0 if none is known."""
         own = pooled_spread([first, second])

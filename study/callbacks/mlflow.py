@@ -1,4 +1,4 @@
-"""MLflow: a run a trial, in the experiment that is called as the space. Asked for by `MLFLOW_TRACKING_URI`."""
+"""MLflow: an experiment a study, and in it a run a trial. Asked for by `MLFLOW_TRACKING_URI`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, name_of, parameters, study_of, trial_id
+from study.callbacks.tracker import Run, Tracker, group_of, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
 from study.trial import Trial
 
@@ -34,21 +34,22 @@ def build(state: StudyState) -> Callback | None:
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return None
     plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
-    return InBackground("MLflow", lambda: MLflow(plan.space.name, study, plan.place.at(""), goals))
+    space, group, results = plan.space.name, group_of(plan), plan.place.at("")
+    return InBackground("MLflow", lambda: MLflow(space, group, study, results, goals))
 
 
 class MLflow(Tracker["MLflowRun"]):
     """Its calls wait for a server, so a study calls it through `InBackground`."""
 
-    def __init__(self, space: str, study: str, results: str, goals: Sequence[Goal]) -> None:
-        """`study` tells it from others in the same experiment; `results` is where they are."""
+    def __init__(self, space: str, group: str, study: str, results: str, goals: Sequence[Goal]) -> None:
+        """`group` names the experiment; `study` tells the study from every other one; `results` is where it lies."""
         from mlflow import MlflowClient, entities
 
         super().__init__(goals)
         self.study, self.entities = study, entities
         self.client = MlflowClient()
-        found = self.client.get_experiment_by_name(space)
-        self.experiment = found.experiment_id if found else self.client.create_experiment(space)
+        found = self.client.get_experiment_by_name(group)
+        self.experiment = found.experiment_id if found else self.client.create_experiment(group)
         self.tags = {"space": space, "results": results}
         self.sent = time.monotonic()
 

@@ -6,6 +6,7 @@ tensorboard --logdir RESULTS/tensorboard
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,10 @@ with _without_torch():  # for a name in an annotation it would keep a study wait
     from tensorboardX.summary import hparams
 
 FOLDER = "tensorboard"
+OF = "trial.txt"
+"""In a trial's folder: its key, by which the folder is found again."""
+LONGEST = 80
+"""Letters of a folder's name."""
 FLUSH_SECONDS = 5
 """How old a point may get before it is in the file; the end of a trial does not wait for it."""
 
@@ -45,13 +50,30 @@ def build(state: StudyState) -> TensorBoard:
 
 
 class TensorBoard(Tracker["Writer"]):
-    """Folders are named by a trial's key; its label is shown as a text and among the hyperparameters."""
+    """A folder is named as people call the trial, `17-batch-128-cls/seed-0`. It stays the trial's, whatever the recipe
+    is called when the study is run again."""
 
     def __init__(self, results: Path, goals: Sequence[Goal]) -> None:
         super().__init__(goals)
         self.results = results
         self.files: list[SummaryWriter] = []
         """Those that are open."""
+        there = sorted((results / FOLDER).glob(f"*/*/{OF}"))
+        self.folders = {path.read_text(encoding="utf-8"): str(path.parent.relative_to(results)) for path in there}
+        """By a trial's key, within the results."""
+
+    def folder(self, trial: Trial) -> Path:
+        """Made where it is not there yet; of two recipes of one name the second has its hash behind it."""
+        if trial.key not in self.folders:
+            called = re.sub(r"[^A-Za-z0-9.+~]+", "-", trial.name)[:LONGEST].strip("-.") or "trial"
+            name = f"{FOLDER}/{called}/seed-{trial.seed}"
+            if (self.results / name).exists():
+                name = f"{FOLDER}/{called}-{trial.recipe_hash}/seed-{trial.seed}"
+            path = to_write(self.results, name)
+            path.mkdir(parents=True, exist_ok=True)
+            to_write(self.results, f"{name}/{OF}").write_text(trial.key, encoding="utf-8")
+            self.folders[trial.key] = name
+        return to_write(self.results, self.folders[trial.key])
 
     def open(self, trial: Trial) -> Writer:
         return Writer(self, trial)
@@ -93,8 +115,8 @@ class Writer(Run):
 
     def _file(self, step: int) -> SummaryWriter:
         if self.opened is None:
-            folder = to_write(self.board.results, f"{FOLDER}/{self.trial.key}")
-            before = len(list(folder.glob("*")))
+            folder = self.board.folder(self.trial)
+            before = len(list(folder.glob("events.*")))
             with self.board.abandoned_on_error():
                 self.opened = SummaryWriter(
                     str(folder),

@@ -113,6 +113,11 @@ def study_of(plan: Plan) -> str:
     return f"{plan.place.at('')} {StudyInfo.load(plan.results).created_at}"
 
 
+def group_of(plan: Plan) -> str:
+    """What people call the study: the folder of its results, and when it was begun."""
+    return printable(f"{plan.results.name} {StudyInfo.load(plan.results).created_at}")[-LONGEST_NAME:]
+
+
 def trial_id(study: str, key: str) -> str:
     """Sixteen hexadecimal digits for a trial of that study."""
     return hashlib.sha256(f"{study} {key}".encode()).hexdigest()[:16]

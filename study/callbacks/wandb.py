@@ -1,5 +1,5 @@
-"""Weights & Biases: a run a trial, in the project that is called as the space. Asked for by `WANDB_API_KEY` or
-`WANDB_MODE`.
+"""Weights & Biases: a group a study and a run a trial, in the project that is called as the space. Asked for by
+`WANDB_API_KEY` or `WANDB_MODE`.
 
 With `WANDB_MODE=offline` the runs lie in `RESULTS/wandb`, for `wandb sync`.
 """
@@ -18,12 +18,8 @@ from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, name_of, parameters, study_of, trial_id
-from study.cli.terminal import printable
+from study.callbacks.tracker import Run, Tracker, group_of, name_of, parameters, study_of, trial_id
 from study.trial import Trial
-
-LONGEST_GROUP = 120
-"""Characters of a label; Weights & Biases takes 128."""
 
 
 def build(state: StudyState) -> Callback | None:
@@ -32,13 +28,14 @@ def build(state: StudyState) -> Callback | None:
     if not asked or importlib.util.find_spec("wandb") is None:
         return None
     plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
-    return InBackground("Weights & Biases", lambda: WeightsAndBiases(plan.space.name, study, plan.results, goals))
+    space, group, folder = plan.space.name, group_of(plan), plan.results
+    return InBackground("Weights & Biases", lambda: WeightsAndBiases(space, group, study, folder, goals))
 
 
 class WeightsAndBiases(Tracker["WandbRun"]):
     """Its calls wait for a server, so a study calls it through `InBackground`."""
 
-    def __init__(self, space: str, study: str, folder: Path, goals: Sequence[Goal]) -> None:
+    def __init__(self, space: str, group: str, study: str, folder: Path, goals: Sequence[Goal]) -> None:
         """`study` tells it from others in the same project; in `folder` the runs are kept that are not sent."""
         import wandb
 
@@ -46,7 +43,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
         to_write(folder, "wandb")
         self.wandb = wandb
         self.project = re.sub(r"[/\\\\#?%:]", "-", space)
-        self.study, self.folder = study, folder
+        self.group, self.study, self.folder = group, study, folder
 
     def open(self, trial: Trial) -> WandbRun:
         """A server continues the run of an earlier run of the study, which has the same id."""
@@ -56,7 +53,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
             id=trial_id(self.study, trial.key),
             resume="allow",
             name=name_of(trial),
-            group=printable(trial.name)[:LONGEST_GROUP],
+            group=self.group,
             config={"key": trial.key, "recipe": trial.recipe_hash, **parameters(trial)},
             reinit="create_new",
             settings=self.wandb.Settings(silent=True, console="off", x_disable_stats=True),

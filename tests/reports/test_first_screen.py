@@ -31,13 +31,13 @@ def body(report: str) -> str:
 
 
 def sentences(markdown: str) -> list[str]:
-    """Of text; tables, commands and pictures have none. A part behind a semicolon or a colon stands for itself."""
+    """Of text; tables, commands and pictures have none. A full stop ends one, a semicolon or a colon does not."""
     words = [
         plain(token)
         for before, token in zip(parse(markdown), parse(markdown)[1:], strict=False)
         if token.type == "inline" and before.type == "paragraph_open" and "](" not in token.content
     ]
-    return [said for one in words for said in re.split(r"(?<=[.;:]) ", one) if "python " not in said]
+    return [said for one in words for said in re.split(r"(?<=[.])(?<!Avg[.]) ", one) if "python " not in said]
 
 
 def check(report: str) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reports.guards import GUARDS, Flag, Flags, Guard, alike, find_flags
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.guards import GUARDS, Flag, Flags, Guard, alike, find_flags, grouped
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
 from reports.testing import changed
 from tests.guarded import (
@@ -54,9 +54,9 @@ CONDITIONS: list[tuple[str, dict[str, Any], str]] = [
     ("code", {"versions": {"trainables": "bbbb2222"}}, "bbbb2222"),
     ("code", {"versions": {"plugins": "cccc3333"}}, "cccc3333"),
     ("code", {"versions": {"torch": "2.14.0"}}, "torch 2.14.0"),
-    ("data", {"data": {"senteval": {"source": "x", "fingerprint": "other"}}}, "other"),
+    ("data", {"data": {"senteval": {"source": "x", "fingerprint": "other"}}}, r"\(others in "),
     ("data", {"data": {"corpus": {"source": "scenes", "fingerprint": None}}}, "unknown"),
-    ("encoder", {"data": {"encoder": {"name": "e", "fingerprint": "beef", "fresh": []}}}, "beef"),
+    ("encoder", {"data": {"encoder": {"name": "e", "fingerprint": "beef", "fresh": []}}}, r"\(others in "),
     ("encoder", {"data": {"encoder": {}}}, "unknown"),
     ("steps", {"training": {"steps": 204}}, "90 in .* to 204 in"),
     ("steps", {"training": {"steps": None}}, "unknown"),
@@ -307,3 +307,30 @@ def test_of_recipe_and_tasks():
     flags = Flags((flag,))
     assert flags.of_recipe("a", frozenset({"MR", "CR"})) == (flag,)
     assert flags.of_recipe("a", frozenset({"CR"})) == flags.of_recipe("b", frozenset({"MR"})) == ()
+
+
+def test_flags_that_differ_in_one_part_alone_are_told_in_one() -> None:
+    one, two = (
+        Flag("x", f"rows saw other items of {task}: memory", frozenset({task}), frozenset({task}), own=task)
+        for task in ("MR", "CR")
+    )
+    other = dataclasses.replace(one, blocks=False)
+    [both, alone] = grouped([one, two, other])
+    assert both.sentence == "rows saw other items of MR; CR: memory"
+    assert both.recipes == both.tasks == frozenset({"MR", "CR"})
+    assert alone == other
+
+
+@pytest.mark.parametrize("seed_of_another", [True, False])
+def test_what_encoders_differ_in_is_told_without_digits(seed_of_another: bool, folder: Path) -> None:
+    """From seed to seed, as drawn vectors do, or from row to row."""
+
+    def drawn(record: Record) -> Record:
+        digits = f"{record.seed if seed_of_another else 7:016x}"
+        return put(data={"encoder": {"name": "e", "fingerprint": digits, "fresh": []}})(record)
+
+    rewrite(folder, drawn, SCL)
+    (flag,) = found(folder, "encoder")
+    where = "from seed to seed in" if seed_of_another else "others in"
+    assert f"({where} `{SCL}`)" in flag.sentence
+    assert not re.search(r"[0-9a-f]{16}", flag.sentence)

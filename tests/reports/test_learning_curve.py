@@ -72,8 +72,8 @@ def test_each_doubling_has_its_gain_and_the_last_one_its_line(make: Make) -> Non
         assert found is not None
         assert found.gain == pytest.approx(wanted, abs=0.6)
         assert (found.low or 0) < wanted < (found.high or 0)
-    assert line(results).startswith("Data   the last doubling of the data (6,000 to 12,000 pairs) brought +1.")
-    assert line(results).endswith("; another doubling may bring less or more: it was not measured")
+    assert line(results).startswith("Data   the last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
+    assert line(results).endswith("; what another one would bring was not measured")
 
 
 def test_items_and_the_choice_among_finalists_widen_the_interval(make: Make, results_folder: Path) -> None:
@@ -213,7 +213,7 @@ class TestMoreDataSection(SectionContract):
 
     def test_it_has_a_table_and_a_picture(self, make: Make, tmp_path: Path) -> None:
         text = more_data.write(make(), tmp_path / "pictures")
-        assert text.startswith("The last doubling of the data (6,000 to 12,000 pairs) brought +1.")
+        assert text.startswith("The last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
         assert "![Score over the pairs to train on](pictures/data-curve.svg)" in text
         assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")][2:] == [
             "none: the encoder as it came", "1/8", "1/4", "1/2", "all",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from study.callbacks import CALLBACKS, CallbackEntry
-from study.callbacks.tensorboard import FOLDER
+from study.callbacks.tensorboard import FOLDER, OF
 from study.testing.callbacks import CallbackContract, TrackedRun, TrackerContract, study_state
 
 TRACKERS = ("tensorboard", "mlflow", "wandb")
@@ -35,7 +35,7 @@ class TestTensorBoard(TrackerContract):
         return CALLBACKS["tensorboard"]
 
     def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
-        return {folder.name: self._run(folder) for folder in (results / FOLDER).iterdir()}
+        return {path.read_text(): self._run(path.parent) for path in (results / FOLDER).glob(f"*/*/{OF}")}
 
     def _run(self, folder: Path) -> TrackedRun:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -86,9 +86,9 @@ class TestMLflow(TrackerContract):
         from mlflow import MlflowClient
 
         client = MlflowClient()
-        experiment = client.get_experiment_by_name("scl_tau")
-        assert experiment is not None
-        found = client.search_runs([experiment.experiment_id], f"tags.results LIKE '{results}%'")
+        experiments = [one for one in client.search_experiments() if one.name.startswith(f"{results.name} ")]
+        assert len(experiments) <= 1  # one of the study, however often it is run
+        found = client.search_runs([one.experiment_id for one in experiments], "tags.space = 'scl_tau'")
         return {
             run.data.tags["key"]: TrackedRun(
                 run.info.run_name or "",
@@ -132,6 +132,7 @@ class TestWeightsAndBiases(TrackerContract):
                 kind = message.WhichOneof("record_type")
                 if kind == "run":
                     assert message.run.project == "scl_tau"
+                    assert message.run.run_group.startswith(f"{results.name} ")
                     run.name, id = message.run.display_name, message.run.run_id
                     run.parameters |= {item.key: json.loads(item.value_json) for item in message.run.config.update}
                 elif kind == "history":

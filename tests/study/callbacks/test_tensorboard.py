@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -25,12 +27,29 @@ def test_a_label_names_no_folder_and_is_shown_without_control_characters(tmp_pat
     board = TensorBoard(tmp_path / "results", ())
     board.step(spec, 1, 1, {"loss": 0.5})
     board.finished(spec, record(spec))
-    assert [path.name for path in (tmp_path / "results" / FOLDER).iterdir()] == [spec.key]
+    (folder,) = (tmp_path / "results" / FOLDER).iterdir()
+    assert re.fullmatch(r"escaped-1b?-?31m-x+|escaped-31m-x+", folder.name)
+    assert not (tmp_path / "escaped").exists()
     # before `close`: the end of a trial is there when it is told
-    events = reader.EventAccumulator(str(tmp_path / "results" / FOLDER / spec.key)).Reload()
+    events = reader.EventAccumulator(str(folder / f"seed-{spec.seed}")).Reload()
     (event,) = events.Tensors("trial/text_summary")
     assert "../../../escaped/\\x1b[31m\\nxxx" in event.tensor_proto.string_val[0].decode()
     assert board.runs == {}
+
+
+def test_a_folder_is_called_as_people_call_the_trial_and_stays_its_own(tmp_path: Path) -> None:
+    state = study_state(tmp_path)
+    one = trial(state, name="#17 batch 128, cls, tau 0.05")
+    same = dataclasses.replace(one, recipe_hash="0123456789ab")
+    renamed = dataclasses.replace(one, name="a row that came later")
+    for those in ((one, same), (renamed,)):
+        board = TensorBoard(tmp_path, ())
+        for spec in those:
+            board.step(spec, 1, 1, {"loss": 0.5})
+        board.close()
+    called = "17-batch-128-cls-tau-0.05"
+    assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == [called, f"{called}-0123456789ab"]
+    assert len(list((tmp_path / FOLDER / called / f"seed-{one.seed}").glob("events.*"))) == 2
 
 
 def test_a_full_disk_blocks_nobody_and_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

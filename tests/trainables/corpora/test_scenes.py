@@ -1,5 +1,6 @@
 """The built-in corpus: labels proved by a second checker, layouts, determinism, no leakage."""
 
+import functools
 import hashlib
 import io
 import itertools
@@ -9,6 +10,7 @@ import pickle
 import re
 import subprocess
 import sys
+import zlib
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -24,6 +26,7 @@ from trainables.corpora.scenes.files import STS
 from trainables.corpora.scenes.scene import Entity, Scene, possible, relation, sample, similarity, swap
 from trainables.errors import UserError
 from trainables.labels import LABELS
+from trainables.senteval import evaluate
 
 
 @pytest.fixture(scope="session")
@@ -302,6 +305,26 @@ def test_captions(corpus):
             ids = data["image_to_caption_ids"][image]
             assert len(ids) == 5
             assert all(data["captions"][i]["cleaned_caption"] for i in ids)
+
+
+def test_paraphrases_are_neither_hopeless_nor_easy():
+    """The built-in MRPC, seen by the words that a sentence has, without a thought of their order."""
+    data = scenes.ensure() / "senteval"
+
+    @functools.cache
+    def vector(word: str) -> np.ndarray:  # (64,)
+        return np.random.default_rng(zlib.crc32(word.encode())).standard_normal(64).astype(np.float32)
+
+    def encode(sentences: list[str]) -> np.ndarray:  # (sentences, 64)
+        summed = np.stack([sum(map(vector, sentence.split()), np.zeros(64, np.float32)) for sentence in sentences])
+        return summed / np.linalg.norm(summed, axis=1, keepdims=True)
+
+    gold = [row[0] for row in read(data / "downstream" / "MRPC" / "msr_paraphrase_test.txt")[1:]]
+    majority = 100 * max(gold.count("0"), gold.count("1")) / len(gold)
+    found = evaluate(encode, data, ("MRPC",), "fast").tasks["MRPC"]
+    assert majority < 60
+    assert found["test_accuracy"] > majority + 8
+    assert found["test_f1"] < 95
 
 
 def test_no_pair_and_no_sentence_in_two_splits(corpus):

@@ -160,7 +160,7 @@ def _write_trec(folder: Path, rng: Random, count: _Counts) -> None:
 
 def _write_mrpc(folder: Path, rng: Random, count: _Counts) -> None:
     pairs = paraphrase_pairs(rng)
-    for split, n in (("train", 400), ("test", 200)):
+    for split, n in (("train", 600), ("test", 200)):
         rows = _draw(pairs, count(n), split, key=lambda row: _pair_key(row[0].texts))
         lines = ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String"]
         for i, (pair, same) in enumerate(rows):
