@@ -218,7 +218,7 @@ OWN_KEYS = (
 )
 
 
-@pytest.mark.parametrize(("file", "registry", "chooser", "name"), OWN_KEYS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("file", "registry", "chooser", "name"), OWN_KEYS, ids=[key for *_, key in OWN_KEYS])
 def test_a_key_of_its_own_is_a_key_like_any_other(
     plug: Plug, file: str, registry: Any, chooser: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
