@@ -122,7 +122,7 @@ def test_what_is_kept_is_what_mteb_reads(tmp_path: Path, capsys: pytest.CaptureF
     results = folder / FOLDER / record.key
     assert mteb.results.TaskResult.from_disk(results / "MockSTSTask.json").task_name == "MockSTSTask"
     meta = ModelMeta.model_validate_json_resolved((results / MODEL_META).read_text())
-    assert (meta.embed_dim, meta.max_tokens, meta.similarity_fn_name.value) == (64, 32, "cosine")
+    assert (meta.embed_dim, meta.max_tokens, meta.similarity_fn_name.value) == (128, 32, "cosine")
     assert meta.use_instructions is True
     assert 0 < meta.n_embedding_parameters < meta.n_parameters
     assert meta.loader is not None
