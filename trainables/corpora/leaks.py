@@ -212,8 +212,8 @@ class _Alike:
 
 @functools.cache
 def _band(size: int) -> int:
-    """Texts of about one size are kept together: from one band to the next it grows by 6 %."""
-    return int(math.log(size) / math.log(1.06))
+    """Texts of about one size are kept together: from one band to the next it grows by 15 %."""
+    return int(math.log(size) / math.log(1.15))
 
 
 def _enough(shingles: int) -> int:
