@@ -34,13 +34,14 @@ from reports.statistics.finals import Judgement, NoiseFloor, judge, pick
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
+from search_spaces.own_data import GENERAL_TASK
 from trainables.recipe import Value
 from trainables.senteval.tasks import TASKS, kind_of
 
 SCHEMA = 1
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
-GENERAL = "STSBenchmark"
+GENERAL = ("STSBenchmark", GENERAL_TASK)
 """What tells whether a model that learned a person's data still knows English."""
 DIGITS = 6
 """Of its numbers, behind the point: the last ones differ from machine to machine."""
@@ -262,7 +263,7 @@ class _Finals:
         first = self.finalists[chosen[0]]
         over_it = not self._forbidding(first, figure, ["encoder"])
         others = self._others(first, figure)
-        general = next((one for one in others if (one.task, one.over) == (GENERAL, "encoder")), None)
+        general = next((one for one in others if one.task in GENERAL and one.over == "encoder"), None)
         return dataclasses.replace(
             found,
             kind=KINDS[judged.answer],
@@ -275,7 +276,7 @@ class _Finals:
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
             beside=tuple(self._beside(first, figure)),
             others=tuple(others),
-            general=None if GENERAL in self._needs else general,
+            general=None if self._needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
             flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(first, figure))),
             open=judged.open,
