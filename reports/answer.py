@@ -27,6 +27,7 @@ from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
 from reports.looks import look, share
 from reports.quantity import Quantity, goals_quantity
+from reports.question import has_no_test, in_question, kinds_of_tasks, plain_number, without
 from reports.recipe_names import called, farthest
 from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
@@ -36,13 +37,14 @@ from reports.statistics.finals import Judgement, NoiseFloor, judge, pick
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
+from search_spaces.own_data import GENERAL_TASK
 from trainables.recipe import Value
-from trainables.senteval.tasks import TASKS, kind_of
+from trainables.senteval.tasks import TASKS
 
 SCHEMA = 1
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
-GENERAL = "STSBenchmark"
+GENERAL = ("STSBenchmark", GENERAL_TASK)
 """What tells whether a model that learned a person's data still knows English."""
 DIGITS = 6
 """Of its numbers, behind the point: the last ones differ from machine to machine."""
@@ -261,7 +263,7 @@ class _Finals:
         first = self.finalists[chosen[0]]
         over_it = not self._forbidding(first, figure, ["encoder"])
         others = self._others(first, figure)
-        general = next((one for one in others if (one.task, one.over) == (GENERAL, "encoder")), None)
+        general = next((one for one in others if one.task in GENERAL and one.over == "encoder"), None)
         return dataclasses.replace(
             found,
             kind=KINDS[judged.answer],
@@ -274,7 +276,7 @@ class _Finals:
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
             beside=tuple(self._beside(first, figure)),
             others=tuple(others),
-            general=None if GENERAL in self._needs else general,
+            general=None if self._needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
             flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(first, figure))),
             open=judged.open,
@@ -363,9 +365,8 @@ class _Finals:
         unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
         kept = [record for record in best_first(results, records) if record.checkpoint]
         took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
-        gains: dict[str, Gain] = {}
-        if judged:
-            gains.update({name: Gain.of(those[place]) for name, those in judged.gains.items()})
+        gained = judged.gains.items() if judged else ()
+        gains: dict[str, Gain] = {name: Gain.of(those[place]) for name, those in gained}
         return Finalist(
             recipe_hash,
             called(results, recipe_hash),
@@ -413,7 +414,7 @@ class _Finals:
             part = goals_quantity([goal], fresh)
             if part is None or part.key == figure.key:
                 continue
-            if self.results.own_figure or not _kinds(part.tasks) & _kinds(figure.tasks):
+            if self.results.own_figure or not kinds_of_tasks(part.tasks) & kinds_of_tasks(figure.tasks):
                 of = f" ({', '.join(sorted(part.tasks))})" if part.tasks != {goal.short} else ""
                 parts[goal.short] = Quantity(f"{goal.short}{of}", part.weights)
         return self._compared(recipe_hash, [*parts.values()], ("base",))
@@ -422,7 +423,7 @@ class _Finals:
         """Tasks that are not in the figure."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
-        numbers = {task: _plain_number(task, scores[task]) for task in names}
+        numbers = {task: plain_number(task, scores[task]) for task in names}
         tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
         return self._compared(recipe_hash, tasks, ("base", "encoder"))
 
@@ -442,50 +443,6 @@ class _Finals:
             for task, name, own, other, drawn in pairs
         ]
         return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
-
-
-def has_no_test(task: str) -> bool:
-    """Whether its development scores are made from the tested items, as in nested cross-validation, or there are no
-    others."""
-    splits = kind_of(task).splits
-    return (bool(splits) and "test" not in splits) or all(name.startswith("dev_") for name in TASKS[task].numbers)
-
-
-def in_question(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
-    """What an answer may be about, the first choice first: what the goals say that they are judged by. Where that are
-    averages, what sums the study up and the goals' own tasks, as far as they were scored; what asks for what the goals
-    ask for, and has none of the tasks by whose items was chosen."""
-    if results.own_figure is not None:
-        return [results.own_figure]
-    wanted = _kinds(needed(results.goals))
-    own = [figure for goal in results.goals if (figure := goals_quantity([goal], scored))]
-    return sorted(
-        [*results.figures, *own],
-        key=lambda one: (not wanted & _kinds(one.tasks), not one.tasks.isdisjoint(chosen_by)),
-    )
-
-
-def _kinds(tasks: Collection[str]) -> frozenset[str]:
-    """What models are asked for in them: classes, scores of pairs, images."""
-    return frozenset(kind_of(task).target for task in tasks if task in TASKS)
-
-
-def _plain_number(task: str, scores: Mapping[str, Any]) -> str:
-    """The number of a task that nothing was fitted for, as of cosines, where it has one; else the one that stands for
-    it."""
-    kind = kind_of(task)
-    plain = [name for name in kind.unfitted if not name.startswith("dev_") and name in scores]
-    return plain[0] if plain and TASKS[task].metric not in kind.unfitted else TASKS[task].metric
-
-
-def without(figure: Quantity, tasks: Collection[str]) -> Quantity:
-    """The figure of its other tasks alone; as it is where there are none."""
-    parts = figure.by_task()
-    left = [part for task, part in parts.items() if task not in tasks]
-    if len(left) in (0, len(parts)):
-        return figure
-    weights = {score: weight / len(left) for part in left for score, weight in part.weights.items()}
-    return Quantity(f"{figure.name} without {', '.join(sorted(figure.tasks & set(tasks)))}", weights)
 
 
 def seconds_of(record: Record, name: str) -> float | None:

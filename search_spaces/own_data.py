@@ -27,6 +27,8 @@ SMALL = 5_000
 """Below so many units of a batch, several passes over the data are worth a try."""
 OWN_GOAL = "own"
 """What the mean over several tasks is called."""
+GENERAL_TASK = "STS-B"
+"""A small check of what a model knows beside a person's data: STSBenchmark's tests by cosines alone."""
 MOST_DRAWN = 5
 """Positives or negatives of an anchor that are asked for at most."""
 MINED_FROM = 500
@@ -67,6 +69,8 @@ class OwnSpace:
     encoders: tuple[OwnEncoder, ...]
     """The first one is the base's."""
     tasks: tuple[Task, ...]
+    general: Task | None = None
+    """`GENERAL_TASK`, which no goal looks at; None where its data are not there."""
     notes: tuple[str, ...] = ()
 
 
@@ -111,16 +115,17 @@ def space_text(own: OwnSpace) -> str:
         "optimisation.warmup": 0.1,
     }
     goal, goal_lines = _goal(own)
+    scored = (*own.tasks, *([own.general] if own.general else []))
     kept = {key: value for key, value in base.items() if value is not None}
     return _TEXT.format(
         folder=_value(own.folder),
-        tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in own.tasks),
+        tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in scored),
         imports="from search_spaces.goals import GOALS, Goal\n" if goal_lines else "",
         goal=goal_lines,
         name=_value(own.name),
         title=_value(own.title),
         base=_entries(kept, own.folder),
-        tasks_named=_value(tuple(task.name for task in own.tasks)),
+        tasks_named=_value(tuple(task.name for task in scored)),
         rows="\n".join(f"        {row}," for row in _rows(own)),
         domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
         goal_named=_value((goal,)),

@@ -19,7 +19,7 @@ from reports.ledger.folders import OWN_DATA
 from reports.ledger.location import is_url
 from reports.markdown import count
 from search_spaces.goals import GOALS
-from search_spaces.own_data import OWN_GOAL, OwnEncoder, OwnSpace, space_text
+from search_spaces.own_data import GENERAL_TASK, OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
 from study.one_recipe import read_recipe
@@ -31,15 +31,17 @@ from trainables.corpora.own_data import IN_WORDS, Source, find_kind
 from trainables.encoders.check import check_encoder
 from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
-from trainables.recipe import EncoderConfig, Recipe, changed
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, changed
 from trainables.senteval.own_tasks import named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
+from trainables.trial.data_requests import senteval_folder
 
-SPACE, GIVEN = "space.py", "given.json"
-"""In the folder of prepared data: the space, and the digits of what was given."""
+SPACE, GIVEN, GENERAL = "space.py", "given.json", f"{GENERAL_TASK}.tsv"
+"""In the folder of prepared data: the space, the digits of what was given, and the pairs of the general check."""
 _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
 """Folders of models that are called so do not say which model it is; the folder above may."""
 _NAME = 60
@@ -66,6 +68,7 @@ def own_study(request: Request) -> Request:
     folder = _folder(request, results)
     made, leaked = _prepare(source, request, _unfinished(folder))
     goes_on = request.write_space is None and (folder.parent / STUDY).is_file()
+    _write_general(request, encoders, made.train.parent / GENERAL)
     prepared = _placed(made, folder, request, goes_on)
     _tell(source, prepared, leaked)
     if goes_on:  # whatever its files are called now
@@ -214,6 +217,20 @@ def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
     return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in found)
 
 
+def _write_general(request: Request, encoders: Sequence[OwnEncoder], path: Path) -> None:
+    """STSBenchmark's tests as a table, of SentEval's data where these are there, else the built-in ones for the
+    built-in encoder; else nothing."""
+    built_in = all(encoder.name == SCENES_ENCODER for encoder in encoders)
+    places = [request.senteval or EvaluationConfig().senteval, *([SCENES] if built_in else [])]
+    files = (senteval_folder(place) / "downstream/STS/STSBenchmark/sts-test.csv" for place in places)
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        return
+    rows = [line.split("\t")[4:7] for line in file.read_text(encoding="utf-8").splitlines() if line]
+    lines = ["score\tsentence1\tsentence2", *map("\t".join, (row for row in rows if len(row) == 3))]
+    write_whole(path, "\n".join(lines) + "\n")
+
+
 def _digits(given: str) -> str:
     path = expanded(given)
     return fingerprint(path) if path.exists() else given
@@ -234,6 +251,15 @@ def _check_given(made: Path, folder: Path) -> None:
             f"{folder.parent} holds a study of other data for --{differing[0]}; run that study's own command to go on "
             "with it, or give this one its own folder with --results"
         )
+
+
+def _general(folder: Path, tasks: Sequence[Task]) -> Task | None:
+    """The general check, where its pairs are among the prepared data. A study that goes on keeps what it had."""
+    path = folder / GENERAL
+    if not path.is_file() or any(task.name == GENERAL_TASK for task in tasks):
+        return None
+    (task,) = own_tasks([], [f"{GENERAL_TASK}={path}"])
+    return task
 
 
 def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
@@ -279,6 +305,7 @@ def _space(
             most_negatives=census.most_negatives,
             encoders=tuple(encoders),
             tasks=tasks,
+            general=_general(folder, tasks),
             notes=tuple(f"leaks: {sentence}" for sentence in leaked),
         )
     )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.answer import has_no_test, in_question, without
 from reports.evidence import chance_of
 from reports.ledger import LEDGER, Asked, Ledger, Record, StudyInfo
 from reports.looks import share, taken
 from reports.markdown import number
+from reports.question import has_no_test, in_question, without
 from reports.results import Results
 from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed

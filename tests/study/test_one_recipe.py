@@ -21,7 +21,10 @@ from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from tests.synthetic_results import SPACES, add_finals, make_results
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
+from trainables.trial.result import TrialResult
+from trainables.trial.run import run_trial
 
 
 def plan_of(*arguments: str) -> Plan:
@@ -77,6 +80,27 @@ class TestOfResults:
         assert space == plan.space
         assert info.recipe(space).hash == only(plan).hash
         assert info.row_hashes == {row.label: only(plan).hash for row in space.rows}
+
+    def test_it_trains_again_bit_for_bit_what_the_search_trained(self, mine: Path, tmp_path: Path) -> None:
+        """The finalist's recorded recipe and that of `--recipe`, both made short."""
+        (picked,) = Answer.of(Results.load(mine)).picked
+        record = Results.load(mine).finals[picked.recipe][0]
+        recorded = Recipe.from_flat(record.recipe).override({"optimisation.max_steps": 2, "corpus.limit": 300})
+        short = ("--set", "optimisation.max_steps=2", "--set", "corpus.limit=300")
+        again = only(plan_of("--recipe", "mine", *short))
+        evaluation = EvaluationConfig("scenes", ("STS13",), "fast")
+
+        def trained(recipe: Recipe, seed: int, name: str) -> tuple[dict[str, object], bytes]:
+            found = run_trial(recipe, seed, evaluation, model_folder=tmp_path / name)
+            assert isinstance(found, TrialResult)
+            scores = {key: value for key, value in (found.scores["STS13"] or {}).items() if key != "seconds"}
+            weights = sorted((tmp_path / name).rglob("*.safetensors"))
+            assert weights
+            return scores, b"".join(path.read_bytes() for path in weights)
+
+        first = trained(recorded, record.seed, "first")
+        assert trained(again, record.seed, "again") == first
+        assert trained(again, record.seed + 1, "other")[1] != first[1]
 
     def test_options_change_it(self, mine: Path, tmp_path: Path) -> None:
         Path("pairs.csv").write_text("premise,hypothesis,label\na,b,0\n")

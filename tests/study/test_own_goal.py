@@ -14,6 +14,7 @@ import pytest
 from ray.tune.search import Searcher
 
 from reports.answer import Answer
+from reports.answer_words import lines
 from reports.best_model import best_trial, ranking
 from reports.export import card
 from reports.findings import Findings
@@ -26,7 +27,9 @@ from reports.sections import explored, finals, pareto, sure
 from reports.sections.importance import _scored
 from reports.testing import changed
 from reports.trials_csv import write_trials_csv
+from reports.wording import difference
 from search_spaces.goals import searched
+from search_spaces.own_data import GENERAL_TASK
 from study.callbacks import StudyState
 from study.callbacks.console import describe, legend
 from study.callbacks.prometheus import Prometheus
@@ -45,6 +48,7 @@ from tests.study.search.test_search import finish, searcher_of
 from tests.synthetic_results import PLOTS, add_finals, make_results, named_in, undraw
 from trainables.errors import UserError
 from trainables.keys import Value
+from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS, Task
 
 FINALISTS = 3
@@ -96,6 +100,35 @@ def test_the_answer_is_judged_by_its_own_test(planted: Results) -> None:
     assert answer.picked[0].gains["base"].gain == pytest.approx(6.0, abs=0.1)
     assert answer.picked[0].figure is not None
     assert answer.picked[0].figure.gain == pytest.approx(70.0, abs=0.3)
+
+
+@pytest.fixture
+def general(tmp_path: Path) -> Iterator[str]:
+    """As `--train` adds it."""
+    (tmp_path / "pairs.tsv").write_text("score\tsentence1\tsentence2\n" + "1\ta\tb\n2\tc\td\n3\te\tf\n", "utf-8")
+    (task,) = own_tasks([], [f"{GENERAL_TASK}={tmp_path / 'pairs.tsv'}"])
+    TASKS.add(task)
+    yield task.name
+    TASKS.remove(task.name)
+
+
+def test_what_became_of_general_sentences_is_said(planted: Results, general: str) -> None:
+    assert Answer.of(planted).general is not None  # STSBenchmark, which no goal looks at
+    for record in planted.of_all_trials:
+        scores = {task: numbers for task, numbers in record.scores.items() if task != "STSBenchmark"}
+        own = record.scores["mine"]["test_accuracy"]
+        scores[general] = {"test_spearman": 100 - own if isinstance(own, float) else None, "examples": [3]}
+        Ledger(planted.folder / LEDGER).write(changed(record, scores=scores))
+    results = Results.load(planted.folder)
+    answer = Answer.of(results)
+    assert answer.general is not None
+    assert (answer.general.task, answer.general.over) == (general, "encoder")
+    gain = answer.general.gain
+    assert gain.gain < 0
+    worse = [line.words for line in lines(answer, results.info, str) if line.head == "Worse"]
+    assert any(
+        f"{general} {difference(gain.gain, gain.low, gain.high)} against the encoder as it came" in one for one in worse
+    )
 
 
 def plan_of(results: Results, goals: str = "mine", *more: str) -> Plan:

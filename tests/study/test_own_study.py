@@ -14,6 +14,7 @@ from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
 from search_spaces.goals import GOALS, searched
+from search_spaces.own_data import GENERAL_TASK
 from study import Outcome
 from study.check import check_plan
 from study.cli.options import parse
@@ -242,7 +243,7 @@ def test_two_studies_of_ones_own_are_read_in_one_process(monkeypatch: pytest.Mon
             assert [*goal.tested] == [tested]
     again = plan_of("--train", "mine.csv", "--test", sts, "--encoder", "scenes-small", "--results", "a")
     check_results(again)
-    assert again.evaluation.tasks == ("heldout", "own_sts")
+    assert again.evaluation.tasks == ("heldout", "own_sts", GENERAL_TASK)
     with pytest.raises(UserError, match="both studies have a task 'heldout', of the kind search in a and scored_pairs"):
         diff(Path("a"), Path("b"))
     assert "no row that both have with a figure that both have" in diff(Path("a"), Path("c"))
@@ -278,7 +279,7 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
     (goal,) = searched(plan.space.goals)
     assert goal.tasks == ("heldout",)
     assert goal.judged_by == (("own_sts", "test_spearman"),)
-    assert plan.evaluation.tasks == ("heldout", "own_sts")
+    assert plan.evaluation.tasks == ("heldout", "own_sts", GENERAL_TASK)
     assert plan.exploring.tasks == ("heldout",)
     check_plan(plan)
     both = plan_of(
@@ -351,7 +352,7 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     assert recipe.flat()["corpus.nli"] == str(train)
     assert len(train.read_text().splitlines()) == 100
     assert plan.request.keep_models == "rows"
-    assert plan.evaluation.tasks == ("heldout",)
+    assert plan.evaluation.tasks == ("heldout", GENERAL_TASK)
     prepare_results(plan, "2 cores")
     check_results(plan_of(*arguments))
     capsys.readouterr()
@@ -448,3 +449,22 @@ def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -
     explored = run_trial(came, 0, plan.exploring)
     assert goal.of(explored.scores, {}) == pytest.approx(chosen[1])
     assert goal.test_of(explored.scores) is None
+
+
+@pytest.mark.parametrize("built_in", [True, False])
+def test_finalists_are_checked_on_general_sentences_where_they_are_there(built_in: bool, tmp_path: Path) -> None:
+    """Explored recipes are not; and nothing is said where neither SentEval's data nor built-in ones fit."""
+    folder = Path("sts/downstream/STS/STSBenchmark")
+    if not built_in:
+        folder.mkdir(parents=True)
+        rows = [f"main-news\theadlines\t2012\t{n}\t{n % 6}\ta {n} dog\ta {n} cat" for n in range(30)]
+        (folder / "sts-test.csv").write_text("\n".join(rows) + "\n")
+    senteval = [] if built_in else ["--senteval", "sts"]
+    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", *senteval)
+    check_plan(plan)
+    assert plan.evaluation.tasks == ("heldout", GENERAL_TASK)
+    assert plan.exploring.tasks == ("heldout",)
+    assert list(plan.space.goals) == ["heldout"]
+    lines = Path(TASKS[GENERAL_TASK].files[0]).read_text().splitlines()
+    assert (len(lines) == 31) is not built_in
+    assert list(TASKS[GENERAL_TASK].numbers) == [name for name in TASKS[GENERAL_TASK].numbers if "test" in name]
