@@ -70,7 +70,7 @@ def twelve_steps(
     workers: Workers, sampler: Sampler, watcher: Watcher | None = None, resume: Path | None = None
 ) -> dict[str, Any]:
     trained = model()
-    progress = train(trained, sampler, RECIPE.optimisation, 3, watcher or Watcher(), workers, resume)
+    progress = train(trained, sampler, RECIPE, 3, watcher or Watcher(), workers, resume)
     sums = {name: value for name, value in progress.sums.items() if name != "mining_seconds"}
     return {
         "state": {name: value.detach().clone() for name, value in trained.state_dict().items()},

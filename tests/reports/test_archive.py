@@ -18,6 +18,7 @@ LATER = {
     "scl_batch_size",
     "frozen_grid",
     "data_mixtures",
+    "modern_negatives",
     "modern_objectives",
     "false_negatives",
     "matryoshka_dims",

@@ -171,7 +171,7 @@ def test_what_else_differs_forbids_a_verdict(make: Make, results_folder: Path, t
     for record in [*results.finals[finals.curve.parts["1/2"] or ""]]:
         ledger.write(changed(record, versions={**record.versions, "torch": "1.0"}))
     found = Results.load(results_folder)
-    assert ", no verdict, for the flag code; another doubling" in line(found)
+    assert "; no verdict, for the flag code; what another" in line(found)
     assert "(no verdict: `code`)" in more_data.write(found, tmp_path / "pictures")
 
 

@@ -136,7 +136,7 @@ def test_a_trial_renews_beside_a_guide(tmp_path: Path) -> None:
     assert guide is not None
     embed_ahead(guide, training.sampler, 4)
     guide._encode = None  # type: ignore[assignment]  # nothing is left to encode
-    progress = train(training.model, training.sampler, recipe.optimisation, 0, Watcher(), Workers())
+    progress = train(training.model, training.sampler, recipe, 0, Watcher(), Workers())
     assert 0 < progress.sums["mining_seconds"] < progress.seconds
     assert training.model.encoder.training
 
