@@ -11,6 +11,7 @@ import torch
 
 from tests.chunked import Passing, batch_of, model_of, steps
 from trainables.encoders import passes as encoder_passes
+from trainables.process_cache import PROCESS_CACHE
 from trainables.training import memory
 from trainables.training.chunks import TIGHT
 
@@ -21,6 +22,7 @@ def float64() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(before)
+    PROCESS_CACHE.clear()  # weights that were drawn in float64 are kept for no other test
     TIGHT.clear()
 
 

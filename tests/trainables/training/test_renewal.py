@@ -21,6 +21,7 @@ from trainables.corpora.mining import mined_table, with_table
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.labels import CONTRADICTION
+from trainables.process_cache import PROCESS_CACHE
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.population_training import embed_ahead
@@ -37,6 +38,7 @@ def float64() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(before)
+    PROCESS_CACHE.clear()  # weights that were drawn in float64 are kept for no other test
 
 
 def broken_after(step: int, folder: Path) -> None:
