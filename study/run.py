@@ -22,6 +22,7 @@ from study.cli.options import parse
 from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
+    from study.cli.options import Request
     from study.plan import Plan
 
 
@@ -31,8 +32,17 @@ def command() -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
-    request = parse(arguments)
+    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's. A process that
+    calls it, as a notebook does, is told to end afterwards as it was before."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        return _run(parse(arguments))
+    finally:
+        if signal.getsignal(signal.SIGTERM) is not before and before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _run(request: Request) -> int:
     if request.list or request.keys:
         from study.cli.listing import list_keys, list_spaces
 

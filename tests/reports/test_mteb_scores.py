@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -157,7 +158,9 @@ def test_a_study_has_its_models_scored_before_it_reports(
     tasks: list[str], package: Package, made: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ended(made, monkeypatch)
+    before = signal.getsignal(signal.SIGTERM)
     assert study.run.main([*asked, *tasks]) == 0
+    assert signal.getsignal(signal.SIGTERM) is before  # whoever calls it can still be told to end
     assert [task for _, task in package.scored] == ["One", "Two"]
     assert "62.50" in (made.folder / "report.md").read_text().partition("package `mteb`")[0]
 
