@@ -62,8 +62,12 @@ class _Stock(Pooling):
 
     @property
     def saved(self) -> Saved:
-        found: Saved = load(f"{_SAVED}:{self.name}")
-        return found
+        return self._saved
+
+    def _saved(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Module]:
+        """Only who saves imports sentence-transformers, which takes seconds and 90 MB."""
+        modules: list[nn.Module] = load(f"{_SAVED}:{self.name}")(dim, layers, tokenizer)
+        return modules
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -192,8 +193,9 @@ def test_a_trial_fails_by_itself_and_its_group_goes_on(cluster: dict[str, str], 
     assert sum("starting" in record["cost"]["crew"] for record in found.values()) == 1  # one process for all
     kept = [json.loads(path.read_text()) for path in (results / "failures").glob("*.json")]
     assert any("line" in failure["details"] and "a mistake" in failure["details"] for failure in kept)
-    names = [path.name for path in tmp_path.rglob("*")]
-    assert not [name for name in names if "escaped" in name or len(name) > 100]
+    named = [path for path in tmp_path.rglob("*") if "escaped" in path.name]
+    assert all(path.is_relative_to(results) and len(path.name) < 100 for path in named)
+    assert all(re.fullmatch(r"[\w.-]+", path.name) for path in named)
 
 
 class Apart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,11 @@ class TestEveryPooling:
                 output = encoder.backbone(input_ids=torch.tensor([ids]), output_hidden_states=True)
                 alone = ALONE[mode](tuple(state[0] for state in output.hidden_states))
                 torch.testing.assert_close(embedding, alone, atol=2e-6, rtol=0)
+
+    def test_whether_it_can_be_saved_is_known_without_its_modules(self, mode: str, monkeypatch: pytest.MonkeyPatch):
+        """They import sentence-transformers, for which no trial shall wait that does not save."""
+        monkeypatch.setitem(sys.modules, "trainables.encoders.saved_modules", None)
+        assert POOLINGS[mode]().saved is not None
 
     def test_embed_and_encode_agree_and_keep_the_order(self, mode: str, make_encoder: Any):
         encoder = make_encoder(mode)
