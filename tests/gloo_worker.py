@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -267,8 +268,9 @@ def exchanges(workers: Workers) -> dict[str, Any]:
 
 
 class Knots(nn.Module):
-    """All that makes an exchange of gradients uneven: tied, frozen and unused weights, sizes from 1 to 84, a part that
-    is ready before the embeddings' gradients are, and a worker that has no sentence for it."""
+    """All that makes an exchange of gradients uneven: tied, frozen and unused weights, sizes from 1 to 350, tables of
+    which few or no rows are looked up, a part that is ready before the embeddings' gradients are, and a worker that has
+    no sentence for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -276,6 +278,8 @@ class Knots(nn.Module):
         self.words = nn.Embedding(12, 7)
         self.frozen = nn.Linear(7, 7).requires_grad_(False)
         self.unused = nn.Linear(3, 2)
+        self.places = nn.Embedding(50, 7)
+        self.unused_places = nn.Embedding(13, 2)
         self.layer = nn.Linear(7, 7)
         self.guess = nn.Linear(7, 12)
         self.guess.weight = self.words.weight
@@ -287,7 +291,8 @@ class Knots(nn.Module):
         encoding = max(1, workers.count - 1)
         shares = [list(range(len(sentences)))[rank::encoding] for rank in range(encoding)]
         shares += [[]] * (workers.count - encoding)
-        own = self.layer(torch.tanh(self.frozen(self.words(sentences[shares[workers.rank]])))).mean(dim=1)
+        mine, places = (of[shares[workers.rank]] for of in (sentences, places_of(sentences)))
+        own = self.layer(torch.tanh(self.frozen(self.words(mine) + self.places(places)))).mean(dim=1)
         gathered = workers.gather(own, shares)
         part = slice(len(gathered) * workers.rank // workers.count, len(gathered) * (workers.rank + 1) // workers.count)
         value = (self.scale * gathered[part] @ gathered.T).pow(2).sum()
@@ -296,28 +301,48 @@ class Knots(nn.Module):
         return value
 
 
+class Forgetful(gradients._Table):
+    """The negative control: it does not take over the sum of one row that has travelled."""
+
+    def wait(self) -> None:
+        if len(self._values) < len(self.parameters[0]):
+            self._rows, self._values = self._rows[1:], self._values[1:]
+        super().wait()
+
+
 def buckets(workers: Workers) -> dict[str, Any]:
-    """Gradients by buckets of several sizes, after each worker's own and after their plain sums."""
+    """Gradients by buckets of several sizes, with tables by rows and whole, after each worker's own and after their
+    plain sums."""
     answers: dict[str, Any] = {}
-    for size in (1, 300, gradients.BUCKET_BYTES):
+    default = gradients.BUCKET_BYTES
+    for name, size, table_rows, table in (
+        ("1", 1, 99, gradients._Table),
+        ("300", 300, 99, gradients._Table),
+        (str(default), default, 99, gradients._Table),
+        ("rows", default, 12, gradients._Table),
+        ("a row is dropped", default, 12, Forgetful),
+    ):
         model = Knots()
         sent: list[int] = []
-        before, gradients.BUCKET_BYTES = gradients.BUCKET_BYTES, size
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gradients, "BUCKET_BYTES", size)
+            patch.setattr(gradients, "TABLE_ROWS", table_rows)
+            patch.setattr(gradients, "_Table", table)
             with gradients.GradientSum(model.parameters(), workers) as summed:
                 late = model.words.weight.register_hook(  # the last that is ready
                     lambda _, summed=summed, sent=sent: sent.append(sum(b._sent is not None for b in summed._buckets))
                 )
-                steps = []
+                steps, rows = [], []
                 for step in range(2):
                     model.zero_grad(set_to_none=True)
                     summed.backward(model(sentences_of(step), workers))
                     steps.append({name: _or_zeros(p).clone() for name, p in model.named_parameters()})
+                    tables = [bucket for bucket in summed._buckets if isinstance(bucket, gradients._Table)]
+                    rows.append([len(table._values) for table in tables])
                 late.remove()
-        finally:
-            gradients.BUCKET_BYTES = before
-        answers[str(size)] = {
+        answers[name] = {
             "steps": steps,
+            "rows": rows,
             "buckets": len(summed._buckets),
             "sent early": sent,
             "frozen": model.frozen.weight.grad,
@@ -337,6 +362,10 @@ def buckets(workers: Workers) -> dict[str, Any]:
 
 def sentences_of(step: int) -> torch.Tensor:  # (5, 4)
     return torch.arange(20).reshape(5, 4).mul(3 + 2 * step).remainder(12)
+
+
+def places_of(sentences: torch.Tensor) -> torch.Tensor:  # (5, 4), of 50
+    return sentences + 5 * torch.arange(len(sentences)).unsqueeze(1)
 
 
 class Dropping(Tiny):
@@ -603,8 +632,10 @@ def answer(jobs: Sequence[str], rank: int, workers: int, folder: Path) -> None:
 
 
 def main(folder: Path, *groups: str) -> int:
-    """Fork all groups and wait for them; how many workers have failed."""
+    """Fork all groups and wait for them; how many workers have failed. Every matrix of 12 rows is taken for a table of
+    words, so that all jobs try how tables travel."""
     torch.set_num_threads(1)
+    gradients.TABLE_ROWS = 12
     context, processes = multiprocessing.get_context("fork"), []
     for workers, jobs in enumerate(groups, start=2):
         (folder / str(workers)).mkdir()

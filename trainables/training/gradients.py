@@ -13,6 +13,8 @@ from trainables.training.distributed import Workers
 
 BUCKET_BYTES = 25 * 2**20
 """Gradients travel in parts of about this size: small ones cost a start each, large ones start late."""
+TABLE_ROWS = 8192
+"""A matrix of at least so many rows is taken for a table of words, of which a step looks up few."""
 
 
 class GradientSum:
@@ -32,6 +34,8 @@ class GradientSum:
     those before it, and all of them wait until the embeddings' gradients were exchanged (`Workers.gather`), for that is
     an exchange in the same order. A worker without a sentence of this batch has no gradients; it sends zeros. Tied
     weights are one parameter. One worker alone keeps its gradients as they are.
+
+    Of a table of words only the rows travel that have a gradient on some worker (`_Table`). The sum is the same.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], workers: Workers) -> None:
@@ -105,7 +109,7 @@ class GradientSum:
         reached = self.workers.from_first([parameter in used for parameter in trained])
         order = [p for p, yes in zip(trained, reached, strict=True) if yes]
         order += [p for p, yes in zip(trained, reached, strict=True) if not yes]
-        self._buckets = [_Bucket(parameters) for parameters in _packed(order)]
+        self._buckets = [_Table(part) if _is_table(part[0]) else _Bucket(part) for part in _packed(order)]
         self._of = {parameter: bucket for bucket in self._buckets for parameter in bucket.parameters}
 
     def _ready(self, parameter: Tensor) -> None:
@@ -151,17 +155,49 @@ class _Bucket:
         self._sent.wait()
 
 
+class _Table(_Bucket):
+    """One table of words. First the workers tell each other which rows have a gradient that is not 0, a byte for each
+    row; then those travel that have one on some worker. Where that is more than half of them, as with a head for
+    masked language modelling that is tied to the table, all do."""
+
+    def send(self) -> None:
+        """Send what has a gradient, unless it was sent already. Waits for the workers to tell which rows these are."""
+        if self._sent is not None:
+            return
+        (table,) = self.parameters
+        if table.grad is None:
+            table.grad = torch.zeros_like(table)
+        touched = table.grad.any(dim=1)
+        dist.all_reduce(touched, op=dist.ReduceOp.MAX)
+        self._rows = touched.nonzero().squeeze(1)
+        self._values = table.grad if 2 * len(self._rows) > len(touched) else table.grad[self._rows]
+        self._sent = dist.all_reduce(self._values, async_op=True)
+
+    def wait(self) -> None:
+        super().wait()
+        (table,) = self.parameters
+        assert table.grad is not None
+        if self._values is not table.grad:
+            table.grad.index_copy_(0, self._rows, self._values)
+
+
+def _is_table(parameter: Tensor) -> bool:
+    """On a GPU it is not: its worker would have to wait until the GPU knows how many rows there are."""
+    return parameter.dim() == 2 and len(parameter) >= TABLE_ROWS and parameter.device.type == "cpu"
+
+
 def _packed(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
-    """Neighbours of one kind of number and one device, together until they reach `BUCKET_BYTES`."""
+    """Neighbours of one kind of number and one device, together until they reach `BUCKET_BYTES`; each table apart."""
     packed: list[list[nn.Parameter]] = []
     room = 0
     for parameter in parameters:
+        table = _is_table(parameter)
         alike = packed and (packed[-1][0].dtype, packed[-1][0].device) == (parameter.dtype, parameter.device)
-        if not alike or room <= 0:
+        if table or not alike or room <= 0:
             packed.append([])
             room = BUCKET_BYTES
         packed[-1].append(parameter)
-        room -= parameter.numel() * parameter.element_size()
+        room = 0 if table else room - parameter.numel() * parameter.element_size()
     return packed
 
 

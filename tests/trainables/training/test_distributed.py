@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.gloo_worker import BATCHES, OBJECTIVE_CASES, run
+from tests.gloo_worker import BATCHES, OBJECTIVE_CASES, places_of, run, sentences_of
 from trainables.objectives import OBJECTIVES
 from trainables.training.distributed import Workers
 from trainables.training.gradients import BUCKET_BYTES
@@ -80,7 +80,7 @@ def test_lora_is_trained_alike(gloo_answers: Answers, alone: dict[str, Any]):
         torch.testing.assert_close(ours["parameters"], wanted["parameters"], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("size", ["1", "300", str(BUCKET_BYTES)])
+@pytest.mark.parametrize("size", ["1", "300", str(BUCKET_BYTES), "rows"])
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_buckets_add_up_to_the_plain_sum(workers: int, size: str, gloo_answers: Answers, alone: dict[str, Any]):
     """Of gradients of all sizes, tied, frozen and unused, in two steps; the last of several workers has no sentence."""
@@ -99,9 +99,29 @@ def test_buckets_add_up_to_the_plain_sum(workers: int, size: str, gloo_answers: 
             with pytest.raises(AssertionError):  # the negative control: what it would be without the exchange
                 torch.testing.assert_close(answer["own"], answer["plain"], rtol=1e-3, atol=1e-3)
             assert (answer[size]["buckets"] > 1) == (size != str(BUCKET_BYTES))
+            assert (answer[size]["rows"] != [[], []]) == (size == "rows")
             sent = answer[size]["sent early"]
             if rank == 0 and size == "1":
                 assert min(sent) >= 3, "buckets travel before the last gradient is there"
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_only_rows_with_a_gradient_travel(workers: int, gloo_answers: Answers):
+    """Of 50 places those that some worker looks up, of 13 unused ones none, of tied words all 12."""
+    told = [answer["buckets"] for answer in gloo_answers[workers]]
+    for step in range(2):
+        looked_up = len(places_of(sentences_of(step)).unique())
+        own = [int(answer["own"][step]["places.weight"].any(dim=1).sum()) for answer in told]
+        assert 0 == own[-1] < own[0] <= looked_up < 25
+        assert (own[0] < looked_up) == (workers == 3)
+        assert [sorted(answer["rows"]["rows"][step]) for answer in told] == [[0, 12, looked_up]] * workers
+        wrong = {
+            name
+            for answer in told
+            for name, wanted in answer["rows"]["steps"][step].items()
+            if not torch.allclose(answer["a row is dropped"]["steps"][step][name], wanted, rtol=1e-3)
+        }
+        assert wrong == {"places.weight"}, "the negative control"
 
 
 @pytest.mark.parametrize("step", ["2", "3", "4", "7", "12"])
