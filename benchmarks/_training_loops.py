@@ -119,7 +119,7 @@ def _ours(recipe: Recipe, turns: Turns) -> list[Step]:
         def step(self, step: int, scalars: dict[str, float]) -> None:
             turns.after(step)
 
-    training, encoder = _built(recipe)
+    training, encoder = built(recipe)
     # A step is told of when the next one is done, so that one more is trained, and the first is not counted.
     longer = recipe.override({"optimisation.max_steps": turns.last + 1, "optimisation.epochs": turns.last + 1})
     train(training.model, training.sampler, longer, 1, Telling(), Workers())
@@ -152,7 +152,7 @@ def _theirs(peer: Peer, recipe: Recipe, turns: Turns) -> list[Step]:
     )
     from transformers import TrainerCallback
 
-    training, _ = _built(recipe)
+    training, _ = built(recipe)
     triples = recipe.corpus.layout == "groups"
     batches = [rows_of(training.sampler.batch(step), triples, step) for step in range(turns.last)]
     rows, sizes = [row for batch in batches for row in batch], [len(batch) for batch in batches]
@@ -267,7 +267,8 @@ def _scl_for_theirs(model: Any, objective: Any) -> Any:
     return Loss()
 
 
-def _built(recipe: Recipe) -> tuple[Any, Any]:
+def built(recipe: Recipe) -> tuple[Any, Any]:
+    """A recipe's training, and its encoder."""
     from trainables.trial.build import build_encoder, build_training
 
     encoder = build_encoder(recipe, 1, None)
