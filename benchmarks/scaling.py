@@ -109,7 +109,11 @@ def main(arguments: Sequence[str]) -> None:
         f"torch {torch.__version__}, {len(os.sched_getaffinity(0))} cores, {asked.threads} threads a worker, ", end=""
     )
     print(f"{asked.layers} layers, batch {asked.batch_size}, {Path(asked.data).name}, {asked.turns} turns of ", end="")
-    print(f"{asked.steps} steps after {asked.warm_up} of warm-up; means ± deviation over turns, ratios' ends\n")
+    print(f"{asked.steps} steps after {asked.warm_up} of warm-up; means ± deviation over turns, ratios' ends")
+    sentences = first_step(recipe)
+    words = {word for ids in sentences for word in ids}
+    print(f"first step: {len(sentences):,} sentences of {sum(map(len, sentences)):,} tokens, ", end="")
+    print(f"{len(words):,} different words\n", flush=True)
     print("\n".join(table(measured(sides, recipe, asked))))
 
 
@@ -117,6 +121,13 @@ def recipe_of(encoder: str, layers: int, data: str, batch_size: int) -> Recipe:
     """What all sides train."""
     given = {"encoder.name": encoder, "encoder.layers": layers, "pooling.mode": "mean", "corpus.nli": data}
     return Recipe().preferring(given | {"optimisation.batch_size": batch_size} | WORK["MNRL triples"])
+
+
+def first_step(recipe: Recipe) -> list[list[int]]:
+    """The token ids of its sentences."""
+    training, encoder = built(recipe)
+    ids: list[list[int]] = encoder.tokenize(training.sampler.batch(0).sentences)
+    return ids
 
 
 def measured(sides: Sequence[Side], recipe: Recipe, asked: argparse.Namespace) -> dict[Side, list[Turn]]:

@@ -258,7 +258,13 @@ def exchanges(workers: Workers) -> dict[str, Any]:
     gathered = workers.gather(local, shares)
     weights = torch.arange(6.0).reshape(3, 2) + 100 * workers.rank
     (gathered * weights).sum().backward()
+    beside = [workers.beside]
+    if workers.count > 1:  # again, the first worker on a machine of its own
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("socket.gethostname", lambda: f"machine {min(workers.rank, 1)}")
+            beside.append(Workers.joined().beside)
     return {
+        "beside": beside,
         "gathered": gathered.detach(),
         "gradient": local.grad,
         "total": workers.total(torch.tensor([float(workers.rank), 1.0])),

@@ -181,7 +181,7 @@ class Chunks:
             return None
         if not self._fitting:
             free -= BYTES_TO_COME * sum(p.numel() for p in self.model.parameters() if p.requires_grad)
-        room = USABLE * free / self.workers.count
+        room = USABLE * free / self.workers.beside
         again = sum(map(len, batch.anchors)) if self.model.mlm_weight else 0
         if each * (sum(lengths) + again / self.workers.count) <= room:
             return None

@@ -11,6 +11,8 @@ are by then (`trainables.training.chunks`).
 
 from __future__ import annotations
 
+import socket
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,14 +46,18 @@ class Workers:
     """How many GPUs, or what share of one, each of them holds where it trains on GPUs."""
     awaited: Awaited = field(default_factory=Awaited, compare=False, repr=False)
     """The backward pass of `gather` is an exchange, too, and all workers must have all exchanges in one order."""
+    beside: int = field(default=1, compare=False)
+    """How many of them share a machine's memory: those of the machine that has most of them."""
     hosts: dist.ProcessGroup | None = field(default=None, compare=False, repr=False)
     """In which the processes themselves meet, without their GPUs; None: the default group can do it."""
 
     @classmethod
     def joined(cls) -> Workers:
         """The place in the initialised default process group. Once in a process: with GPUs it makes a group more."""
-        alone = dist.get_backend() == "gloo"
-        return cls(dist.get_rank(), dist.get_world_size(), hosts=None if alone else dist.new_group(backend="gloo"))
+        hosts = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+        machines: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(machines, socket.gethostname(), group=hosts)
+        return cls(dist.get_rank(), len(machines), beside=max(Counter(machines).values()), hosts=hosts)
 
     def meet(self, *, full: bool = False) -> None:
         """Wait for all workers. `full`: this one has run out of memory; on the others `FullElsewhereError` is raised

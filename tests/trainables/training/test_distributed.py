@@ -202,6 +202,7 @@ def test_exchanges(workers: int, gloo_answers: Answers):
         assert answer["gradient"].tolist() == weights[shares[rank]].reshape(-1, 2).tolist()
         assert answer["total"].tolist() == [sum(range(workers)), workers]
         assert answer["from first"] == ["a", None]
+        assert answer["beside"] == [workers] + [workers - 1] * (workers > 1)
         if rank:
             assert answer["arrays"] is None
         else:
