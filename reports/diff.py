@@ -8,7 +8,7 @@ were tested on the same items, these are paired. The two are judged as two rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ from typing import Any
 from reports.boards import verdict
 from reports.evidence import Evidence
 from reports.findings import Findings
-from reports.guards import GUARDS
+from reports.guards import GUARDS, find_flags
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, code, count, number, table, text
+from reports.markdown import bullets, code, count, number, table, text
 from reports.quantity import Quantity
 from reports.results import Results
-from reports.statistics import Comparison, compare, holm
+from reports.statistics import Comparison, Sample, compare, holm
 from reports.wording import interval, probability
 from trainables.errors import UserError
 from trainables.registry import load
@@ -116,39 +116,48 @@ def _several(values: Iterable[Any]) -> str:
 
 def _rows(first: Results, second: Results) -> str:
     """A table for each figure that sums both studies up."""
-    evidence = Evidence.of(first), Evidence.of(second)
-    shared = [label for label in first.asked_rows if first.of_row(label) and second.of_row(label)]
-    figures = [figure for figure in evidence[0].figures if figure.key in {own.key for own in evidence[1].figures}]
-    if not shared or not figures:
+    mine, other = _measured(first), _measured(second)
+    boards = [board.quantity for board in Findings.of(first).boards]
+    figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure.key, label)) in mine}
+    figures = {at: figure for at, figure in figures.items() if at in other}
+    if not figures:
         return "There is no row that both have with a figure that both have."
-    figured = {(figure.key, label): figure for figure in figures for label in shared}
-    compared = {key: _compared(evidence, key[1], figure) for key, figure in figured.items()}
-    apart = {label: _apart(first, second, label) for label in shared}
-    doubts = {key: [*apart[key[1]], *_flagged(evidence, key[1], figure)] for key, figure in figured.items()}
-    chances = [item.p if item and not doubts[key] else None for key, item in compared.items()]
-    tests = [
-        (figure, *(results.once(results.info.row_hashes[label] or "") for results in (first, second)))
-        for figure, label in compared
-    ]
-    adjusted = dict(zip(compared, holm(chances, tests), strict=True))
+    common = Evidence.of(second).common
+    compared = {at: compare(other[at][1], mine[at][1], common=common(figure)) for at, figure in figures.items()}
+    apart = {label: _apart(first, second, label) for label in dict.fromkeys(label for _, label in figures)}
+    doubts = {
+        at: [*apart[at[1]], *_flagged([(first, mine[at][0]), (second, other[at][0])], figure)]
+        for at, figure in figures.items()
+    }
+    chances = [None if doubts[at] else compared[at].p for at in figures]
+    tests = [(at[0], first.once(mine[at][0]), second.once(other[at][0])) for at in figures]
+    adjusted = holm(chances, tests)
     parts = [
         "Intervals are at 95 %, p is Holm's over all lines that get a verdict. A difference says that the two studies "
         "differ in this row, not why. There is no verdict where a flag of either study touches the row, or where its "
         "trials here and there ran on other code, data or machines, or trained for longer: what is named."
     ]
-    changed = [label for label in shared if first.info.row_hashes[label] != second.info.row_hashes[label]]
+    changed = dict.fromkeys(code(at[1]) for at in figures if mine[at][0] != other[at][0])
     if changed:
-        parts.append(f"Not the same recipe in both: {', '.join(code(label) for label in changed)}.")
-    for figure in figures:
-        lines = [
-            [code(label), *_means(evidence, label, figure), *_words(compared[key], adjusted[key], doubts[key])]
-            for label in shared
-            if compared[key := (figure.key, label)] is not None
-        ]
-        if lines:
-            head = ["Row", "first", "second", "difference [95 %]", "p", "verdict"]
-            parts += [f"### {text(figure.name)}", table(head, lines)]
+        parts.append(f"Not the same recipe in both: {', '.join(changed)}.")
+    lines: dict[str, list[list[str]]] = {}
+    for (at, figure), p in zip(figures.items(), adjusted, strict=True):
+        means = [f"{number(sample.mean)} ({count(sample.count, 'seed')})" for _, sample in (mine[at], other[at])]
+        lines.setdefault(figure.name, []).append([code(at[1]), *means, *_words(compared[at], p, doubts[at])])
+    head = ["Row", "first", "second", "difference [95 %]", "p", "verdict"]
+    for name, those in lines.items():
+        parts += [f"### {text(name)}", table(head, those)]
     return "\n\n".join(parts)
+
+
+def _measured(results: Results) -> dict[tuple[object, str], tuple[str, Sample]]:
+    """The rows of all boards that have a figure, by its key and their label: the recipe's hash, and the sample."""
+    return {
+        (board.quantity.key, row.name): (row.recipe_hash, row.sample)
+        for board in Findings.of(results).boards
+        for row in board.standings
+        if row.sample is not None
+    }
 
 
 def _apart(first: Results, second: Results, label: str) -> list[str]:
@@ -171,32 +180,20 @@ def _apart(first: Results, second: Results, label: str) -> list[str]:
     ]
 
 
-def _flagged(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> list[str]:
+def _flagged(recipes: Sequence[tuple[Results, str]], figure: Quantity) -> list[str]:
     """The guards whose flags forbid verdicts on the row in either study, but for those that `_apart` asks itself."""
     found = [
         flag.guard
-        for one in evidence
-        for flag in one.flags.forbidding
+        for results, recipe in recipes
+        for flag in find_flags(results).forbidding
         if flag.guard not in CONDITIONS
         and flag.crossed_by != "both"  # one recipe in effect with another row, which is not compared here
-        and flag.touches(one.results.info.row_hashes[label] or "", figure.parts)
+        and flag.touches(recipe, figure.parts)
     ]
     return list(dict.fromkeys(found))
 
 
-def _compared(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> Comparison | None:
-    samples = [one.sample(one.results.info.row_hashes[label] or "", figure) for one in evidence]
-    if samples[0] is None or samples[1] is None:
-        return None
-    return compare(samples[1], samples[0], common=evidence[1].common(figure))
-
-
-def _means(evidence: tuple[Evidence, Evidence], label: str, figure: Quantity) -> list[str]:
-    found = [one.sample(one.results.info.row_hashes[label] or "", figure) for one in evidence]
-    return [DASH if sample is None else f"{number(sample.mean)} ({count(sample.count, 'seed')})" for sample in found]
-
-
-def _words(item: Comparison | None, p: float | None, doubts: list[str]) -> list[str]:
+def _words(item: Comparison, p: float | None, doubts: list[str]) -> list[str]:
     found = verdict(item, p, bool(doubts))
     said = f"{found} ({', '.join(doubts)})" if doubts else {"above": "higher", "below": "lower"}.get(found, found)
     return [interval(item), probability(p), said]

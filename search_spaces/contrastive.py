@@ -7,8 +7,9 @@ SCL has a lambda, only the losses over triplets a margin.
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, Value
+from trainables.recipe import Recipe, Value
 
 _OBJECTIVES = ("supmpn", "supcon", "mnrl", "simcse", "ntxent", "scl", "triplet", "batch_all", "batch_hard")
 _SEVERAL_POSITIVES = tuple(name for name in _OBJECTIVES if name not in ("mnrl", "simcse"))
@@ -39,25 +40,13 @@ SPACES = (
         paper="no single one: the objectives of all four, on SupMPN's data",
         base=Recipe().preferring(
             {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                **RANKING,
                 "corpus.layout": "groups",
                 "objective.name": "supmpn",
-                "objective.temperature": 0.05,
-                "optimisation.learning_rate": 5e-5,
                 "optimisation.clip_norm": 1.0,
-                "optimisation.batch_size": 128,
             }
         ),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
-            "optimisation.batch_size": 32,
-        },
+        laptop={**LAPTOP, "optimisation.batch_size": 32},
         rows=tuple(Row(label, overrides) for label, overrides in _STARTS.items()),
         domains=(
             Domain("objective.name", choices=_OBJECTIVES),

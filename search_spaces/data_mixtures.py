@@ -8,9 +8,10 @@ they are read: `--nli A,B --set corpus.mix_layouts=pairs`.
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _ROWS: dict[str, Overrides] = {
     "first corpus alone": {"corpus.mix": "weights", "corpus.mix_weights": ("1", "0")},
@@ -29,26 +30,18 @@ SPACES = (
         paper="no single one: by size, temperature or equal shares, one corpus a batch or all in each",
         base=Recipe().preferring(
             {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
+                **RANKING,
                 "corpus.nli": "stanfordnlp/snli,sentence-transformers/natural-questions",
                 "corpus.layout": "mix",
                 "objective.name": "supcon",
-                "objective.temperature": 0.05,
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
                 "optimisation.epochs": 5,
                 "optimisation.max_steps": 2000,
             }
         ),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark", "TREC")),
         laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
+            **LAPTOP,
             "corpus.mix_layouts": ("pairs", "same_label"),
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
             "optimisation.batch_size": 32,
             "optimisation.epochs": 20,
             "optimisation.max_steps": 100,

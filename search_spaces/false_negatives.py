@@ -7,9 +7,10 @@ their own names it: `--set objective.guide=MODEL`. The built-in one of the lapto
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import SCENES_ENCODER, Recipe
 
 _ROWS: dict[str, Overrides] = {
     "every candidate": {"objective.false_negatives": "keep"},
@@ -28,27 +29,13 @@ SPACES = (
         paper="no single one: GISTEmbed's guide, Qwen3-Embedding's own scores, texts that are equal",
         base=Recipe().preferring(
             {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
-                "corpus.layout": "pairs",
-                "objective.name": "mnrl",
-                "objective.temperature": 0.05,
+                **RANKING,
                 "objective.false_negatives": "guide",
                 "objective.guide": "sentence-transformers/all-MiniLM-L6-v2",
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
             }
         ),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "objective.guide": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
-        },
+        laptop={**LAPTOP, "objective.guide": SCENES_ENCODER},
         rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
         baseline="but the same text",
         domains=(

@@ -7,9 +7,10 @@ the trial's record.
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _LEARNED: Overrides = {"objective.temperature": "learned"}
 _ROWS: dict[str, Overrides] = {
@@ -27,27 +28,9 @@ SPACES = (
         name="learned_temperature",
         title="Does a learned temperature spare the search for a good one?",
         paper="no single one: CLIP's learned temperature (Radford 2021), with multiple negatives ranking",
-        base=Recipe().preferring(
-            {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
-                "corpus.layout": "pairs",
-                "objective.name": "mnrl",
-                "objective.temperature": 0.05,
-                "objective.temperature_rate": 1e-2,
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
-            }
-        ),
+        base=Recipe().preferring({**RANKING, "objective.temperature_rate": 1e-2}),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
-        },
+        laptop=LAPTOP,
         rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
         baseline="tau 0.05",
         domains=(

@@ -7,9 +7,10 @@ The report's tables show the whole embedding, and one of its own what it scores 
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _WIDTHS = ("64", "32", "16")
 _ROWS: dict[str, Overrides] = {
@@ -27,26 +28,9 @@ SPACES = (
         name="matryoshka_dims",
         title="What does an embedding lose that is trained at smaller widths, too?",
         paper="no single one: Matryoshka representation learning (Kusupati 2022), with multiple negatives ranking",
-        base=Recipe().preferring(
-            {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
-                "corpus.layout": "pairs",
-                "objective.name": "mnrl",
-                "objective.temperature": 0.05,
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
-            }
-        ),
+        base=Recipe().preferring(RANKING),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
-        },
+        laptop=LAPTOP,
         rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
         baseline="the whole alone",
         domains=(

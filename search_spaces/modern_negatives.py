@@ -10,9 +10,10 @@ study runs; who has a guide of their own names it: `--set corpus.mined_by=FOLDER
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import SCENES_ENCODER, Recipe
 
 _GUIDE = "sentence-transformers/all-MiniLM-L6-v2"
 _IN_BATCH: Overrides = {"corpus.layout": "pairs"}
@@ -35,32 +36,22 @@ SPACES = (
         paper="no single one: NV-Retriever's mining, GISTEmbed's masks, SimCSE's contradictions",
         base=Recipe().preferring(
             {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                **RANKING,
                 "corpus.layout": "groups",
                 "corpus.mined_by": _GUIDE,
                 "corpus.mined_every": 500,
-                "objective.name": "mnrl",
                 "objective.positives": 1,
                 "objective.negatives": 1,
-                "objective.temperature": 0.05,
                 "objective.guide": _GUIDE,
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
                 "optimisation.max_steps": 2000,
             }
         ),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
         laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
+            **LAPTOP,
             "corpus.mined_by": SCENES_ENCODER,
             "corpus.mined_every": 10,
             "objective.guide": SCENES_ENCODER,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
             "optimisation.epochs": 3,
             "optimisation.max_steps": 30,
         },

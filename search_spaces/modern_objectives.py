@@ -6,9 +6,10 @@ their authors.
 
 from __future__ import annotations
 
+from search_spaces.shared import LAPTOP
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _RANKING = ("cosent", "angle")
 
@@ -31,13 +32,7 @@ SPACES = (
             }
         ),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark", "SICKRelatedness")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
-        },
+        laptop=LAPTOP,
         rows=(
             Row("CoSENT", {}),
             Row("AnglE", {"objective.name": "angle"}),

@@ -7,9 +7,10 @@ used many times faster, so it may be given more pairs in the same time; here it 
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _LEARNED: Overrides = {"encoder.kind": "static", "optimisation.learning_rate": 0.01}
 _DRAWN: Overrides = {"encoder.kind": "static", "encoder.start": "random", "optimisation.learning_rate": 0.2}
@@ -19,26 +20,9 @@ SPACES = (
         name="static_encoders",
         title="How much does an encoder lose that is no transformer, but a mean of token vectors?",
         paper="no single one: static embeddings (model2vec, wordllama), with multiple negatives ranking",
-        base=Recipe().preferring(
-            {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
-                "corpus.layout": "pairs",
-                "objective.name": "mnrl",
-                "objective.temperature": 0.05,
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
-            }
-        ),
+        base=Recipe().preferring(RANKING),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
-        },
+        laptop=LAPTOP,
         rows=(
             Row("transformer", {}),
             Row("its word embeddings, untrained", {"encoder.kind": "static", "optimisation.epochs": 0}),

@@ -8,9 +8,10 @@ itself: it shows how a study runs, and `--set objective.teacher=FOLDER` names a 
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import SCENES_ENCODER, Recipe
 
 _TAUGHT: Overrides = {"objective.name": "distill"}
 
@@ -21,27 +22,19 @@ SPACES = (
         paper="no single one: MarginMSE (Hofstaetter 2020), KL over the batch (Lin 2020), beside negatives ranking",
         base=Recipe().preferring(
             {
+                **RANKING,
                 "encoder.name": "distilbert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
                 "corpus.layout": "groups",
-                "objective.name": "mnrl",
                 "objective.positives": 1,
                 "objective.negatives": 1,
-                "objective.temperature": 0.05,
                 "objective.teacher": "sentence-transformers/all-mpnet-base-v2",
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
             }
         ),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
         laptop={
+            **LAPTOP,
             "encoder.kind": "static",
-            "encoder.name": SCENES_ENCODER,
             "objective.teacher": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
             "optimisation.learning_rate": 0.01,
         },
         rows=(

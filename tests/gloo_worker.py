@@ -614,14 +614,20 @@ ALL += (mixtures, renewed)
 JOBS = {job.__name__: job for job in ALL}
 
 
-def run(job: str, workers: Workers) -> dict[str, Any]:
-    """In float64, whatever the process is used to."""
+@contextlib.contextmanager
+def in_float64() -> Iterator[None]:
+    """New tensors are in float64, whatever the process is used to."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return JOBS[job](workers)
+        yield
     finally:
         torch.set_default_dtype(before)
+
+
+def run(job: str, workers: Workers) -> dict[str, Any]:
+    with in_float64():
+        return JOBS[job](workers)
 
 
 def answer(jobs: Sequence[str], rank: int, workers: int, folder: Path) -> None:

@@ -17,6 +17,8 @@ from reports.quantity import Quantity
 from reports.results import Results
 from trainables.errors import UserError
 from trainables.recipe import changed
+from trainables.senteval.items import digest
+from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task, kind_of
 
 ABOUT_PAIRS = (
@@ -134,9 +136,6 @@ def texts_of(task: Task, folder: Path, wanted: str) -> list[str]:
 
     The readers need no torch.
     """
-    from trainables.senteval.items import digest
-    from trainables.senteval.read_task import read_task
-
     missing = [file for file in task.files if not (folder / file).exists()]
     if missing:
         raise UserError(f"{folder} has no {missing[0]}")

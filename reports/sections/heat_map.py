@@ -5,7 +5,8 @@ from __future__ import annotations
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from reports.best_model import ranking
 from reports.ledger import Record
@@ -14,9 +15,6 @@ from reports.plots.cosine_panels import heat_map_picture
 from reports.results import Results
 from reports.statistics import Measured
 from trainables.errors import UserError
-
-if TYPE_CHECKING:
-    from numpy import ndarray
 
 TOPICS = "topics"
 """`evaluation.heat_map` of twelve sentences, three a topic: an anchor, one that agrees, one that does not."""
@@ -32,7 +30,7 @@ class HeatMap:
     label: str
     place: int
     """Among the study's recipes, from 0: the lower the better."""
-    seeds: list[dict[str, ndarray]]
+    seeds: list[dict[str, np.ndarray]]
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -88,10 +86,8 @@ def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
     return HeatMap(label, place, seeds)
 
 
-def _arrays(results: Results, record: Record, size: int) -> dict[str, ndarray]:
-    import numpy as np
-
-    found: dict[str, ndarray] = {}
+def _arrays(results: Results, record: Record, size: int) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
     for path in filter(Path.is_file, (results.folder / file for file in record.predictions)):
         try:
             with np.load(path, allow_pickle=False) as stored:
@@ -104,9 +100,9 @@ def _arrays(results: Results, record: Record, size: int) -> dict[str, ndarray]:
     return found
 
 
-def _panels(shown: list[HeatMap]) -> list[tuple[str, ndarray]]:
+def _panels(shown: list[HeatMap]) -> list[tuple[str, np.ndarray]]:
     """Of the first seed; rows that start from the same encoder share their panel before training."""
-    panels: list[tuple[str, ndarray]] = []
+    panels: list[tuple[str, np.ndarray]] = []
     for when, words in WHEN.items():
         for item in shown:
             values = item.seeds[0].get(when)
@@ -133,11 +129,9 @@ def _table(maps: list[HeatMap]) -> str:
     return table([*head, "topics with the agreeing one closer"], rows, left=2)
 
 
-def _pairs(values: ndarray) -> tuple[float, float, float, float]:
+def _pairs(values: np.ndarray) -> tuple[float, float, float, float]:
     """Mean cosines of an anchor with what agrees, with what does not, and of sentences of different topics; and in how
     many topics what agrees is closer."""
-    import numpy as np
-
     anchors = np.arange(0, len(values), 3)
     agreeing, other = values[anchors, anchors + 1], values[anchors, anchors + 2]
     topic = np.arange(len(values)) // 3

@@ -29,9 +29,10 @@ from search_spaces.dehghan2022.rows import (
 from search_spaces.dehghan2022.tables import MAIN_TABLES, both_tables, sts_table
 from search_spaces.paper import Claim, Overrides, Row, Table
 from search_spaces.published import same
+from search_spaces.shared import LAPTOP
 from search_spaces.space import Domain, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _P = Domain("objective.positives", low=1, high=5, grid=(1, 3, 5))
 _Q = Domain("objective.negatives", low=1, high=5, grid=(1, 3, 5))
@@ -71,15 +72,7 @@ _FIRST_LAST = (
     "SimCSE's released code measured 60.73 (its issue 285). That code once took the embeddings below the first layer "
     "for the first layer's output (its issue 133). Here it is the output, which is how the SupMPN paper puts it."
 )
-_LAPTOP: Overrides = {
-    "encoder.name": SCENES_ENCODER,
-    "corpus.nli": SCENES,
-    "evaluation.senteval": SCENES,
-    "evaluation.protocol": "fast",
-    "optimisation.learning_rate": 5e-4,
-    "optimisation.batch_size": 32,
-    "optimisation.epochs": 1,
-}
+_LAPTOP: Overrides = {**LAPTOP, "optimisation.batch_size": 32, "optimisation.epochs": 1}
 # The usual transfer average has SST5 too, which this paper leaves out.
 _SHOWN = (USUAL[0], ("transfer", TRANSFER_AVERAGE.name))
 _MAIN = Space(

@@ -9,8 +9,9 @@ from search_spaces.liao2021.claims import CLAIMS
 from search_spaces.liao2021.rows import AUGMENT, BASELINE, LAMBDAS, ROWS, SCL_MODELS, TAUS
 from search_spaces.liao2021.tables import TABLES
 from search_spaces.paper import Claim
+from search_spaces.shared import LAPTOP
 from search_spaces.space import Domain, Space
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _LAMBDA = Domain("objective.weight", low=0.0, high=1.0, grid=(0.1, 0.3, 0.5, 0.7, 0.9))
 _TAU = Domain("objective.temperature", low=0.05, high=2.0, log=True, grid=(0.1, 0.3, 0.5, 0.7, 0.9, 1.0))
@@ -24,14 +25,7 @@ _ABLATION = Space(
     title="SCL: all of Tables 2 to 7, and beyond",
     paper="Liao 2021, Sentence Embeddings using Supervised Contrastive Learning",
     base=Recipe(),
-    laptop={
-        "encoder.name": SCENES_ENCODER,
-        "corpus.nli": SCENES,
-        "evaluation.senteval": SCENES,
-        "evaluation.protocol": "fast",
-        "optimisation.learning_rate": 5e-4,
-        "optimisation.max_steps": 90,
-    },
+    laptop={**LAPTOP, "optimisation.max_steps": 90},
     rows=ROWS,
     domains=(
         *_CAP_DOMAINS,

@@ -8,9 +8,10 @@ from search_spaces.paper import Claim, Overrides, Row, Table
 from search_spaces.qiu2022.claims import BATCH_CLAIMS, DATA_CLAIMS, MAIN_CLAIMS, POOLING_CLAIMS
 from search_spaces.qiu2022.rows import BASE_ROW, BASELINE, BATCH_ROWS, DATA_ROWS, MAIN_ROWS, POOLING_ROWS
 from search_spaces.qiu2022.tables import LEAK, TABLE_1, TABLE_2, TABLE_3, TABLE_4
+from search_spaces.shared import LAPTOP
 from search_spaces.space import Domain, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True, grid=(0.05, 0.1, 0.2, 0.5))
 _RATE = Domain("optimisation.learning_rate", low=0.01, high=1.0, log=True, grid=(0.05, 0.1, 0.5))
@@ -39,10 +40,7 @@ _BASE = Recipe().preferring(
 )
 _EVALUATION = EvaluationConfig(tasks=("sts", "STSBenchmark"))
 _LAPTOP: Overrides = {
-    "encoder.name": SCENES_ENCODER,
-    "corpus.nli": SCENES,
-    "evaluation.senteval": SCENES,
-    "evaluation.protocol": "fast",
+    **LAPTOP,
     "optimisation.batch_size": 128,
     "optimisation.learning_rate": 0.05,
     "optimisation.epochs": 30,

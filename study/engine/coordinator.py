@@ -18,10 +18,14 @@ import contextlib
 import dataclasses
 import itertools
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import ray
+from ray.actor import ActorHandle
+from ray.util.placement_group import PlacementGroup, remove_placement_group
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from study.engine.messages import (
     Checkpointed,
@@ -70,9 +74,9 @@ class _Group:
     orders: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
     """Machines of its workers."""
-    places: Any = None
-    """Ray's placement group that its workers are in; None where they sit in their trainable's."""
-    trainable: Any = None
+    places: PlacementGroup | None = None
+    """That its workers are in; None where they sit in their trainable's."""
+    trainable: ActorHandle | None = None
     """The actor that assigns its tasks."""
 
     def change(self, change: Change) -> bool:
@@ -162,7 +166,7 @@ class Coordinator:
 
     # --- a trainable
 
-    async def assign(self, name: str, key: str, trainable: Any) -> None:
+    async def assign(self, name: str, key: str, trainable: ActorHandle) -> None:
         """Give a worker group of that trainable the task of that key."""
         died = {
             other: group.places
@@ -230,7 +234,7 @@ class Coordinator:
 
     # --- a worker
 
-    async def places(self, name: str, places: Any) -> None:
+    async def places(self, name: str, places: PlacementGroup | None) -> None:
         """The group's workers are in that placement group of Ray's, which is its own."""
         if name in self._died:
             await asyncio.to_thread(give_back, places)
@@ -282,12 +286,10 @@ class Coordinator:
                 group.change(Change.TRAINED)  # it does no more, and hears no order
             self._changed.notify_all()
 
-    async def hand_over(self, key: str, content: Any) -> None:
+    async def hand_over(self, key: str, content: object) -> None:
         """Take a trial's embeddings, for the study to have them scored: from now on it is no group's, and the study is
         told of it whatever becomes of the one that called. Waits while `HELD` others wait for their scores
         (`release`)."""
-        import ray
-
         async with self._changed:
             if key in self._settled:  # by a group that was thought dead
                 return
@@ -344,22 +346,22 @@ class Coordinator:
 
     # --- large things, for `study.engine.transport.CoordinatorTransport`; disks are waited for beside the event loop
 
-    async def put_piece(self, *piece: Any) -> None:
-        await asyncio.to_thread(self._deliveries.put_piece, *piece)
+    async def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
+        await asyncio.to_thread(self._deliveries.put_piece, delivery, file, offset, data)
 
-    async def commit(self, *delivery: Any) -> None:
-        await asyncio.to_thread(self._deliveries.commit, *delivery)
+    async def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
+        await asyncio.to_thread(self._deliveries.commit, name, delivery, sizes)
 
-    async def listing(self, name: str) -> Any:
+    async def listing(self, name: str) -> dict[str, tuple[int, int]] | None:
         return await asyncio.to_thread(self._deliveries.listing, name)
 
-    async def piece(self, *piece: Any) -> bytes:
-        return await asyncio.to_thread(self._deliveries.piece, *piece)
+    async def piece(self, name: str, file: str, offset: int, size: int) -> bytes:
+        return await asyncio.to_thread(self._deliveries.piece, name, file, offset, size)
 
     async def remove(self, name: str) -> None:
         await asyncio.to_thread(self._deliveries.remove, name)
 
-    async def _dead_between_tasks(self) -> dict[str, Any]:
+    async def _dead_between_tasks(self) -> dict[str, PlacementGroup]:
         """The places of each group whose trainable died without a task, of which nobody is told."""
         idle = {name: group for name, group in self._groups.items() if group.task is None and group.places is not None}
         # A group that has places, but no task yet, has told of these before its trainable could.
@@ -417,10 +419,8 @@ class Coordinator:
             group.orders.append(order)
 
 
-def lives(trainable: Any) -> bool:
+def lives(trainable: ActorHandle) -> bool:
     """Whether an actor that has nothing to do is there; one that does not answer soon is taken for busy."""
-    import ray
-
     try:
         ray.get(trainable.__ray_ready__.remote(), timeout=ANSWER_SECONDS)
     except ray.exceptions.ActorDiedError:
@@ -430,19 +430,14 @@ def lives(trainable: Any) -> bool:
     return True
 
 
-def give_back(places: Any) -> None:
+def give_back(places: PlacementGroup) -> None:
     """Let Ray have the places of a worker group whose trainable died. Ray Train does so only where Ray's dashboard
     tells it of the death; without a dashboard the next group would wait for them for ever."""
-    import ray.util
-
-    ray.util.remove_placement_group(places)
+    remove_placement_group(places)
 
 
-def open_coordinator(name: str, folder: Path) -> Any:
+def open_coordinator(name: str, folder: Path) -> ActorHandle:
     """The coordinator of a study, on the machine where its process runs, so that `folder` is there."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     actor = ray.remote(num_cpus=0, max_concurrency=100_000)(Coordinator)
     return actor.options(name=name, scheduling_strategy=here).remote(folder)

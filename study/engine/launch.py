@@ -13,9 +13,11 @@ from reports.ledger import LEDGER, Finals, Ledger
 from reports.ledger.location import as_user_error
 from search_spaces.limits import ended_in_words
 from study.callbacks.dispatch import Dispatch
+from study.callbacks.live_page import show_live
 from study.callbacks.state import StudyState
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
+from study.engine.messages import Task
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.lock import locked
@@ -91,9 +93,7 @@ def _run_trials(
 ) -> int:
     import ray
 
-    from study.callbacks.live_page import show_live
     from study.engine.coordinator import open_coordinator
-    from study.engine.messages import Task
     from study.engine.result_writer import ResultWriter
     from study.engine.trainable import config_of
     from study.engine.transport import transport_for

@@ -13,9 +13,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import ray
+from ray import ObjectRef
+from ray.actor import ActorHandle
 
 from reports.ledger import FAILURES, LEDGER, MODELS, Ledger, Record, split_key
 from reports.ledger.folders import POPULATIONS
@@ -45,7 +46,7 @@ class ResultWriter:
     def __init__(
         self,
         place: ResultsLocation,
-        coordinator: Any,
+        coordinator: ActorHandle,
         transport: Transport,
         scheduler: Scheduler,
         callbacks: Dispatch,
@@ -69,7 +70,7 @@ class ResultWriter:
         """What is told next, as Ray's reference."""
         self._verdicts: dict[tuple[str, int], bool] = {}  # the scheduler's, by trial and rung
         self._failures = {path.stem for path in (place.folder / FAILURES).glob("*.json")}
-        self._scoring: dict[str, Any] = {}  # by trial, the task that makes its scores
+        self._scoring: dict[str, ObjectRef] = {}  # by trial, the task that makes its scores
         self._given_up: deque[str] = deque()
         self._pushed = time.monotonic()
         self._remover = ThreadPoolExecutor(1, "removals")
@@ -159,7 +160,7 @@ class ResultWriter:
         self._halted = True
         halted = self.coordinator.halt.remote(HALT_SECONDS)
         deadline = time.monotonic() + HALT_SECONDS + 5
-        done: list[Any] = []
+        done: list[ObjectRef] = []
         while self._writes and time.monotonic() < deadline and (self._scoring or not done):
             done = _ready([halted])
             self.drain(wait=1.0 if done else 0.05)  # what was told before the halt may still be on its way
@@ -198,7 +199,7 @@ class ResultWriter:
             self._verdicts[where] = self.scheduler.goes_on(*where, [*rung.scores.values()])
         self.coordinator.answer.remote(*where, self._verdicts[where])
 
-    def _scored(self, reference: Any, key: str) -> None:
+    def _scored(self, reference: ObjectRef, key: str) -> None:
         try:
             event = ray.get(reference)
         except ray.exceptions.RayError as error:
@@ -269,6 +270,6 @@ class ResultWriter:
         return trial, files
 
 
-def _ready(references: list[Any]) -> list[Any]:
-    done: list[Any] = ray.wait(references, num_returns=len(references), timeout=0)[0] if references else []
+def _ready(references: list[ObjectRef]) -> list[ObjectRef]:
+    done: list[ObjectRef] = ray.wait(references, num_returns=len(references), timeout=0)[0] if references else []
     return done

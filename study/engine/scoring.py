@@ -7,6 +7,7 @@ from typing import Any
 import ray
 
 from study.engine.messages import Scored
+from study.engine.records import record_of, scored
 
 
 @ray.remote(num_cpus=1, max_retries=3)
@@ -14,7 +15,6 @@ def score_apart(content: list[Any]) -> Scored:
     """The event of a trial that its worker handed over. Tried again where a machine dies."""
     import torch
 
-    from study.engine.records import record_of, scored
     from trainables.trial.save_and_score import score
 
     torch.set_num_threads(1)

@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+import ray
+from ray import ObjectRef
+from ray.actor import ActorHandle
+
 from reports.ledger.location import INCOMING, STALE_SECONDS
 from reports.ledger.names import checked_name, to_write
 from reports.ledger.storage import fetch_whole, files_of, storage
@@ -41,7 +45,7 @@ class Transport(Protocol):
         """Remove it, if it is there."""
 
 
-def transport_for(url: str | None, coordinator: Any) -> Transport:
+def transport_for(url: str | None, coordinator: ActorHandle) -> Transport:
     """Straight to a URL that every machine reaches; else by the coordinator into the folder on the study's machine.
 
     `url`: the study's `ResultsLocation.url`. `coordinator`: the actor that answers with a `Deliveries`' methods.
@@ -53,14 +57,14 @@ def transport_for(url: str | None, coordinator: Any) -> Transport:
 class CoordinatorTransport:
     """In pieces through the coordinator, so that workers need no disk in common with the study."""
 
-    coordinator: Any
+    coordinator: ActorHandle
 
     def send(self, folder: Path, name: str) -> None:
         files = files_of(folder)
         delivery = uuid.uuid4().hex
         sizes: dict[str, int] = {}
 
-        def pieces() -> Iterator[Any]:
+        def pieces() -> Iterator[ObjectRef]:
             for file, path in files.items():
                 sizes[file] = 0
                 with open(path, "rb") as source:
@@ -193,7 +197,7 @@ def _sync(path: Path) -> None:
             os.close(handle)
 
 
-def _answers(calls: Iterator[Any]) -> Iterator[Any]:
+def _answers(calls: Iterator[ObjectRef]) -> Iterator[Any]:
     """The answers of remote calls in their order, with `AHEAD` of them under way."""
     waiting = list(itertools.islice(calls, AHEAD))
     while waiting:
@@ -201,10 +205,8 @@ def _answers(calls: Iterator[Any]) -> Iterator[Any]:
         waiting.extend(itertools.islice(calls, 1))
 
 
-def _ask(call: Any) -> Any:
+def _ask(call: ObjectRef) -> Any:
     """The answer of a remote call; its own error where it raised one."""
-    import ray
-
     try:
         return ray.get(call)
     except ray.exceptions.RayTaskError as error:

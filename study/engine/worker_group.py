@@ -21,6 +21,7 @@ from typing import Any
 import ray
 import ray.train
 import ray.util
+from ray.actor import ActorHandle
 
 from study.engine.coordinator import HALT, SAVE
 from study.engine.messages import Event, Task
@@ -124,7 +125,7 @@ class Timesheet:
 class Orders(threading.Thread):
     """Listens for the coordinator's orders for as long as the group lives."""
 
-    def __init__(self, coordinator: Any, group: str) -> None:
+    def __init__(self, coordinator: ActorHandle, group: str) -> None:
         super().__init__(name="orders", daemon=True)
         self.coordinator, self.group = coordinator, group
         self.save = threading.Event()
@@ -153,7 +154,7 @@ class Worker:
     group: str
     rank: int
     count: int
-    coordinator: Any
+    coordinator: ActorHandle
     orders: Orders
     """Of the first worker; on the others it hears nothing."""
     timesheet: Timesheet

@@ -26,6 +26,7 @@ from reports.distributions import scaled
 from reports.ledger import LEDGER, Ledger, StudyInfo, is_explored
 from search_spaces.goals import searched, upward_values
 from search_spaces.space import Domain, Space
+from study.search.points import means, point
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
@@ -130,8 +131,6 @@ def load_source(folder: Path, base: Recipe, space: Space) -> Source:
 
     `UserError` where the folder is no study's, or knows nothing of it.
     """
-    from study.search.points import means, point
-
     info = StudyInfo.load(folder)
     goals = searched(space.goals)
     # Its finals have the seeds of this study's, whose scores must have no say in what is chosen.

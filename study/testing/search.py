@@ -12,6 +12,7 @@ import random
 
 from reports.distributions import contains
 from search_spaces.space import Domain
+from study.search.ask_tell import AskTell, memory_study
 from study.search.samplers import SamplerEntry
 from study.search.schedulers import SchedulerEntry, Setting
 from trainables.recipe import Recipe, Value
@@ -103,8 +104,6 @@ def _draws(
 ) -> list[dict[str, Value]]:
     """What a search asks for in so many trials, each scored by its temperature. `stopped`: two thirds of the trials
     are stopped, and one in ten fails. `limit`: the larger batches break one."""
-    from study.search.ask_tell import AskTell, memory_study
-
     domains = (*DOMAINS, CONDITIONAL) if conditional else DOMAINS if entry.choices else DOMAINS[:2]
     base = Recipe().override({"optimisation.batch_size": 8})
     ask_tell = AskTell(memory_study(entry.build(seed), goals), base, domains, conditional=entry.conditional)

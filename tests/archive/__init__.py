@@ -2,8 +2,8 @@
 
 `ledgers.tar.xz` holds forty folders, `SPACE-laptop` and `SPACE-paper`: made-up scores in records as the code wrote them
 before recipes described themselves, so with averages stored in them and without the keys that came later.
-`reports.tar.xz` holds each folder's `report.md` and `trials.csv`; `tests/reports/test_archive.py` compares them byte
-for byte.
+`reports.tar.xz` holds each folder's `report.md` and `trials.csv`; `tests/reports/upgrade/test_archive.py` compares them
+byte for byte.
 Where a change is meant, look at what the test prints, then write the expected reports anew:
 
     python -m tests.archive

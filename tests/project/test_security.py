@@ -23,7 +23,7 @@ from reports.ledger.names import checked_name
 from reports.markdown import code, table, text, verbatim
 from reports.trials_csv import inert
 from study.results_folder.redact import redacted
-from tests.reports.test_escaping import HOSTILE, _parser, structure
+from tests.reports.formats.test_escaping import HOSTILE, _parser, structure
 from tests.synthetic_results import make_results
 from trainables.encoders.model_card import model_card
 from trainables.errors import UserError

@@ -259,4 +259,4 @@ class Mix(GroupsAmong, Source, Layout):
 @functools.lru_cache(maxsize=64)
 def _units(layout: Layout, request: SamplerRequest, stamp: tuple[Any, ...] | None) -> int:
     """How many units a batch of it may count; `stamp` changes with its files."""
-    return layout.make(request)[0].steps_per_epoch
+    return layout.count_steps(request)

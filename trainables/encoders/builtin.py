@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import AutoModel, BertConfig, BertModel, PreTrainedTokenizerFast
 
 from trainables.corpora import scenes
 
@@ -30,7 +30,8 @@ def build() -> tuple[BertModel, PreTrainedTokenizerFast]:
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return BertModel(config, add_pooling_layer=False), tokenizer
+        # In float32 whatever this process makes else: other weights are drawn in float64, and they would be kept.
+        return AutoModel.from_config(config, dtype=torch.float32, add_pooling_layer=False), tokenizer
 
 
 def _tokenizer() -> PreTrainedTokenizerFast:

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from trainables.evaluation_config import EvaluationConfig
-from trainables.files import write_whole
+from trainables.files import expanded, write_whole
+from trainables.hub_names import is_id
 from trainables.keys import Value
 from trainables.lines import one_line
 
 README = "README.md"
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _PATH = re.compile(r"(?<![^\s,;(\"'=])/(?=[^\s/])[^,]*")
 """An absolute path, which may hold spaces; in a list it ends at the comma."""
 _MARKS = re.compile(r"[\\`*_|<>\[\]#~$]|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@")
@@ -127,9 +127,9 @@ def _front_matter(encoder: str) -> list[str]:
 
 
 def hub_base(encoder: str) -> str | None:
-    """The encoder's name without a revision, if that is one of the hub's and no folder."""
+    """The encoder's name without a revision, if that is `owner/name` on the hub and no folder."""
     name = encoder.partition("@")[0]
-    return name if _HUB_ID.fullmatch(name) and not Path(encoder).exists() else None
+    return name if "/" in name and is_id(name) and not expanded(encoder).exists() else None
 
 
 def quoted(value: str) -> str:

@@ -11,6 +11,8 @@ from trainables.objectives.groups import Groups
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from trainables.objectives.objective import EmbeddedBatch
+
 OF_ANCHORS = ("anchors", "positives", "shared", "owner", "ones", "partners", "hardness")
 
 
@@ -31,6 +33,19 @@ class Comparison:
     to_partners: int = 0
     hardness: Tensor | None = None
     """(anchors, candidates): so many times its similarity, without gradient, is added to a score."""
+
+    @classmethod
+    def of_groups(cls, batch: EmbeddedBatch, groups: Groups, positives: Tensor, shared: Tensor) -> Comparison:
+        """The anchor of each group with the second texts of all pairs; masks are (groups, pairs)."""
+        return cls(
+            batch.projected[groups.anchor],
+            batch.projected[batch.hypothesis],
+            batch.text[batch.hypothesis],
+            positives,
+            shared,
+            groups,
+            torch.arange(len(positives), device=positives.device),
+        )
 
     def rows(self, part: slice) -> Comparison:
         """Some of the anchors, with all candidates."""

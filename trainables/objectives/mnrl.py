@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trainables.lazy_torch import torch
 from trainables.objectives.comparison import Comparison
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.directions import Directed
@@ -28,15 +27,7 @@ class Ranking(Contrastive):
         shared = (groups.entailed & ~own) | groups.contradicted
         if self.false_negatives != "keep":
             shared = shared & ~groups.agree(batch.text[batch.hypothesis])
-        return Comparison(
-            batch.projected[groups.anchor],
-            batch.projected[batch.hypothesis],
-            batch.text[batch.hypothesis],
-            positives,
-            shared,
-            groups,
-            torch.arange(len(own), device=own.device),
-        )
+        return Comparison.of_groups(batch, groups, positives, shared)
 
 
 @dataclass(frozen=True)

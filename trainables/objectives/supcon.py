@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainables.keys import key
-from trainables.lazy_torch import torch
 from trainables.objectives.comparison import Comparison
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.groups import Classes, Groups
@@ -47,15 +46,7 @@ class SupCon(Contrastive):
         shared = groups.entailed.expand_as(own)
         if self.false_negatives != "keep":
             shared = positives | (shared & ~groups.agree(batch.text[batch.hypothesis]))
-        return Comparison(
-            batch.projected[groups.anchor],
-            batch.projected[batch.hypothesis],
-            batch.text[batch.hypothesis],
-            positives,
-            shared,
-            groups,
-            torch.arange(len(own), device=own.device),
-        )
+        return Comparison.of_groups(batch, groups, positives, shared)
 
     def _all(self, batch: EmbeddedBatch) -> Comparison:
         classes = Classes.of(batch, self.false_negatives != "keep")

@@ -11,21 +11,22 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
+from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
-    from trainables.senteval.examples import TaskData
-
-Encode = Callable[[Sequence[str]], "np.ndarray"]
+Encode = Callable[[Sequence[str]], np.ndarray]
 """Unique sentences to float32 embeddings, (sentences, dim)."""
 
 
@@ -196,7 +197,6 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
     """
     import torch
 
-    from trainables.senteval.examples import TaskData
     from trainables.senteval.scoring import Embedded
 
     names = [name for name in task_names(tasks) if TASKS[name].development]
@@ -239,7 +239,7 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
             missing.append(str(problem))
         else:
             if name not in GROUPS["all"]:
-                _read(TASKS[name], folder)
+                kept_task(TASKS[name], folder)
     if len(missing) == len(names):
         raise UserError(f"{data} holds no task of {', '.join(names)}; {missing[0]}")
 
@@ -247,7 +247,7 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
 def left_out(data: str | Path, tasks: Sequence[str]) -> list[str]:
     """What of the files of added tasks is no example, a sentence each; of tasks that `check_data` passes."""
     there = [TASKS[name] for name in task_names(tasks) if name not in GROUPS["all"]]
-    read = (_read(task, Path(data)) for task in there if (Path(data) / task.files[0]).is_file())
+    read = (kept_task(task, Path(data)) for task in there if (Path(data) / task.files[0]).is_file())
     return [f"task {task.name}: {said}" for task, one in zip(there, read, strict=False) for said in one.left_out]
 
 
@@ -278,7 +278,7 @@ def _read_all(
             continue
         try:
             check_task(TASKS[name], data)
-            asked = _read(TASKS[name], data)
+            asked = kept_task(TASKS[name], data)
             if parts == "development":
                 asked = kind_of(name).without_test(asked)
             if asked.splits:
@@ -290,12 +290,6 @@ def _read_all(
         except UserError as problem:
             errors[name] = str(problem)
     return read, missing, errors
-
-
-def _read(task: Task, data: Path) -> TaskData:
-    from trainables.senteval.read_task import kept_task
-
-    return kept_task(task, data)
 
 
 def _unique(read: Mapping[str, TaskData]) -> list[str]:
@@ -312,8 +306,6 @@ def _digits(sentences: Sequence[str]) -> str:
 
 def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences, dim) float32
     """`UserError` where the embeddings cannot be scored."""
-    import numpy as np
-
     array = np.ascontiguousarray(encode(sentences), dtype=np.float32)
     if array.ndim != 2 or len(array) != len(sentences):
         raise UserError(f"the encoder gave shape {array.shape} for {len(sentences):,} sentences, not (sentences, dim)")

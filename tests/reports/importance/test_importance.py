@@ -21,7 +21,7 @@ from reports.sections import explored
 from reports.sections import importance as importance_section
 from reports.testing import changed
 from search_spaces import Domain
-from tests.reports.test_sections import rewrite, study
+from tests.reports.sections.test_sections import rewrite, study
 from tests.synthetic_results import PLOTS, undraw, with_goals
 
 TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True)

@@ -19,7 +19,7 @@ from reports.testing import changed
 from reports.true_scores import EQUAL, Scored, TrueScores, common_variance, true_scores
 from search_spaces import spaces
 from search_spaces.goals import GOALS
-from tests.reports.test_sections import rewrite, study
+from tests.reports.sections.test_sections import rewrite, study
 from tests.synthetic_results import PLOTS, make_results, named_in, undraw, with_goals
 
 

@@ -19,7 +19,7 @@ from search_spaces.goals import GOALS
 from study.search.halving import asha
 from study.search.schedulers import Setting
 from tests.conftest import slow_case
-from tests.reports.test_sections import rewrite, study
+from tests.reports.sections.test_sections import rewrite, study
 from trainables.training.rungs import DEFAULT
 
 RUNGS = len(DEFAULT.at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES, kernel
-from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import Recipe, parse_assignment
 from trainables.training import chunks
 from trainables.training.checkpoint import Progress
@@ -49,15 +48,7 @@ from trainables.trial.measure import measured
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
 
 
-@pytest.fixture(autouse=True)
-def float64() -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    TIGHT.clear()
-    yield
-    torch.set_default_dtype(before)
-    TIGHT.clear()
-    PROCESS_CACHE.clear()  # a guide's weights were kept as they were drawn, in float64
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def same(one: dict[str, Any], other: dict[str, Any], **close: float) -> None:

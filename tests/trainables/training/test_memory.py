@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,9 @@ import torch
 
 from tests.chunked import Passing, batch_of, model_of, steps
 from trainables.encoders import passes as encoder_passes
-from trainables.process_cache import PROCESS_CACHE
 from trainables.training import memory
-from trainables.training.chunks import TIGHT
 
-
-@pytest.fixture(autouse=True)
-def float64() -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
-    PROCESS_CACHE.clear()  # weights that were drawn in float64 are kept for no other test
-    TIGHT.clear()
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 class TestMemory:

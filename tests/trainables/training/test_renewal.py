@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from trainables.corpora.mining import mined_table, with_table
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.labels import CONTRADICTION
-from trainables.process_cache import PROCESS_CACHE
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.population_training import embed_ahead
@@ -32,13 +30,7 @@ from trainables.trial.population_key import population_key
 EVERY = 5
 
 
-@pytest.fixture(autouse=True)
-def float64() -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
-    PROCESS_CACHE.clear()  # weights that were drawn in float64 are kept for no other test
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def broken_after(step: int, folder: Path) -> None:

@@ -21,7 +21,7 @@ from reports.sections import measured_counts
 from reports.trials_csv import write_trials_csv
 from search_spaces import spaces
 from tests.conftest import ROWS, pairs_of
-from tests.reports.test_sections import rewrite
+from tests.reports.sections.test_sections import rewrite
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError

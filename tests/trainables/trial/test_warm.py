@@ -21,7 +21,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tests.study.test_hand_over import without_seconds
+from tests.trainables.trial.test_hand_over import without_seconds
 from trainables.corpora import nli_layouts
 from trainables.corpora.request import SamplerRequest
 from trainables.encoders import load_encoder
@@ -61,7 +61,7 @@ FRESH = """
 import json, os, sys
 import torch
 torch.set_num_threads(1)
-from tests.study.test_hand_over import without_seconds
+from tests.trainables.trial.test_hand_over import without_seconds
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial.run import run_trial

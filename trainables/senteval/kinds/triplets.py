@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trainables.errors import UserError
+from trainables.senteval.correlation import cosine
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 
@@ -39,8 +40,6 @@ class Triplets(MeanOverItems):
                     )
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        from trainables.senteval.correlation import cosine
-
         split = given.data.splits[part]
         assert split.documents is not None
         anchors, texts = given.lookup(split.left), given.lookup(split.documents.texts)

@@ -14,7 +14,7 @@ from reports.sections.conclusions import conclusion
 from search_spaces.space import Claim
 from tests.boards import board, standing
 from tests.guarded import AUGMENT, BASELINE, LAMBDA, ROWS, SCL, SEEDS, put, rewrite
-from tests.reports.test_guards import copy_trial
+from tests.reports.guards.test_guards import copy_trial
 from tests.synthetic_results import make_results
 
 

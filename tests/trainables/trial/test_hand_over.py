@@ -76,7 +76,7 @@ def in_another_process(unscored: Unscored, folder: Path) -> TrialResult:
     (folder / "in").write_bytes(pickle.dumps(unscored))
     files = [str(folder / name) for name in ("in", "out")]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    subprocess.run([sys.executable, "-c", SCORE, *files], check=True, env=environment, cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", SCORE, *files], check=True, env=environment, cwd=Path(__file__).parents[3])
     result: TrialResult = pickle.loads((folder / "out").read_bytes())
     return result
 

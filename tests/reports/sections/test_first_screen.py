@@ -20,7 +20,7 @@ from search_spaces import spaces
 from study.rows import chosen_rows
 from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
 
-EXAMPLES = sorted(Path(__file__).parents[2].glob("docs/examples/*/report.md"))
+EXAMPLES = sorted(Path(__file__).parents[3].glob("docs/examples/*/report.md"))
 ORDER = ["Answer", "At a glance", "The finals", "Rows", "How sure that is", "What mattered", "The paper's claims"]
 LINES, WORDS = 150, 30
 """Of a report before its appendix, and of a sentence."""

@@ -19,7 +19,7 @@ from reports.sections import SECTIONS, Section, curves, explored
 from reports.statistics import Sample, compare
 from reports.statistics.spreads import common_spread
 from reports.testing import SectionContract, changed
-from tests.reports.test_sections import rewrite, study
+from tests.reports.sections.test_sections import rewrite, study
 from tests.synthetic_results import PLOTS, SPACES, make_results, undraw
 
 

@@ -27,7 +27,7 @@ from reports.sections.pareto import Point, front
 from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import Scored
-from tests.reports.test_search import drawn
+from tests.reports.sections.test_search import drawn
 from tests.synthetic_results import PLOTS, make_results, named_in, undraw, with_goals
 
 

@@ -27,7 +27,7 @@ LATER = {
     "teacher_or_labels",
 }
 """Spaces that came after the archive."""
-EXAMPLES = sorted(file.parent for file in Path(__file__).parents[2].glob("docs/examples/*/study.json"))
+EXAMPLES = sorted(file.parent for file in Path(__file__).parents[3].glob("docs/examples/*/study.json"))
 NAMES = [f"{space}-{scale}" for space in spaces() if space not in LATER for scale in ("laptop", "paper")]
 
 

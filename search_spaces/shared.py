@@ -1,0 +1,24 @@
+"""What many spaces have in common: a base recipe that ranks negatives over pairs of NLI, and the laptop's scale."""
+
+from __future__ import annotations
+
+from search_spaces.paper import Overrides
+from trainables.recipe import SCENES, SCENES_ENCODER
+
+RANKING: Overrides = {
+    "encoder.name": "bert-base-uncased",
+    "pooling.mode": "mean",
+    "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+    "corpus.layout": "pairs",
+    "objective.name": "mnrl",
+    "objective.temperature": 0.05,
+    "optimisation.learning_rate": 5e-5,
+    "optimisation.batch_size": 128,
+}
+LAPTOP: Overrides = {
+    "encoder.name": SCENES_ENCODER,
+    "corpus.nli": SCENES,
+    "evaluation.senteval": SCENES,
+    "evaluation.protocol": "fast",
+    "optimisation.learning_rate": 5e-4,
+}
