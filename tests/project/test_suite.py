@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("package", ["reports.quantity", "study"])
@@ -14,3 +19,13 @@ def test_our_packages_do_not_sum_floats_with_the_builtin(package: str):
 
 def test_others_sum_floats_as_they_like():
     exec("assert sum([0.5, 0.5]) == 1", {"__name__": "numpy.random"})
+
+
+def test_the_tests_that_further_pythons_run_are_there():
+    """They are named by path, so a file that moves would be missed by nobody but those."""
+    script = (ROOT / ".ci" / "versions").read_text()
+    lists = [line for line in script.splitlines() if line.startswith(("tests=", "tests+="))]
+    shell = "\n".join([*lists, 'printf "%s\\n" "${tests[@]}"'])
+    named = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout.split()
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists()] == []
