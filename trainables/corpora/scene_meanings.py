@@ -1,7 +1,9 @@
-"""What the sentences of the built-in corpus mean, and which follow from which; nobody knows that of other texts.
+"""What the sentences of the built-in corpus mean, and which follow from which.
 
     meanings = meanings_of("scenes")
     meanings.entailed(batch.sentences, batch.premise)
+
+Of texts that no grammar made nobody knows that.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ class Meanings:
     """The scenes of texts."""
 
     def __init__(self, scenes: Mapping[str, Scene]) -> None:
-        self._scenes = scenes
+        self.scenes = scenes
 
     def entailed(self, texts: Sequence[str], of: Iterable[int]) -> np.ndarray | None:
         """(texts, texts), boolean: which texts follow from each, for those at the places `of`; others' rows are False.
         None where a text is not known."""
-        if not self._scenes.keys() >= set(texts):
+        if not self.scenes.keys() >= set(texts):
             return None
-        scenes = [self._scenes[text] for text in texts]
+        scenes = [self.scenes[text] for text in texts]
         found = np.zeros((len(texts), len(texts)), dtype=bool)
         by_action: dict[str, list[int]] = {}
         for place, scene in enumerate(scenes):
