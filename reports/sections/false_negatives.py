@@ -52,4 +52,5 @@ def _line(results: Results, label: str, records: Sequence[Record]) -> list[str]:
 
 
 def _sum(records: Sequence[Record], names: Sequence[str]) -> int:
-    return sum(int(record.training[name]) for record in records for name in names)
+    found = [record.training.get(name) for record in records for name in names]
+    return sum(int(value) for value in found if isinstance(value, int | float))

@@ -8,8 +8,8 @@ Of texts that no grammar made nobody knows that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from trainables.recipe import SCENES
 
 def meanings_of(source: object) -> Meanings | None:
     """Of the texts of an NLI corpus (`corpus.nli`); None where it has no grammar."""
-    return _built_in() if source == SCENES else None
+    return Meanings(_built_in) if source == SCENES else None
 
 
 def follows(scene: Scene, other: Scene) -> bool:
@@ -33,10 +33,14 @@ def follows(scene: Scene, other: Scene) -> bool:
 
 
 class Meanings:
-    """The scenes of texts."""
+    """The scenes of texts, by their text; made when they are asked for first."""
 
-    def __init__(self, scenes: Mapping[str, Scene]) -> None:
-        self.scenes = scenes
+    def __init__(self, make: Callable[[], Mapping[str, Scene]]) -> None:
+        self._make = make
+
+    @cached_property
+    def scenes(self) -> Mapping[str, Scene]:
+        return self._make()
 
     def entailed(self, texts: Sequence[str], of: Iterable[int]) -> np.ndarray | None:
         """(texts, texts), boolean: which texts follow from each, for those at the places `of`; others' rows are False.
@@ -59,7 +63,7 @@ class Meanings:
 
 
 @cache
-def _built_in() -> Meanings:
+def _built_in() -> Mapping[str, Scene]:
     """Of the corpus that `trainables.corpora.scenes.ensure` writes."""
     pairs = [pair for split in nli_pairs(seed=0, size=1.0).values() for pair in split]
-    return Meanings({text: scene for p in pairs for text, scene in zip(p.texts, (p.first, p.second), strict=True)})
+    return {text: scene for p in pairs for text, scene in zip(p.texts, (p.first, p.second), strict=True)}
