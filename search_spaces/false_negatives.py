@@ -1,7 +1,8 @@
 """Which candidates of a batch should be no negatives: none, those of the same text, or those that score too high.
 
 Scores are those of a frozen guide (GISTEmbed) or of the trained model itself (Qwen3-Embedding). Who has a guide of
-their own names it: `--set objective.guide=MODEL`. The built-in one of the laptop's scale is not trained.
+their own names it: `--set objective.guide=MODEL`. The built-in one of the laptop's scale is not trained. The grammar
+of the laptop's corpus knows which candidates are truly false: the report says which of them each row caught.
 """
 
 from __future__ import annotations

@@ -78,6 +78,10 @@ class Training(TypedDict, total=False):
     positives_per_anchor: Amount | None
     negatives_per_anchor: Amount | None
     filtered_per_anchor: Amount | None
+    judged_anchors: Amount  # this and three sums more, where a grammar knows which negatives are truly false
+    false_negatives: Amount
+    caught_false_negatives: Amount
+    wrongly_masked_negatives: Amount
     batches_without_anchor: Amount | None
     seconds: Amount
     resumed_seconds: Amount  # those of `seconds` in earlier runs

@@ -89,6 +89,7 @@ SECTIONS = Registry(
     _own("curves", "Curves", folded=True),
     _own("paper_figures", "Figures", folded=True),
     _own("measured_counts", "Positives and negatives per anchor", folded=True),
+    _own("false_negatives", "Which negatives were truly false", folded=True),
     _own("premise_counts", "Premises by entailments and contradictions", folded=True),
     _own("heat_map", "Sentences before and after training", folded=True),
     _own("what_was_run", "What was run", folded=True),

@@ -12,17 +12,19 @@ from search_spaces import spaces
 
 DOCS = Path(__file__).parents[2] / "docs"
 NUMBER = re.compile(r"(?<![\w.,])[+-]?\d+(?:,\d{3})*\.\d+")
+COUNTS = re.compile(r"(?<![\w.,])\d+(?:,\d{3})* of \d+(?:,\d{3})*(?![\w%]|[.,]\d)")
 PAGE = (DOCS / "findings.md").read_text(encoding="utf-8")
 SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
 
 
 def unfounded(section: str, report: str) -> list[str]:
-    """Quoted lines and numbers with decimals of a section that its report has not."""
+    """Quoted lines, numbers with decimals, and counts (`2 of 5`) of a section that its report has not."""
     quoted = [line.removeprefix("> ") for line in section.splitlines() if line.startswith("> ")]
-    stated = set(NUMBER.findall(report))
-    return [line for line in quoted if line not in report.splitlines()] + [
-        found for found in NUMBER.findall(section) if found not in stated
-    ]
+    missing = [line for line in quoted if line not in report.splitlines()]
+    for form in (NUMBER, COUNTS):
+        stated = set(form.findall(report))
+        missing += [found for found in form.findall(section) if found not in stated]
+    return missing
 
 
 @pytest.mark.parametrize("title", SECTIONS)
@@ -41,3 +43,5 @@ def test_what_no_report_says_is_found() -> None:
     report = "- **Gain:** +1.25 [+0.50, +2.00]\n"
     assert unfounded("> - **Gain:** +1.25 [+0.50, +2.00]\nSo +1.25, at least +0.50.", report) == []
     assert unfounded("> - **Gain:** +1.26\nSo 0.5.", report) == ["- **Gain:** +1.26", "+1.26", "0.5"]
+    assert unfounded("So 1,200 of 3,000.", "(1,200 of 3,000)") == []
+    assert unfounded("So 2 of 30, of 1.5 of 2.", "1 of 30, 1.5") == ["2 of 30"]

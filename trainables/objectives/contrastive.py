@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from trainables.lazy_torch import torch
 from trainables.objectives.comparison import Comparison
 from trainables.objectives.kernel import contrastive, in_parts, nearer
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.options import FILTERS, Softmax
+from trainables.objectives.truly_false import judged
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +32,7 @@ class Contrastive(Softmax, Objective):
     "guide" and "self" also leave out what is nearer to the anchor than the farthest of its positives by more than
     `filter_margin`: by the cosines of a frozen guide's embeddings, or by the similarity of the loss itself. Positives
     stay where they are; widths of `dims` all have the same, found by whole embeddings. Counted negatives are those
-    left; `filtered_negatives` are those that scores took.
+    left; `filtered_negatives` are those that scores took. Where a grammar knows the texts, see `truly_false.py`.
     """
 
     cosine: ClassVar[bool] = True
@@ -47,6 +49,7 @@ class Contrastive(Softmax, Objective):
         return self.false_negatives in FILTERS
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+        unmasked = self._unmasked(batch)
         compared = found = self.compare(batch)
         if batch.bank is not None:
             assert batch.bank_text is not None
@@ -56,6 +59,9 @@ class Contrastive(Softmax, Objective):
             near = self._near(batch, found)
             taken = {"filtered_negatives": (found.shared & near & found.positives.any(dim=1, keepdim=True)).sum()}
             found = replace(found, shared=found.shared & ~near)
+        if unmasked is not None:
+            assert batch.entailed is not None
+            taken |= judged(batch.entailed, batch.text, unmasked, found.shared)
         mine = found.rows(batch.share(len(found.anchors)))
         tau = self.tau(batch)
         losses = self.at_widths(lambda width: self._losses(mine.cut(width), tau))  # (anchors of this worker,)
@@ -65,6 +71,14 @@ class Contrastive(Softmax, Objective):
             used = (compared.positives | compared.shared).any(dim=0)  # by some anchor; neutral rows are not
             contrasted = (compared.candidates[used].detach(), compared.text[used])
         return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **taken}, contrasted)
+
+    def _unmasked(self, batch: EmbeddedBatch) -> Comparison | None:
+        """What it would compare if it kept every candidate, with the same draws; where somebody can judge that."""
+        if batch.entailed is None:
+            return None
+        draws = torch.Generator().set_state(batch.generator.get_state())
+        keeping = replace(self, false_negatives="keep")
+        return keeping.compare(replace(batch, projected=batch.projected.detach(), generator=draws))
 
     def _near(self, batch: EmbeddedBatch, found: Comparison) -> Tensor:
         """(anchors, candidates), boolean: which are nearer to the anchor than its positives."""

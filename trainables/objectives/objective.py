@@ -34,6 +34,8 @@ class EmbeddedBatch(Pairs[Tensor]):
     projected: Tensor  # (items, head dim): the same after the projection head, for contrastive terms
     text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
     guide: Tensor | None = None  # (items, guide dim): what a frozen guide or teacher gives
+    entailed: Tensor | None = None
+    """(items, items), boolean: which texts follow from each premise's, where a grammar knows that. For counts alone."""
     generator: torch.Generator
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from trainables.to_device import to_device
 from trainables.training.distributed import Workers
 from trainables.training.query_document import tokenize
 
+if TYPE_CHECKING:
+    from trainables.corpora.scene_meanings import Meanings
+
 TEMPERATURE = "temperature"
 """What a learned one is told as, step by step."""
 
@@ -33,16 +36,26 @@ class TokenizedBatch(Pairs[Tensor]):
     tokens: list[list[int]]  # one list for each item
     text: Tensor  # (items,) int64, equal exactly where the texts are
     guide: Tensor | None = None  # (items, guide dim)
+    entailed: Tensor | None = None  # (items, items), see `EmbeddedBatch`
     mining_seconds: float = 0.0
     """That it waited for its negatives to be mined anew."""
     _shares: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)  # by the number of workers
 
     @classmethod
-    def of(cls, batch: Batch, encoder: TrainableEncoder, guide: EmbeddingStore | None = None) -> TokenizedBatch:
-        """`guide`: what a frozen encoder makes of the items, of the whole batch on every worker."""
+    def of(
+        cls,
+        batch: Batch,
+        encoder: TrainableEncoder,
+        guide: EmbeddingStore | None = None,
+        meanings: Meanings | None = None,
+    ) -> TokenizedBatch:
+        """`guide`: what a frozen encoder makes of the items, of the whole batch on every worker; `meanings`: of the
+        texts, where a grammar knows them."""
+        entailed = None
         if batch.tokens is None:
             batch, tokens = tokenize(batch, encoder)
             texts = [sentence.encode() for sentence in batch.sentences]
+            entailed = meanings.entailed(batch.sentences, batch.premise.tolist()) if meanings else None
         else:
             tokens, texts = batch.tokens, [np.array(ids).tobytes() for ids in batch.tokens]
         return cls(
@@ -54,6 +67,7 @@ class TokenizedBatch(Pairs[Tensor]):
             group=torch.from_numpy(batch.group),
             score=None if batch.score is None else torch.from_numpy(batch.score),
             guide=None if guide is None else torch.from_numpy(guide.encode(batch.sentences)),
+            entailed=None if entailed is None else torch.from_numpy(entailed),
         )
 
     def shares(self, workers: Workers) -> list[list[int]]:
@@ -92,10 +106,11 @@ class StudyModel(nn.Module):
         mean_over_workers: bool = False,
         count_padding: bool = False,
         guide: EmbeddingStore | None = None,
+        meanings: Meanings | None = None,
     ) -> None:
-        """`guide`: embeddings of the encoder that `objective.guide` or `objective.teacher` names; `mlm`: the weight of
-        masked language modelling; `mean_over_workers` and `count_padding` are what `objective.workers` and
-        `pooling.padding` ask for."""
+        """`guide`: embeddings of the encoder that `objective.guide` or `objective.teacher` names; `meanings`: of the
+        training texts, by which false negatives are counted; `mlm`: the weight of masked language modelling;
+        `mean_over_workers` and `count_padding` are what `objective.workers` and `pooling.padding` ask for."""
         super().__init__()
         self.encoder = encoder
         self.head = head.build(encoder.dim)
@@ -108,11 +123,12 @@ class StudyModel(nn.Module):
         self.count_padding = count_padding
         self.mean_over_workers = mean_over_workers
         self.guide = guide
+        self.meanings = meanings
         self.to(encoder.device)
 
     def tokenized(self, batch: Batch) -> TokenizedBatch:
         """A batch of the sampler, ready for `loss`."""
-        return TokenizedBatch.of(batch, self.encoder, self.guide)
+        return TokenizedBatch.of(batch, self.encoder, self.guide, self.meanings)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""
@@ -155,6 +171,7 @@ class StudyModel(nn.Module):
                 group=to_device(batch.group, device),
                 score=None if batch.score is None else to_device(batch.score, device),
                 guide=None if batch.guide is None else to_device(batch.guide, device),
+                entailed=None if batch.entailed is None else to_device(batch.entailed, device),
                 generator=generator,
                 temperature=temperature,
                 bank=bank,

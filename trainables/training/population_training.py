@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -38,6 +38,9 @@ from trainables.training.model import StudyModel
 from trainables.training.optimisers import Optimiser
 from trainables.training.pending_numbers import PendingNumbers
 from trainables.typed_json import Count, parse_json, read_fields
+
+if TYPE_CHECKING:
+    from trainables.corpora.scene_meanings import Meanings
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
 """One tensor of activations of all members in a stack holds at most so many numbers; more members make more stacks."""
@@ -165,17 +168,18 @@ class _Batches:
         self._made: dict[tuple[int, int, bool], _Pairs] = {}
         self._drawn: dict[int, Batch] = {}
 
-    def of(self, sampler: Sampler, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
+    def of(self, member: Member, like: Tensor, known: bool) -> _Pairs:
         """`known`: false negatives are known by their texts and left out (`objective.false_negatives=mask`)."""
+        sampler, store = member.sampler, member.encoder.store
         key = id(sampler), id(store), known
         if key not in self._made:
             if id(sampler) not in self._drawn:
                 self._drawn[id(sampler)] = sampler.batch(self.number)
-            self._made[key] = _prepare(self._drawn[id(sampler)], store, like, known)
+            self._made[key] = _prepare(self._drawn[id(sampler)], store, like, known, member.model.meanings)
         return self._made[key]
 
 
-def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool) -> _Pairs:
+def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool, meanings: Meanings | None) -> _Pairs:
     pairs = len(batch.label)
     if (batch.label != ENTAILMENT).any() or len(np.unique(batch.group)) != pairs:
         raise UserError(
@@ -201,10 +205,27 @@ def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool) -> 
         "positives": 2 * pairs,
         "negatives": 4 * pairs * pairs - len(flat) - 2 * pairs,
         "batches_without_anchor": 0,
+        **_judged(batch, items, excluded, meanings),
     }
     base = torch.from_numpy(store.take(rows)).to(like.device, like.dtype)
     places = [torch.from_numpy(found).to(like.device) for found in (flat, one_way, other_way)]
     return _Pairs(base, places[0], places[1], places[2], counts)
+
+
+def _judged(batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Meanings | None) -> dict[str, int]:
+    """As `objectives/truly_false.py` counts. `items`: (2 m,) the texts; `excluded`: (2 m, 2 m)."""
+    entailed = meanings.entailed(batch.sentences, batch.premise.tolist()) if meanings else None
+    if entailed is None:
+        return {}
+    itself = np.eye(len(items), dtype=bool)
+    negatives = ~itself & ~np.roll(itself, len(items) // 2, axis=1)
+    false = entailed[np.tile(batch.premise, 2)][:, items]
+    return {
+        "judged_anchors": len(items),
+        "false_negatives": int((negatives & false).sum()),
+        "caught_false_negatives": int((negatives & excluded & false).sum()),
+        "wrongly_masked_negatives": int((negatives & excluded & ~false).sum()),
+    }
 
 
 class _Stack:
@@ -234,7 +255,7 @@ class _Stack:
         if all(member.diverged for member in self.members):
             return
         like = self.weight[0]
-        pairs = [batches.of(m.sampler, m.encoder.store, like, self.known) for m in self.members]
+        pairs = [batches.of(member, like, self.known) for member in self.members]
         activations = self._forward(pairs)
         losses, delta = self._contrast(activations[-1], pairs)
         gradients = self._backward(activations, delta)

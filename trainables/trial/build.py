@@ -11,6 +11,7 @@ import torch
 
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layouts import Layout, make_sampler, training_sentences
+from trainables.corpora.scene_meanings import meanings_of
 from trainables.encoders import ENCODERS, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
@@ -22,6 +23,7 @@ from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.projection import Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import chosen_objective, guide_config
+from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.distill import Distill
 from trainables.objectives.widths import Widths
 from trainables.recipe import Recipe
@@ -110,6 +112,7 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None =
         mean_over_workers=recipe.objective.workers == "mean",
         count_padding=recipe.part(Pooling).counts_padding,
         guide=guide,
+        meanings=meanings_of(recipe.flat().get("corpus.nli")) if isinstance(objective, Contrastive) else None,
     )
 
 

@@ -324,6 +324,9 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
         assert result.data == alone.data
         assert result.training.keys() - alone.training.keys() == {"population"}
         assert alone.training.keys() <= result.training.keys()
+        for name in ("judged_anchors", "false_negatives", "caught_false_negatives", "wrongly_masked_negatives"):
+            assert result.training[name] == alone.training[name], name
+        assert 0 < alone.training["caught_false_negatives"] < alone.training["false_negatives"]
         assert (folder / "modules.json").is_file()
     assert len({result.training["loss"] for result in results}) == 3
 

@@ -101,7 +101,7 @@ def write_all(folder: Path, seed: int, size: float) -> None:
     for name, generator in PROBES.items():
         _write_probe(folder / "senteval" / "probing" / f"{name}.txt", generator, seed, _Counts(size))
     _write_images(downstream / "COCO", seed, _Counts(size))
-    _write_nli(folder / "nli", Random(f"{seed}/nli"), _Counts(size))
+    _write_nli(folder / "nli", seed, size)
     _write_documents(folder / "docs", Random(f"{seed}/docs"), _Counts(size))
 
 
@@ -246,9 +246,14 @@ def _write_images(folder: Path, seed: int, count: _Counts) -> None:
         (folder / f"{split}.pkl").write_bytes(pickle.dumps(content, protocol=2))
 
 
-def _write_nli(folder: Path, rng: Random, count: _Counts) -> None:
-    for split, n in (("train", 6000), ("dev", 600)):
-        rows = _draw_pairs(rng, count(n), split)
+def nli_pairs(seed: int, size: float) -> dict[str, list[Pair]]:
+    """By split what its file in `nli/` says, with the scenes that it was told of."""
+    rng, count = Random(f"{seed}/nli"), _Counts(size)
+    return {split: _draw_pairs(rng, count(n), split) for split, n in (("train", 6000), ("dev", 600))}
+
+
+def _write_nli(folder: Path, seed: int, size: float) -> None:
+    for split, rows in nli_pairs(seed, size).items():
         records = [{"premise": p.texts[0], "hypothesis": p.texts[1], "label": p.label} for p in rows]
         _lines(folder / f"{split}.jsonl", [json.dumps(record) for record in records])
 

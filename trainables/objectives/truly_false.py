@@ -1,0 +1,37 @@
+"""How right it is to take a candidate from the negatives, where a grammar knows which of them are truly false."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainables.lazy_torch import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trainables.objectives.comparison import Comparison
+
+
+def judged(entailed: Tensor, text: Tensor, unmasked: Comparison, left: Tensor) -> dict[str, Tensor]:
+    """What filters caught, and what else they took; counts over the whole batch, () each.
+
+    A candidate is truly false where its text follows from the text of the group's anchor: it would be a positive, had
+    the corpus made a pair of the two. Only anchors with a positive count, as in `counts_of`, and only candidates of the
+    batch: nobody knows what the entries of a memory bank mean.
+
+    entailed: (items, items), boolean, which texts follow from each anchor's. text: (items,) their fingerprints.
+    unmasked: what is compared where every candidate is kept. left: (anchors, candidates), boolean, the negatives that
+    the loss has; those of a memory bank come last.
+    """
+    order = text.argsort()
+    item = order[torch.searchsorted(text[order], unmasked.text)]  # (candidates,)
+    false = entailed[unmasked.groups.anchor[unmasked.owner]][:, item]  # (anchors, candidates)
+    anchors = unmasked.positives.any(dim=1, keepdim=True)
+    negatives = unmasked.shared & ~unmasked.positives & anchors
+    masked = negatives & ~left[:, : len(item)]
+    return {
+        "judged_anchors": anchors.sum(),
+        "false_negatives": (negatives & false).sum(),
+        "caught_false_negatives": (masked & false).sum(),
+        "wrongly_masked_negatives": (masked & ~false).sum(),
+    }
