@@ -22,7 +22,7 @@ _YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 _OTHERS: dict[str, tuple[Overrides, str]] = {
     "AnglE-BERT-base": (
         {"encoder.kind": "transformer", "encoder.name": "SeanLee97/angle-bert-base-uncased-nli-en-v1"},
-        "its authors pool by `cls_avg`, here by the mean; so ours is not quite their model",
+        "its authors pool by what they call cls_avg, here it is the mean; so ours is not quite their model",
     ),
     "all-MiniLM-L6-v2": ({"encoder.kind": "pipeline", "encoder.name": _GUIDE}, "what GISTEmbed started from"),
     "GIST-all-MiniLM-L6-v2": (
