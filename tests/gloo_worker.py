@@ -28,6 +28,7 @@ from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
 from trainables.objectives.directions import DIRECTIONS
+from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.training import gradients
 from trainables.training.checkpoint import Progress
@@ -587,6 +588,7 @@ def run(job: str, workers: Workers) -> dict[str, Any]:
         return JOBS[job](workers)
     finally:
         torch.set_default_dtype(before)
+        PROCESS_CACHE.clear()  # weights that were drawn in float64 are kept for no test
 
 
 def answer(jobs: Sequence[str], rank: int, workers: int, folder: Path) -> None:
