@@ -1,7 +1,6 @@
 """Whether a temperature that is trained with the encoder, as CLIP trains its own, spares the search for a good one.
 
-All rows see the same pairs in the same batches. How a learned one moves is told step by step; its last value stands in
-the trial's record.
+All rows see the same pairs in the same batches. The report draws how a learned one moved.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 The widths are those that the laptop's small encoder has as well. All rows see the same pairs in the same batches.
 The report's tables show the whole embedding, and one of its own what it scores where it is cut.
+
+No paper prints a comparable table (those of arXiv 2205.13147 are of images). sentence-transformers prints that
+MPNet-base, trained so on all of NLI, keeps 98.37 % of its STS-B test correlation at 64 of 768 numbers, and 96.46 %
+where it was trained at the whole alone (https://sbert.net/examples/training/matryoshka/README.html).
 """
 
 from __future__ import annotations

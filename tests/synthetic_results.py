@@ -26,6 +26,7 @@ from reports.plots import (
     grid_panels,
     importance_panels,
     search_course,
+    temperature_lines,
 )
 from reports.recipe_names import recipe_names
 from reports.results import Results
@@ -47,6 +48,7 @@ PLOTS = (
     grid_panels,
     importance_panels,
     search_course,
+    temperature_lines,
 )
 """The modules that draw pictures."""
 Score = tuple[str, str]

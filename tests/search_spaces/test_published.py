@@ -64,6 +64,17 @@ class TestEveryPaper:
             assert [n for n in numbers if isinstance(n, float) and 20 < n < 100 and n not in MINUTES] == [], file
 
 
+def test_figures_of_models_that_no_paper_of_ours_holds_are_shown_with_their_addresses():
+    file = ROOT / "search_spaces" / "modern_published" / "figures.csv"
+    space = SPACES["modern_published"]
+    figures = read_figures(file)["1"]
+    assert {label: space.row(label).published.get("1") for label in figures} == figures
+    assert sum(map(len, figures.values())) == 19
+    assert all(space.row(label).needs == "checkpoint" for label in figures)
+    with file.open(encoding="utf-8", newline="") as lines:
+        assert all(line["source"].startswith("https://github.com/") for line in csv.DictReader(lines))
+
+
 MINUTES = (36.0,)
 """Liao's best model's, said in a sentence."""
 
@@ -106,6 +117,6 @@ def test_recipe_hashes_are_those_of_finished_studies():
             base = space.recipe(scale)
             rows = {row.label: base.override(row.overrides).hash for row in space.rows}
             found[f"{name}/{scale}"] = {"(base)": base.hash, **rows}
-    assert len(kept) == 2 * 30
+    assert len(kept) == 2 * 31
     assert list(found) == list(kept)
     assert found == kept

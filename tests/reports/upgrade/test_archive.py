@@ -20,6 +20,7 @@ LATER = {
     "data_mixtures",
     "modern_negatives",
     "modern_objectives",
+    "modern_published",
     "false_negatives",
     "matryoshka_dims",
     "learned_temperature",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.peers import Both, Case
 from trainables.corpora import mining
 from trainables.corpora.layout import Layout
 from trainables.corpora.mining import Embed, Rules, mined_table, with_table
@@ -105,10 +110,9 @@ PEER_CASES = [  # rules, and how many of the anchors have a second positive
 ]
 
 
-@pytest.mark.parametrize("case", range(len(PEER_CASES)))
-def test_they_are_those_of_sentence_transformers(tmp_path: Path, case: int) -> None:
-    """Of candidates that are no anchors: the peer leaves those in. Of several positives it reads further than
-    `range_max`, so that these cases read all of the corpus."""
+def beside_the_peer(rules: Rules, twice: int, seed: int) -> Both:
+    """Each anchor with a negative, of candidates that are no anchors: the peer leaves those in. Of several positives it
+    reads further than `range_max`, so that these cases read all of the corpus."""
     import torch
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer
@@ -120,29 +124,42 @@ def test_they_are_those_of_sentence_transformers(tmp_path: Path, case: int) -> N
 
         encode_query = encode_document = encode
 
-    rules, twice = PEER_CASES[case]
     rows = [(f"a{i}", f"p{i}") for i in range(60)] + [(f"a{i}", f"q{i}") for i in range(twice)]
-    embed = Drawn(case)
+    embed = Drawn(seed)
     embed([text for row in rows for text in row])
-    theirs = mine_hard_negatives(
-        Dataset.from_dict({"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}),
-        Made(modules=[torch.nn.Identity()], device="cpu"),
-        range_min=rules.skip,
-        range_max=rules.depth,
-        relative_margin=rules.share,
-        absolute_margin=rules.margin,
-        max_score=rules.highest,
-        min_score=rules.lowest,
-        num_negatives=rules.each,
-        verbose=False,
-    )
+    with contextlib.redirect_stderr(io.StringIO()):  # its bars
+        theirs = mine_hard_negatives(
+            Dataset.from_dict({"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}),
+            Made(modules=[torch.nn.Identity()], device="cpu"),
+            range_min=rules.skip,
+            range_max=rules.depth,
+            relative_margin=rules.share,
+            absolute_margin=rules.margin,
+            max_score=rules.highest,
+            min_score=rules.lowest,
+            num_negatives=rules.each,
+            verbose=False,
+        )
     wanted: dict[str, list[str]] = {}  # the peer repeats an anchor's negatives for each of its positives
     for anchor, negative in zip(theirs["anchor"], theirs["negative"], strict=True):
         known = wanted.setdefault(anchor, [])
         known += [] if negative in known else [negative]
-    ours = found(with_mined(corpus(tmp_path, rows), embed, rules))
-    assert wanted == {anchor: negatives for anchor, negatives in ours.items() if negatives}
+    with TemporaryDirectory() as folder:
+        ours = found(with_mined(corpus(Path(folder), rows), embed, rules))
     assert max(map(len, wanted.values())) == rules.each
+    return Both(tuple([(a, n) for a in ours for n in one.get(a, ())] for one in (ours, wanted)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("case", range(len(PEER_CASES)))
+def test_they_are_those_of_sentence_transformers(case: int) -> None:
+    CASES[case].find(case).check()
+
+
+CASES = [
+    Case("corpus.negatives_from=mined", "mine_hard_negatives", functools.partial(beside_the_peer, *one))
+    for one in PEER_CASES
+]
+"""For `tests.peers_page`."""
 
 
 def test_equally_near_texts_come_in_the_corpus_order(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.peers import Both, Case
 from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.layouts import Layout, make_sampler, training_sentences
 from trainables.corpora.mix_samplers import Joined, OneCorpusABatch, joined, shared_out
@@ -134,61 +135,95 @@ class TestShares:
         assert seen == {name: 2 * one.steps_per_epoch for name, one in alone.items()}
 
 
+def of_the_peer(kind: str, sizes: Sequence[int]) -> list[int]:
+    """The corpus of each batch of 4, of what pytorch's own samplers give for each corpus."""
+    from sentence_transformers.base import sampler as peer
+    from torch.utils.data import BatchSampler, ConcatDataset, SequentialSampler
+
+    sets = [list(range(size)) for size in sizes]
+    samplers = [BatchSampler(SequentialSampler(one), 4, drop_last=True) for one in sets]
+    batches = [*getattr(peer, kind)(ConcatDataset(sets), samplers)]  # type: ignore[type-var]
+    return [int(np.searchsorted(np.cumsum(sizes), batch[0], side="right")) for batch in batches]
+
+
+def of_ours(mix: str, sizes: Sequence[int]) -> list[int]:
+    samplers = [
+        PairSampler([f"{n} a {i}" for i in range(size)], [f"{n} b {i}" for i in range(size)], 4, n)
+        for n, size in enumerate(sizes)
+    ]
+    steps = [one.steps_per_epoch for one in samplers]
+    counts = shared_out(sum(steps), steps if mix == "size" else [1] * 3)
+    sampler = OneCorpusABatch(samplers, counts, [None] * 3, 3, in_turn=mix == "equal")
+    return [int(sampler.batch(step).sentences[0][0]) for step in range(sampler.steps_per_epoch)]
+
+
+def drawn_sizes(seed: int) -> list[int]:
+    return np.random.default_rng(seed).integers(4, 60, 3).tolist()
+
+
+def proportional(seed: int) -> Both:
+    """How often each corpus comes, of both in an order drawn at random."""
+    of = drawn_sizes(seed)
+    return Both((sorted(of_ours("size", of)), sorted(of_the_peer("ProportionalBatchSampler", of))))
+
+
+def in_turn(seed: int) -> Both:
+    """The peer ends with the smallest corpus; ours goes on in the same order."""
+    theirs = of_the_peer("RoundRobinBatchSampler", drawn_sizes(seed))
+    return Both((of_ours("equal", drawn_sizes(seed))[: len(theirs)], theirs))
+
+
+def no_duplicates(seed: int, size: int = 4, texts: int = 9) -> Both:
+    """Batches of rows. From one order of the rows the peer's full batches are ours, as far as an epoch goes."""
+    import torch
+    from datasets import Dataset
+    from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
+
+    draws = np.random.default_rng(seed)
+    rows = draws.integers(0, texts, (30, 2)).tolist()
+    table = Dataset.from_dict({"a": [f"text {a}" for a, _ in rows], "b": [f"text {b}" for _, b in rows]})
+    peer = NoDuplicatesBatchSampler(table, size, drop_last=True, generator=torch.Generator(), seed=seed)
+    theirs = [*peer]
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(seed)).numpy()
+    ours = kept_apart(order, rows, 30 // size, size)
+    full = [batch.tolist() for batch in ours if len(batch) == size]
+    assert len(full) == len(theirs) or len(ours) == 30 // size
+    return Both((full, theirs[: len(full)]))
+
+
+CASES = [
+    Case("corpus.mix=size", "ProportionalBatchSampler", proportional),
+    Case("corpus.mix=equal", "RoundRobinBatchSampler", in_turn),
+    Case("corpus.mix_repeats=apart", "NoDuplicatesBatchSampler", no_duplicates),
+]
+"""For `tests.peers_page`."""
+
+
 class TestBesidesThePeer:
-    """`sentence_transformers.base.sampler`, over what pytorch's own samplers give for each corpus."""
+    """`sentence_transformers.base.sampler`."""
 
     SIZES = (23, 40, 9)
 
-    def theirs(self, kind: str) -> list[int]:
-        """The corpus of each of its batches of 4."""
-        from sentence_transformers.base import sampler as peer
-        from torch.utils.data import BatchSampler, ConcatDataset, SequentialSampler
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("case", CASES, ids=lambda case: case.entry)
+    def test_equals(self, case: Case, seed: int):
+        found = case.find(seed)
+        found.check()
+        assert found.value[1]
 
-        sets = [list(range(size)) for size in self.SIZES]
-        samplers = [BatchSampler(SequentialSampler(one), 4, drop_last=True) for one in sets]
-        batches = [*getattr(peer, kind)(ConcatDataset(sets), samplers)]  # type: ignore[type-var]
-        ends = np.cumsum(self.SIZES)
-        return [int(np.searchsorted(ends, batch[0], side="right")) for batch in batches]
-
-    def ours(self, mix: str) -> list[int]:
-        samplers = [
-            PairSampler([f"{n} a {i}" for i in range(size)], [f"{n} b {i}" for i in range(size)], 4, n)
-            for n, size in enumerate(self.SIZES)
-        ]
-        steps = [one.steps_per_epoch for one in samplers]
-        counts = shared_out(sum(steps), steps if mix == "size" else [1] * 3)
-        sampler = OneCorpusABatch(samplers, counts, [None] * 3, 3, in_turn=mix == "equal")
-        return [int(sampler.batch(step).sentences[0][0]) for step in range(sampler.steps_per_epoch)]
-
-    def test_proportional(self):
-        ours, theirs = self.ours("size"), self.theirs("ProportionalBatchSampler")
+    def test_a_mixture_by_size_comes_in_an_order_of_its_own(self):
+        ours, theirs = of_ours("size", self.SIZES), of_the_peer("ProportionalBatchSampler", self.SIZES)
         assert Counter(ours) == Counter(theirs) == {0: 5, 1: 10, 2: 2}
         assert ours != sorted(ours)
         assert theirs != sorted(theirs)
 
-    def test_round_robin(self):
-        """It ends with the smallest corpus; ours goes on in the same order."""
-        theirs = self.theirs("RoundRobinBatchSampler")
-        assert self.ours("equal")[: len(theirs)] == theirs == [0, 1, 2] * 2
-        assert Counter(self.ours("equal")) == {0: 6, 1: 6, 2: 5}
+    def test_in_turn_goes_on_where_the_peer_ends(self):
+        assert of_the_peer("RoundRobinBatchSampler", self.SIZES) == [0, 1, 2] * 2
+        assert Counter(of_ours("equal", self.SIZES)) == {0: 6, 1: 6, 2: 5}
 
     @given(st.integers(0, 99), st.integers(2, 6), st.integers(3, 12))
     def test_no_duplicates(self, seed: int, size: int, texts: int):
-        """From one order of the rows its full batches are ours, as far as an epoch goes."""
-        import torch
-        from datasets import Dataset
-        from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
-
-        draws = np.random.default_rng(seed)
-        rows = draws.integers(0, texts, (30, 2)).tolist()
-        table = Dataset.from_dict({"a": [f"text {a}" for a, _ in rows], "b": [f"text {b}" for _, b in rows]})
-        peer = NoDuplicatesBatchSampler(table, size, drop_last=True, generator=torch.Generator(), seed=seed)
-        theirs = [*peer]
-        order = torch.randperm(30, generator=torch.Generator().manual_seed(seed)).numpy()
-        ours = kept_apart(order, rows, 30 // size, size)
-        full = [batch.tolist() for batch in ours if len(batch) == size]
-        assert full == theirs[: len(full)]
-        assert len(full) == len(theirs) or len(ours) == 30 // size
+        no_duplicates(seed, size, texts).check()
 
 
 class TestApart:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from tests.gloo_worker import model_of
 from tests.objective_batches import embedded, in_precision, options
+from tests.peers import Both, Case
 from trainables.objectives.directions import DIRECTIONS
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.testing.objectives import Built
@@ -23,7 +25,6 @@ from trainables.training.distributed import Workers
 from trainables.training.gradients import GradientSum
 from trainables.training.model import TokenizedBatch
 
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 PAIRS, CLASSES, OF_A_CLASS = 12, 4, 3
 Peer = Callable[[EmbeddedBatch], Tensor]
 
@@ -174,23 +175,70 @@ GIST = (DIRECTIONS[0], DIRECTIONS[2], DIRECTIONS[3])
 HARDNESS = {"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
 GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
-CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]] = {
-    "cosent": (scored_batch, {"temperature": 0.05}, over_pairs(losses.CoSENTLoss(None, scale=20.0))),
-    "angle": (scored_batch, {"temperature": 0.05}, over_pairs(losses.AnglELoss(None, scale=20.0))),
-    "cosine": (scored_batch, {}, over_pairs(losses.CosineSimilarityLoss(None))),
+MARGINS = ((0.0, "absolute"), (0.1, "absolute"), (0.2, "relative"))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of an objective with the batches that they are tried on, and the peer's loss; `entry` is what is shown
+    to be equal."""
+
+    entry: str
+    peer: str
+    batch: Callable[[int], EmbeddedBatch]
+    options: Mapping[str, Any]
+    loss: Peer
+
+    def find(self, objective: str, seed: int) -> Both:
+        """Values, and their gradients with respect to the embeddings."""
+        batch = in_precision(self.batch(seed), torch.float32)
+        ours, theirs = Built(options(objective, **self.options))(batch).value, self.loss(batch)
+        mine, wanted = (torch.autograd.grad(value, [batch.projected]) for value in (ours, theirs))
+        return Both((ours.detach(), theirs.detach()), (mine, wanted))
+
+
+RANKING, GUIDE = "MultipleNegativesRankingLoss", "objective.false_negatives=guide"
+WIDENED = "GISTEmbedLoss and, added by the test, positives beside others' hard negatives"
+ASKED: Mapping[str, Asked] = {
+    "mnrl": Asked("objective.name=mnrl", RANKING, pair_batch, {"temperature": 0.05}, ranked()),
+    "simcse": Asked("objective.name=simcse", RANKING, one_triple_batch, {"temperature": 0.05}, ranked()),
+    "cosent": Asked(
+        "objective.name=cosent",
+        "CoSENTLoss",
+        scored_batch,
+        {"temperature": 0.05},
+        over_pairs(losses.CoSENTLoss(None, scale=20.0)),
+    ),
+    "angle": Asked(
+        "objective.name=angle",
+        "AnglELoss",
+        scored_batch,
+        {"temperature": 0.05},
+        over_pairs(losses.AnglELoss(None, scale=20.0)),
+    ),
+    "cosine": Asked(
+        "objective.name=cosine",
+        "CosineSimilarityLoss",
+        scored_batch,
+        {},
+        over_pairs(losses.CosineSimilarityLoss(None)),
+    ),
     **{
-        f"mnrl, guide, {batch.__name__}, {', '.join(directions[1:])} {margin} {strategy}": (
+        f"mnrl, guide, {batch.__name__}, {', '.join(directions[1:])} {margin} {strategy}": Asked(
+            GUIDE,
+            name,
             batch,
             {**GUIDED, "filter_margin": -margin or None, "filter_by": strategy, "directions": directions},
             peer,
         )
-        for margin, strategy in ((0.0, "absolute"), (0.1, "absolute"), (0.2, "relative"))
-        for batch, directions, peer in (
-            (pair_batch, DIRECTIONS[:1], guided(margin, strategy)),
-            (pair_batch, GIST, guided(margin, strategy, anchors=True, positives=True)),
-            (one_triple_batch, DIRECTIONS[:1], guided(margin, strategy)),
-            (one_triple_batch, GIST[:2], guided(margin, strategy, anchors=True)),
+        for margin, strategy in MARGINS
+        for name, batch, directions, peer in (
+            ("GISTEmbedLoss", pair_batch, DIRECTIONS[:1], guided(margin, strategy)),
+            ("GISTEmbedLoss", pair_batch, GIST, guided(margin, strategy, anchors=True, positives=True)),
+            ("GISTEmbedLoss", one_triple_batch, DIRECTIONS[:1], guided(margin, strategy)),
+            ("GISTEmbedLoss", one_triple_batch, GIST[:2], guided(margin, strategy, anchors=True)),
             (
+                WIDENED,
                 one_triple_batch,
                 GIST,
                 with_further(guided(margin, strategy, anchors=True, positives=True), margin, strategy),
@@ -198,7 +246,9 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
         )
     },
     **{
-        f"mnrl, {len(batch(0).text) // PAIRS}, {', '.join(directions[1:])} {partition}, {hardness} {of}": (
+        f"mnrl, {len(batch(0).text) // PAIRS}, {', '.join(directions[1:])} {partition}, {hardness} {of}": Asked(
+            "objective.directions, .partition, .hardness",
+            RANKING,
             batch,
             {
                 "temperature": 0.05,
@@ -225,36 +275,62 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
             (triple_batch, DIRECTIONS[:1], "joint", 5.0, "hard"),
         )
     },
-    "mnrl, widths": (triple_batch, CUT, cut(lambda model: losses.MultipleNegativesRankingLoss(model, scale=20.0))),
-    "mnrl, widths and directions": (
-        triple_batch,
-        {**CUT, "directions": DIRECTIONS},
-        cut(lambda model: losses.MultipleNegativesRankingLoss(model, scale=20.0, directions=DIRECTIONS)),
-    ),
-    "cosent, widths": (scored_batch, CUT, cut(lambda model: losses.CoSENTLoss(model, scale=20.0), label=True)),
-    "angle, widths": (scored_batch, CUT, cut(lambda model: losses.AnglELoss(model, scale=20.0), label=True)),
-    "cosine, widths": (scored_batch, CUT, cut(losses.CosineSimilarityLoss, label=True)),
-    "distill, similarities": (
+    **{
+        f"{objective}, widths{' and directions' if more else ''}": Asked(
+            f"objective.dims, of {objective}",
+            f"MatryoshkaLoss over {name}",
+            batch,
+            {**CUT, **more},
+            cut(functools.partial(getattr(losses, name), **asked), label=batch is scored_batch),
+        )
+        for objective, name, batch, more, asked in (
+            ("mnrl", RANKING, triple_batch, {}, {"scale": 20.0}),
+            ("mnrl", RANKING, triple_batch, {"directions": DIRECTIONS}, {"scale": 20.0, "directions": DIRECTIONS}),
+            ("cosent", "CoSENTLoss", scored_batch, {}, {"scale": 20.0}),
+            ("angle", "AnglELoss", scored_batch, {}, {"scale": 20.0}),
+            ("cosine", "CosineSimilarityLoss", scored_batch, {}, {}),
+        )
+    },
+    "distill, similarities": Asked(
+        "objective.name=distill, .matches=similarities",
+        "DistillKLDivLoss",
         triple_batch,
         {"temperature": 0.05},
         imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=0),
     ),
-    "distill, margins": (
+    "distill, margins": Asked(
+        "objective.name=distill, .matches=margins",
+        "MarginMSELoss",
         triple_batch,
         {"matches": "margins"},
         imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
     ),
-    "distill, embeddings": (
+    "distill, embeddings": Asked(
+        "objective.name=distill, .matches=embeddings",
+        "MSELoss",
         same_size,
         {"matches": "embeddings"},
         lambda batch: losses.MSELoss(_There(batch.projected))([{"items": slice(None)}], batch.guide),
     ),
-    "batch_all": (
+    "triplet": Asked(
+        "objective.name=triplet",
+        "TripletLoss",
+        one_triple_batch,
+        {"margin": 1.0},
+        lambda batch: losses.TripletLoss(None, triplet_margin=1.0).compute_loss_from_embeddings(
+            list(batch.projected.split(PAIRS)), None
+        ),
+    ),
+    "batch_all": Asked(
+        "objective.name=batch_all",
+        "BatchAllTripletLoss",
         class_batch,
         {"margin": 1.0},
         lambda batch: losses.BatchAllTripletLoss(None, margin=1.0).batch_all_triplet_loss(LABELS, batch.projected),
     ),
-    "batch_hard": (
+    "batch_hard": Asked(
+        "objective.name=batch_hard",
+        "BatchHardTripletLoss",
         class_batch,
         {"margin": 1.0},
         lambda batch: losses.BatchHardTripletLoss(None, margin=1.0).batch_hard_triplet_loss(LABELS, batch.projected),
@@ -263,32 +339,25 @@ CASES: Mapping[str, tuple[Callable[[int], EmbeddedBatch], dict[str, Any], Peer]]
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ASKED)
 def test_equals(name: str, seed: int):
-    make, numbers, peer = CASES[name]
-    batch = in_precision(make(seed), torch.float32)
-    ours, theirs = Built(options(name.split(",")[0], **numbers))(batch).value, peer(batch)
-    torch.testing.assert_close(ours, theirs, **CLOSE)
-    mine, wanted = (torch.autograd.grad(value, batch.projected)[0] for value in (ours, theirs))
-    assert bool((wanted != 0).any())
-    torch.testing.assert_close(mine, wanted, **CLOSE)
+    ASKED[name].find(name.split(",")[0], seed).check()
 
 
-@pytest.mark.parametrize(("margin", "strategy"), [(0.0, "absolute"), (0.1, "absolute"), (0.2, "relative")])
-def test_the_guided_gradient_cache_equals_the_cached_loss(margin: float, strategy: str):
+def cached(margin: float, strategy: str, seed: int) -> Both:
     """Both encode a batch in parts, and again for the gradients of the encoder's parameters."""
     asked = {**GUIDED, "guide": "scenes-small", "filter_margin": -margin or None, "filter_by": strategy}
     recipe = {"objective.name": "mnrl", "corpus.layout": "groups", "objective.directions": GIST}
     model = model_of(recipe | {f"objective.{name}": value for name, value in asked.items()})
     premise = torch.arange(PAIRS)
     batch = TokenizedBatch(
-        tokens=[[(7 * n + k) % 40 for k in range(2 + (5 * n) % 9)] for n in range(2 * PAIRS)],
+        tokens=[[(7 * n + k + seed) % 40 for k in range(2 + (5 * n) % 9)] for n in range(2 * PAIRS)],
         text=torch.arange(2 * PAIRS),
         premise=premise,
         hypothesis=premise + PAIRS,
         label=torch.zeros(PAIRS, dtype=torch.long),
         group=premise,
-        guide=torch.randn(2 * PAIRS, 7, generator=torch.Generator().manual_seed(2)),
+        guide=torch.randn(2 * PAIRS, 7, generator=torch.Generator().manual_seed(2 + seed)),
     )
     with GradientSum(model.parameters(), Workers()) as summed:
         chunks = Chunks(model, 20, PAIRS, Workers(), summed, None)
@@ -311,10 +380,19 @@ def test_the_guided_gradient_cache_equals_the_cached_loss(margin: float, strateg
     peer.mini_batch_size, peer.mini_batch_num_tokens, peer.show_progress_bar = 5, None, False
     theirs = peer([{"input_ids": premise}, {"input_ids": premise + PAIRS}], None)
     theirs.backward()
-    torch.testing.assert_close(ours, theirs.detach(), **CLOSE)
-    wanted = [parameter.grad for parameter in model.parameters()]
-    assert all(bool((gradient != 0).any()) for gradient in wanted)  # type: ignore[union-attr]
-    torch.testing.assert_close(mine, wanted, **CLOSE)
+    return Both((ours, theirs.detach()), (mine, [parameter.grad for parameter in model.parameters()]))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("margin", "strategy"), MARGINS)
+def test_the_guided_gradient_cache_equals_the_cached_loss(margin: float, strategy: str):
+    cached(margin, strategy, seed=0).check()
+
+
+CASES = [
+    *(Case(one.entry, one.peer, functools.partial(one.find, name.split(",")[0])) for name, one in ASKED.items()),
+    *(Case(f"{GUIDE}, gradient cache", "CachedGISTEmbedLoss", functools.partial(cached, *one)) for one in MARGINS),
+]
+"""For `tests.peers_page`."""
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from trainables.objectives import OBJECTIVES
 from trainables.objectives.learned_temperature import LearnedTemperature
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
-from trainables.training.loop import Watcher, build_optimiser, train
+from trainables.training.loop import Interrupted, Watcher, build_optimiser, train
+from trainables.trial.measure import measured
 
 TEMPERED = [name for name in OBJECTIVES if "temperature_start" in keys_of(OBJECTIVES[name])]
 CHANGES = {"objective.name": "scl", "objective.temperature": "learned", "objective.temperature_start": 0.2}
@@ -74,7 +76,7 @@ class TestTraining:
         recipe = Recipe().preferring(
             {"optimisation.batch_size": 5, "optimisation.learning_rate": 1e-3, "optimisation.warmup": 0.0}
         )
-        train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher or Watcher(), Workers(), resume)
+        self.progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher or Watcher(), Workers(), resume)
         return model
 
     def test_it_has_a_rate_of_its_own_and_its_course_is_told(self):
@@ -95,6 +97,31 @@ class TestTraining:
             assert model.temperature().item() != told[-1]
         assert moved == pytest.approx({0.001: 0.001, 0.01: 0.01}, rel=1e-3)
 
+    @pytest.mark.parametrize("most", [50, 2])
+    def test_its_course_is_kept_across_a_break(self, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """Three steps; of which the first and the third are kept where two are the most."""
+        monkeypatch.setattr("trainables.training.loop.TEMPERATURES", most)
+
+        class Breaking(Watcher):
+            def wants_checkpoint(self, step: int) -> bool:
+                return step == 1
+
+            def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
+                save(tmp_path)
+                return False
+
+        self.trained()
+        whole = self.progress.temperatures
+        assert [one["step"] for one in whole] == ([1, 2, 3] if most == 50 else [1, 3])
+        assert whole[0]["temperature"] == pytest.approx(0.2)
+        assert whole[-1]["temperature"] != whole[0]["temperature"]
+        assert measured(self.progress, 0.0)["temperatures"] == whole
+        with pytest.raises(Interrupted):
+            self.trained(Breaking())
+        self.trained(resume=tmp_path)
+        assert self.progress.temperatures == whole
+        assert all(type(one["step"]) is int for one in self.progress.temperatures)
+
     def test_it_has_no_weight_decay(self):
         model = model_of(CHANGES)
         *rest, own = build_optimiser(model, Recipe()).param_groups
@@ -106,4 +133,7 @@ class TestTraining:
         model = model_of({"objective.name": "mnrl", "corpus.layout": "pairs"})
         assert model.temperature is None
         assert not [name for name in model.state_dict() if "temperature" in name]
+        self.trained(**{"objective.temperature": 0.05})
+        assert self.progress.temperatures == []
+        assert "temperatures" not in measured(self.progress, 0.0)
         assert len(build_optimiser(model, Recipe()).param_groups) == 2

@@ -1,0 +1,92 @@
+"""What models of today's losses score here, as they were released, beside what is printed of them and a plain training.
+
+Others' models are evaluated by their hub id at the paper's scale, or from a folder that `--evaluate` names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from search_spaces.paper import Column, Overrides, Row, Table
+from search_spaces.published import by_label, read_figures, same
+from search_spaces.space import Domain, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+
+_FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
+_PUBLISHED = by_label(_FIGURES, {"1": same(_FIGURES["1"])})
+_GUIDE = "sentence-transformers/all-MiniLM-L6-v2"
+_AS_IT_IS: Overrides = {"optimisation.epochs": 0}
+_OURS = ("MNRL", "MNRL, guided masks")
+_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
+_OTHERS: dict[str, tuple[Overrides, str]] = {
+    "AnglE-BERT-base": (
+        {"encoder.kind": "transformer", "encoder.name": "SeanLee97/angle-bert-base-uncased-nli-en-v1"},
+        "its authors pool by what they call cls_avg, here it is the mean; so ours is not quite their model",
+    ),
+    "all-MiniLM-L6-v2": ({"encoder.kind": "pipeline", "encoder.name": _GUIDE}, "what GISTEmbed started from"),
+    "GIST-all-MiniLM-L6-v2": (
+        {"encoder.kind": "pipeline", "encoder.name": "avsolatorio/GIST-all-MiniLM-L6-v2"},
+        "GISTEmbed, trained further on MEDI and MTEB's classification data",
+    ),
+}
+
+SPACES = (
+    Space(
+        name="modern_published",
+        title="Do released models of today's losses score here what is printed of them?",
+        paper="no single one: AnglE and GISTEmbed, beside multiple negatives ranking",
+        base=Recipe().preferring(
+            {
+                "encoder.name": "bert-base-uncased",
+                "pooling.mode": "mean",
+                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
+                "corpus.layout": "pairs",
+                "objective.name": "mnrl",
+                "objective.temperature": 0.05,
+                "objective.guide": _GUIDE,
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.batch_size": 128,
+            }
+        ),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark", "SICKRelatedness")),
+        laptop={
+            "encoder.name": SCENES_ENCODER,
+            "objective.guide": SCENES_ENCODER,
+            "corpus.nli": SCENES,
+            "evaluation.senteval": SCENES,
+            "evaluation.protocol": "fast",
+            "optimisation.learning_rate": 5e-4,
+        },
+        rows=(
+            Row(_OURS[0], {}),
+            Row(_OURS[1], {"objective.false_negatives": "guide"}),
+            *(
+                Row(label, {**_AS_IT_IS, **model}, _PUBLISHED[label], needs="checkpoint", note=note)
+                for label, (model, note) in _OTHERS.items()
+            ),
+        ),
+        tables=(
+            Table(
+                number="1",
+                title="Released models, and a training here, on the STS tasks",
+                columns=(
+                    *(Column(name, (name, "spearman_all")) for name in _YEARS),
+                    Column("STS-B", ("STSBenchmark", "test_spearman_cosine")),
+                    Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine")),
+                    Column("Avg.", mean_of=(*_YEARS, "STS-B", "SICK-R")),
+                ),
+                rows=tuple(same((*_OURS, *_OTHERS)).items()),
+                protocol="full",
+                aggregation="Spearman correlation x 100 by cosine, over all pairs of a year; no trained regressor",
+                topic="STS",
+            ),
+        ),
+        baseline=_OURS[0],
+        domains=(
+            Domain("objective.temperature", low=0.01, high=0.5, log=True, grid=(0.02, 0.05, 0.2)),
+            Domain("objective.false_negatives", choices=("mask", "guide")),
+        ),
+        goals=("sts",),
+    ),
+)

@@ -1,0 +1,65 @@
+"""Every entry that has a peer in sentence-transformers beside it, on random batches: how far the two lie apart.
+
+    python -m tests.peers_page --out docs/studies.md
+
+The cases are those of the tests of losses, static encoders, mining and mixtures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.markdown import DASH, table
+from tests.peers import Case, by_entry
+from tests.trainables.corpora import test_mining, test_mix
+from tests.trainables.encoders import test_static
+from tests.trainables.objectives import test_peers
+from trainables.errors import UserError, answer_user_errors
+from trainables.files import write_whole
+
+CASES: Sequence[Case] = [*test_peers.CASES, *test_mining.CASES, *test_mix.CASES, *test_static.CASES]
+BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
+"""Between these lines of a page the table stands."""
+HEAD = ["key or entry", "in sentence-transformers", "values differ by", "gradients by", "batches"]
+SEEDS = 20
+"""Random batches of each case."""
+
+
+def page() -> str:
+    """A line for each entry and peer."""
+    return table(HEAD, [_line(entry, peer, cases) for (entry, peer), cases in by_entry(CASES).items()])
+
+
+def _line(entry: str, peer: str, cases: Sequence[Case]) -> list[str]:
+    found = [case.find(seed) for case in cases for seed in range(SEEDS)]
+    apart = [one.apart() for one in found]
+    if found[0].gradients[0]:
+        largest = max(apart), max(one.gradients_apart() for one in found)
+        numbers = [f"{share:.0e}" if share else "0" for share in largest]
+    else:
+        numbers = [f"{sum(apart):.0f} of {sum(len(one.value[1]) for one in found):,} places", DASH]
+    return [f"`{entry}`", peer, *numbers, str(len(found))]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table, and write it where it is asked to stand."""
+    parser = argparse.ArgumentParser(prog="python -m tests.peers_page", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the table into, after {BEGIN}")
+    out = parser.parse_args(arguments).out
+    if out is not None and not (out.is_file() and BEGIN in out.read_text()):
+        raise UserError(f"--out {out} is no page with the line {BEGIN}")
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # of epochs that are short, as some shall be
+    text = page()
+    if out is not None:
+        before, _, rest = out.read_text().partition(BEGIN)
+        write_whole(out, f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(answer_user_errors(lambda: main(sys.argv[1:])))
