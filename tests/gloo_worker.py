@@ -29,7 +29,6 @@ from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
 from trainables.objectives.directions import DIRECTIONS
-from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.training import gradients
 from trainables.training.checkpoint import Progress
@@ -624,7 +623,6 @@ def in_float64() -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
-        PROCESS_CACHE.clear()  # weights that were drawn in float64 are kept for no test
 
 
 def run(job: str, workers: Workers) -> dict[str, Any]:
