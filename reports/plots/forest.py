@@ -92,8 +92,10 @@ def forest_picture(groups: Sequence[Group], path: Path, most: int = MOST) -> Pat
     for one in drawn:
         top = next(place)
         axis.axhspan(top - LINE / 2, top + LINE / 2, color="#f0f0f0", zorder=2)
-        inside = {"xy": (limits[0], top), "xytext": (4, 0), "textcoords": "offset points"}
-        axis.annotate(one.title, **inside, fontweight="bold", va="center", fontsize=9, zorder=7)
+        at, beside = (limits[0], top), (4, 0)  # the place in the picture, and points from there
+        axis.annotate(
+            one.title, at, beside, textcoords="offset points", fontweight="bold", va="center", fontsize=9, zorder=7
+        )
         ends = [top + LINE / 2, top + LINE / 2]
         for line in one.lines:
             ends[1] = next(place)
