@@ -18,6 +18,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal
 
+from reports.answer_parts import Finalist, Other, Rows
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
 from reports.findings import Findings
@@ -38,7 +39,6 @@ from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
-from trainables.recipe import Value
 from trainables.senteval.tasks import TASKS
 
 SCHEMA = 1
@@ -62,72 +62,6 @@ KINDS: Mapping[str, Kind] = {
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
 """Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
-
-
-@dataclass(frozen=True)
-class Finalist:
-    """One recipe of the finals; so are the base and the encoder as it came."""
-
-    recipe: str
-    """Its hash."""
-    name: str
-    """What people call it."""
-    settings: Mapping[str, Value]
-    """What it changes of the base, the farthest apart first."""
-    figure: Gain | None
-    """The figure itself, with its own interval."""
-    development: tuple[float | None, ...]
-    """By the study's goals, the mean over fresh seeds."""
-    seeds: int
-    """Fresh ones."""
-    collapsed: int
-    """So many more, under which its training collapsed or diverged: they are in no figure."""
-    seconds: float | None
-    """What one training takes."""
-    gains: Mapping[str, Gain] = field(default_factory=dict)
-    """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
-    beside: Mapping[str, Gain] = field(default_factory=dict)
-    """Over the base, by the other parts of the goals; all of all finalists hold at once. What a flag forbids is not
-    there."""
-    in_floors: Mapping[str, float] = field(default_factory=dict)
-    """`gains` in noise floors; where recipes are not alike in theirs, in that of the two. What is unknown is not
-    there."""
-    model: str | None = None
-    """The folder of its best model, within the results folder."""
-
-
-@dataclass(frozen=True)
-class Other:
-    """What the picked recipe does on a task that is not in the figure; the intervals of all tasks hold at once."""
-
-    task: str
-    over: str
-    gain: Gain
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What the rows say, where there are no finals."""
-
-    figure: str | None
-    baseline: str | None
-    compared: int
-    """Rows with a gain over the baseline."""
-    better: tuple[str, ...]
-    """Those that are shown to be, by name."""
-    best: str | None
-    """The row that gains most."""
-    gain: Gain | None
-    in_floors: float | None
-    """That gain in noise floors."""
-    one_seed: bool
-    """Whether that one or the baseline has one seed alone."""
-    claims: Mapping[str, int]
-    """By verdict, how many of the paper's."""
-    explored: str | None
-    """The explored recipe of the best development scores, which nothing fresh has judged."""
-    model: str | None
-    """The recipe, by name, whose model is the best by development scores of those that were kept."""
 
 
 @dataclass(frozen=True)

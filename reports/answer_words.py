@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from reports.answer import Answer, Finalist, Rows
+from reports.answer import Answer
+from reports.answer_parts import Finalist, Rows
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve

@@ -6,7 +6,8 @@ import dataclasses
 import math
 from pathlib import Path
 
-from reports.answer import Answer, Finalist
+from reports.answer import Answer
+from reports.answer_parts import Finalist
 from reports.answer_words import OVER
 from reports.guards.words import listed
 from reports.looks import look, share

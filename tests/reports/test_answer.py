@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from reports import looks
-from reports.answer import FILE, SCHEMA, Answer, Other
+from reports.answer import FILE, SCHEMA, Answer
+from reports.answer_parts import Other
 from reports.answer_words import as_text, lines
 from reports.check import check
 from reports.export import _best_first
