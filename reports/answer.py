@@ -18,6 +18,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal
 
+from reports.answer_parts import Finalist, Other, Rows
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
 from reports.findings import Findings
@@ -33,12 +34,11 @@ from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
 from reports.statistics import Sample, compare
 from reports.statistics.comparison import by_itself
-from reports.statistics.finals import Judgement, NoiseFloor, judge, pick
+from reports.statistics.finals import Judgement, NoiseFloor, judge, pick, told_by
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
-from trainables.recipe import Value
 from trainables.senteval.tasks import TASKS
 
 SCHEMA = 1
@@ -62,69 +62,6 @@ KINDS: Mapping[str, Kind] = {
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
 """Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
-
-
-@dataclass(frozen=True)
-class Finalist:
-    """One recipe of the finals; so are the base and the encoder as it came."""
-
-    recipe: str
-    """Its hash."""
-    name: str
-    """What people call it."""
-    settings: Mapping[str, Value]
-    """What it changes of the base, the farthest apart first."""
-    figure: Gain | None
-    """The figure itself, with its own interval."""
-    development: tuple[float | None, ...]
-    """By the study's goals, the mean over fresh seeds."""
-    seeds: int
-    """Fresh ones."""
-    collapsed: int
-    """So many more, under which its training collapsed or diverged: they are in no figure."""
-    seconds: float | None
-    """What one training takes."""
-    gains: Mapping[str, Gain] = field(default_factory=dict)
-    """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
-    in_floors: Mapping[str, float] = field(default_factory=dict)
-    """The same gains in noise floors; where recipes are not alike in theirs, in that of the two. What is unknown is not
-    there."""
-    model: str | None = None
-    """The folder of its best model, within the results folder."""
-
-
-@dataclass(frozen=True)
-class Other:
-    """What the picked recipe does on a task that is not in the figure; the intervals of all tasks hold at once."""
-
-    task: str
-    over: str
-    gain: Gain
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What the rows say, where there are no finals."""
-
-    figure: str | None
-    baseline: str | None
-    compared: int
-    """Rows with a gain over the baseline."""
-    better: tuple[str, ...]
-    """Those that are shown to be, by name."""
-    best: str | None
-    """The row that gains most."""
-    gain: Gain | None
-    in_floors: float | None
-    """That gain in noise floors."""
-    one_seed: bool
-    """Whether that one or the baseline has one seed alone."""
-    claims: Mapping[str, int]
-    """By verdict, how many of the paper's."""
-    explored: str | None
-    """The explored recipe of the best development scores, which nothing fresh has judged."""
-    model: str | None
-    """The recipe, by name, whose model is the best by development scores of those that were kept."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +125,16 @@ class Answer:
         return self.kind == "base" or (self.kind == "open" and over is not None and (over.low or 0.0) > 0)
 
     @property
+    def base_leads(self) -> bool:
+        """Of `open`, whether the picked recipe measured no higher than the base settings: these are the best so far."""
+        over = self.picked[0].gains.get("base") if self.kind == "open" and self.picked else None
+        return over is not None and over.gain <= 0
+
+    @property
     def to_train(self) -> Finalist | None:
-        """What `--recipe` trains: the picked recipe, or the base where that stands; None where none is known yet, and
-        where the encoder is kept as it came."""
-        if self.base_stands:
+        """What `--recipe` trains: the picked recipe, or the base where that stands or leads; None where none is known
+        yet, and where the encoder is kept as it came."""
+        if self.base_stands or self.base_leads:
             return self.references["base"]
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
@@ -250,17 +193,18 @@ class _Finals:
         self.looks = 1 / share(look(results))
 
     def answer(self, found: Answer) -> Answer:
-        figure, development = self.figure, [self.development(key) for key in self.finalists]
-        if figure is None:
-            there = tuple(map(self._of, self.finalists))
+        if self.figure is None:
+            there = tuple(self._of(key, None) for key in self.finalists)
             return dataclasses.replace(found, kind="open", finalists=there, left_out=self.left_out)
-        samples = [sample for key in self.finalists if (sample := self.evidence.sample(key, figure)) is not None]
+        development = [self.development(key) for key in self.finalists]
         upward = [[value for value in values if value is not None] for values in development]
         whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
-        judged, chosen = self._judged(samples, pick(upward) if whole else [0], figure)
-        finalists = [self._of(key, judged, place) for place, key in enumerate(self.finalists)]
+        judged, chosen, figure = self._judged(pick(upward) if whole else [0], self.figure)
+        beside = self._beside(figure)
+        finalists = [self._of(key, figure, judged, place, beside) for place, key in enumerate(self.finalists)]
         never = judged.seeds == math.inf
         first = self.finalists[chosen[0]]
+        parts = finalists[chosen[0]].beside.items()
         over_it = not self._forbidding(first, figure, ["encoder"])
         others = self._others(first, figure)
         general = next((one for one in others if one.task in GENERAL and one.over == "encoder"), None)
@@ -272,9 +216,9 @@ class _Finals:
             picked=tuple(finalists[place] for place in chosen),
             finalists=tuple(finalists),
             left_out=self.left_out,
-            references={name: self._of(key) for name, key in self.references.items()},
+            references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            beside=tuple(self._beside(first, figure)),
+            beside=tuple(Other(task, "base", gain) for task, gain in parts),
             others=tuple(others),
             general=None if self._needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
@@ -319,19 +263,32 @@ class _Finals:
         goals = zip(self.results.measured_goals, found, strict=True)
         return tuple(goal.upward(fmean(values)) if values else None for goal, values in goals)
 
-    def _judged(
-        self, samples: Sequence[Sample], order: Sequence[int], figure: Quantity
-    ) -> tuple[Judgement, Sequence[int]]:
-        """With one goal whom to use, of those in the order; of several goals those of the front that are to be used, or
-        else all of it, the best by the figure first."""
-        if len(self.results.measured_goals) < 2:
-            judged = self._judge(samples, order, figure)
-            return judged, [judged.picked]
-        front = [self._judge(samples, [place], figure) for place in sorted(order, key=lambda one: -samples[one].mean)]
-        shown = [one for one in front if one.answer == "use"] or front
-        return shown[0], [one.picked for one in shown]
+    def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
+        """With one goal whom to use, of those in the order; of several goals those of the front that are to be used by
+        any goal's figure, or else all of it. And the figure that says so, by which the best comes first."""
+        if not self._several:
+            judged = self._judge(order, figure)
+            return judged, [judged.picked], figure
+        figures = [figure, *self._parts]
+        means = [sample.mean for sample in self._samples(figure)]
+        places = sorted(order, key=lambda one: -means[one])
+        front = [[self._judge([place], one, len(figures)) for one in figures] for place in places]
+        member, told = told_by(front)
+        used = [place for place, own in enumerate(front) if any(one.answer == "use" for one in own)]
+        others = [place for place in used or range(len(front)) if place != member]
+        others.sort(key=lambda place: front[place][told].answer != "use")
+        return front[member][told], [places[place] for place in (member, *others)], figures[told]
 
-    def _judge(self, finalists: Sequence[Sample], order: Sequence[int], figure: Quantity) -> Judgement:
+    @cached_property
+    def _several(self) -> bool:
+        """Whether the answer is a front."""
+        return len(self.results.measured_goals) > 1
+
+    def _samples(self, figure: Quantity) -> list[Sample]:
+        """Of the finalists that have the figure."""
+        return [sample for key in self.finalists if (sample := self.evidence.sample(key, figure)) is not None]
+
+    def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
         references = {
             name: sample for name, key in self.references.items() if (sample := self.evidence.sample(key, figure))
         }
@@ -342,7 +299,16 @@ class _Finals:
         free = [place for place in within if not self._forbidding(self.finalists[place], figure)]
         fresh, order = bool(free) and not self._chosen_by & figure.tasks, free or order
         later = 1 / share(look(self.results) + 1)
-        return judge(finalists, order, references, others=others, looks=self.looks, later=later, fresh=fresh)  # type: ignore[arg-type]
+        return judge(
+            self._samples(figure),
+            order,
+            references,  # type: ignore[arg-type]
+            others=others,
+            looks=self.looks,
+            later=later,
+            goals=goals,
+            fresh=fresh,
+        )
 
     @cached_property
     def _chosen_by(self) -> frozenset[str]:
@@ -358,9 +324,16 @@ class _Finals:
         dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
         return dev is not None and tested is not None and dev.named == tested.named != ""
 
-    def _of(self, recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:
+    def _of(
+        self,
+        recipe_hash: str,
+        figure: Quantity | None,
+        judged: Judgement | None = None,
+        place: int = 0,
+        beside: Sequence[tuple[Quantity, Judgement]] = (),
+    ) -> Finalist:
         records, results = self.recipes[recipe_hash], self.results
-        sample = self.evidence.sample(recipe_hash, self.figure) if self.figure else None
+        sample = self.evidence.sample(recipe_hash, figure) if figure else None
         flat, base = records[0].recipe, results.base.flat()
         unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
         kept = [record for record in best_first(results, records) if record.checkpoint]
@@ -377,14 +350,21 @@ class _Finals:
             len(self.evidence.collapses.get(recipe_hash, ())) + len(results.finals[recipe_hash]) - len(records),
             math.fsum(took) / len(took) if took else None,
             gains,
-            self._in_floors(sample, gains, judged.floor) if judged and sample else {},
+            {
+                part.name: Gain.of(own.gains["base"][place])
+                for part, own in beside
+                if not self._forbidding(recipe_hash, part, ["base"])
+            },
+            self._in_floors(sample, gains, judged.floor, figure) if judged and sample and figure else {},
             kept[0].checkpoint if kept else None,
         )
 
-    def _in_floors(self, sample: Sample, gains: Mapping[str, Gain], floor: NoiseFloor) -> dict[str, float]:
+    def _in_floors(
+        self, sample: Sample, gains: Mapping[str, Gain], floor: NoiseFloor, figure: Quantity
+    ) -> dict[str, float]:
         found: dict[str, float] = {}
         for name, gain in gains.items():
-            other = self.evidence.sample(self.references[name], self.figure) if self.figure else None
+            other = self.evidence.sample(self.references[name], figure)
             if other and (one := floor.under(sample, other)):
                 found[name] = gain.gain / one
         return found
@@ -406,33 +386,39 @@ class _Finals:
             and not (flag.guard == OVERLAP and stands_without_memory(self.evidence, recipe_hash, other, figure, looks))
         ]
 
-    def _beside(self, recipe_hash: str, figure: Quantity) -> list[Other]:
-        """The goals' parts, where the figure is not one of them: of averages those alone whose tasks ask models for
-        something else than the figure's do."""
-        fresh, parts = self.recipes[recipe_hash][0].scores.keys() - self._chosen_by, dict[str, Quantity]()
+    @cached_property
+    def _parts(self) -> list[Quantity]:
+        """The goals' parts, where the figure is not one of them, on fresh tasks that all finalists and the base have:
+        of averages those alone whose tasks ask models for something else than the figure's do."""
+        figure = self.figure
+        fresh, parts = self.recipes[self.finalists[0]][0].scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
-            if part is None or part.key == figure.key:
+            if part is None or figure is None or part.key == figure.key:
                 continue
             if self.results.own_figure or not kinds_of_tasks(part.tasks) & kinds_of_tasks(figure.tasks):
                 of = f" ({', '.join(sorted(part.tasks))})" if part.tasks != {goal.short} else ""
                 parts[goal.short] = Quantity(f"{goal.short}{of}", part.weights)
-        return self._compared(recipe_hash, [*parts.values()], ("base",))
+        base = self.references.get("base")
+        compared = [*self.finalists, base] if base else []
+        return [one for one in parts.values() if compared and all(self.evidence.sample(key, one) for key in compared)]
+
+    def _beside(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
+        """The goals' parts, and of several goals the figure in question, but for the one that the answer is told by."""
+        there = [self.figure, *self._parts] if self._several and self.figure else self._parts
+        return [(one, self._judge([0], one, len(there))) for one in there if one is not figure]
 
     def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
-        """Tasks that are not in the figure."""
+        """Tasks that are not in the figure, with intervals that hold for all of them at once; without those that a flag
+        forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
         numbers = {task: plain_number(task, scores[task]) for task in names}
         tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
-        return self._compared(recipe_hash, tasks, ("base", "encoder"))
-
-    def _compared(self, recipe_hash: str, figures: Sequence[Quantity], over: Sequence[str]) -> list[Other]:
-        """Intervals that hold for all of them at once; without those that a flag forbids to compare."""
         pairs = []
-        for figure in figures:
+        for figure in tasks:
             drawn = common_spread(filter(None, (self.evidence.sample(key, figure) for key in self.recipes)))
-            for name in (name for name in over if name in self.references):
+            for name in (name for name in ("base", "encoder") if name in self.references):
                 own = self.evidence.sample(recipe_hash, figure)
                 other = self.evidence.sample(self.references[name], figure)
                 if own and other and not self._forbidding(recipe_hash, figure, [name]):

@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from reports.answer import Answer, Finalist, Rows
+from reports.answer import Answer
+from reports.answer_parts import Finalist, Rows
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
@@ -50,17 +51,21 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     if not answer.picked:
         return [Line("Open", "nothing can be told: the finalists have no test score in common")]
     first = answer.picked[0]
-    found = [
-        *_verdict(answer, say),
-        *_lines("Gain", _gain(answer, first, say)),
+    told = answer.kind in ("use", "open") and not answer.base_leads
+    """Whether it is about the picked recipe, and not about what is kept."""
+    found = _verdict(answer, say)
+    for place, one in enumerate(answer.picked if answer.kind == "use" else answer.picked[:1]):
+        found += [Line("Or", _settings(one, say))] * (place > 0)
+        found += _lines("Gain", _gain(answer, one, say) if told else _gain_of_none(answer, one, say))
+        if told:
+            found += _lines("Beside", [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()])
+    found += [
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, first, info)),
     ]
-    if answer.kind in ("use", "open"):
-        found += _lines("Beside", [f"{say(one.task)} {_over(one.gain, one.over)}" for one in answer.beside])
     if answer.kind == "open":
         found += _lines("Next", _next(answer, info.search, say))
-    if answer.kind in ("use", "open"):
+    if told:
         found += _lines("Worse", _worse(answer, say))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     found += _lines("Data", of_data(answer.data, say)) if answer.data else []
@@ -88,9 +93,9 @@ def _fits(words: str) -> bool:
 
 
 def _verdict(answer: Answer, say: Say) -> list[Line]:
-    settings = [_settings(one, say) for one in answer.picked]
+    settings = _settings(answer.picked[0], say)
     if answer.kind == "use":
-        return [Line("Or" if place else "Use", words) for place, words in enumerate(settings)]
+        return [Line("Use", settings)]
     if answer.kind == "base":
         return [Line("Keep", f"{OVER['base']}: no recipe of the search is shown to be better")]
     if answer.kind == "as it came":
@@ -98,7 +103,8 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
         worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training}")]
-    return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {settings[0]}")]
+    best = f"{OVER['base']}; what the search picked measured no higher" if answer.base_leads else settings
+    return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
 
 
 def _why_open(answer: Answer, say: Say) -> str:
@@ -127,14 +133,17 @@ def _first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
     return [*shown, *([f"{len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
 
 
-def _gain(answer: Answer, first: Finalist, say: Say) -> list[str]:
-    figure = say(answer.figure or "")
-    if answer.kind == "use" or answer.kind == "open":
-        over = [_over(gain, name) for name, gain in first.gains.items()] or ["nothing to compare it with"]
-        chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
-        return [f"{figure} {_level(first.figure)}{chosen_by}: {over[0]}", *over[1:]]
-    kept = "base" if answer.kind == "base" else "encoder"
-    said = [f"none: {figure} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
+def _gain(answer: Answer, one: Finalist, say: Say) -> list[str]:
+    over = [_over(gain, name) for name, gain in one.gains.items()] or ["nothing to compare it with"]
+    chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
+    return [f"{say(answer.figure or '')} {_level(one.figure)}{chosen_by}: {over[0]}", *over[1:]]
+
+
+def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
+    """Where no recipe of the search is to be used."""
+    kept = "encoder" if answer.kind == "as it came" else "base"
+    none = "" if answer.kind == "open" else "none: "
+    said = [f"{none}{say(answer.figure or '')} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
     said.append(f"the best of the search {_points(first.gains[kept])} against it")
     if answer.base_over_encoder:
         points = _points(answer.base_over_encoder)

@@ -17,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.answer import Answer, Finalist
+from reports.answer import Answer
+from reports.answer_parts import Finalist
 from reports.answer_words import as_text, lines
 from reports.best_model import best_trial, ranking
 from reports.formats import FORMATS

@@ -164,6 +164,8 @@ def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, s
     if first is None:
         command = study_command(results.info)
         raise UserError(f"{where} names no recipe to use yet; its own command goes on with it: {command}")
+    if answer.base_leads:
+        return results.base.flat(), BASE, "", f"the {BASE}, as what the search in {where} picked measured no higher"
     number, name = "", first.name
     if name.startswith("#"):
         number, _, settings = name.removeprefix("#").partition(" ")

@@ -4,6 +4,7 @@
 
 const study = JSON.parse(document.getElementById("study").textContent);
 const DASH = "—";
+const FEWEST = 3; // A table of fewer rows is not worth filtering.
 
 /** An element with these attributes and children; text stays text. */
 function make(name, attributes = {}, ...children) {
@@ -94,7 +95,8 @@ function addFilter() {
   const help = `KEY=VALUE, or with != < > <= >=, or a part of a row's name; several with spaces between them.${keys}`;
   input.addEventListener("input", () => { said.textContent = filterRows(input.value); });
   const label = make("label", { for: "filter" }, "Show only rows with");
-  document.querySelector("#rows h3, #rows .box").before(make("div", { class: "filter" }, label, input, make("p", {}, help), said));
+  const beside = make("div", {}, make("p", {}, help), said);
+  document.querySelector("#rows h3, #rows .box").before(make("div", { class: "filter" }, label, input, beside));
 }
 
 // Comparing two rows
@@ -215,14 +217,12 @@ function addChoice() {
     });
   }
   const help = "Choose two rows to see their difference in every task, and the items that only one of them gets right.";
-  document.querySelector("#rows .filter").append(make("p", {}, help));
+  lines[0].line.closest(".box").before(make("p", { class: "note" }, help));
   lines[0].line.closest(".box").after(panel);
 }
 
-if (lines.length) {
-  addFilter();
-  addChoice();
-}
+if (lines.length >= FEWEST) addFilter();
+if (choosable.length > 1) addChoice();
 
 // A printed page shows what is folded.
 

@@ -20,7 +20,7 @@ from markdown_it.token import Token
 
 from reports.formats import Document
 from reports.formats.page_data import main_rows, page_data
-from reports.formats.parsed import is_number, parse, parser, plain
+from reports.formats.parsed import is_number, parse, parser, plain, read_table
 from reports.formats.pictures import inline
 from reports.report import Part
 from trainables.files import write_whole
@@ -30,6 +30,10 @@ MAIN = "rows"
 """The section whose tables can be filtered, and whose rows can be compared."""
 FEWEST = 3
 """A table of fewer rows is not worth sorting."""
+CARDS = frozenset({"finals", MAIN})
+"""Sections whose tables a narrow screen shows row under row, each number with its column's name: nothing to scroll."""
+WIDE = 440.0
+"""A picture of more points than this is too small to read on a narrow screen: there it scrolls in a box of its own."""
 
 
 def write(document: Document, path: Path) -> None:
@@ -89,14 +93,16 @@ class _Pictures:
         if there and path.suffix == ".png":
             content = base64.b64encode(path.read_bytes()).decode()
             return f'<img alt="{escape(title)}" src="data:image/png;base64,{content}">'
-        return (inline(path, title, self.count) if there else "") or f"<em>{escape(title)}</em>"
+        picture = (inline(path, title, self.count) if there else "") or f"<em>{escape(title)}</em>"
+        size = re.search(r'viewBox="0 0 ([\d.]+) ', picture)
+        return f"{_box(escape(title))}{picture}</div>" if size and float(size[1]) > WIDE else picture
 
 
 def _section(part: Part, title: str, pictures: _Pictures, rows: Mapping[str, int]) -> str:
     tokens = parse(part.content)
     if part.name == MAIN:
         _number_rows(tokens, rows)
-    content = _html(tokens, part.heading or title, pictures)
+    content = _html(tokens, part.heading or title, pictures, cards=part.name in CARDS)
     level = 3 if part.folded else 2
     heading, name = f"<h{level}>{escape(part.heading)}</h{level}>", escape(part.name)
     if part.folded:
@@ -105,13 +111,13 @@ def _section(part: Part, title: str, pictures: _Pictures, rows: Mapping[str, int
     return f'<section id="{name}">{heading if part.heading else ""}\n{content}</section>'
 
 
-def _html(tokens: list[Token], heading: str, pictures: _Pictures) -> str:
+def _html(tokens: list[Token], heading: str, pictures: _Pictures, cards: bool) -> str:
     """Tokens as HTML: markdown-it's own, but for tables, pictures, and styles, which become classes."""
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             heading = plain(tokens[place + 1])
         elif token.type == "table_open":
-            _prepare_table(tokens, place, heading)
+            _prepare_table(tokens, place, heading, cards)
         elif token.type == "paragraph_open" and _is_picture(tokens[place + 1]):
             token.tag = tokens[place + 2].tag = "figure"
         elif token.type == "inline":
@@ -136,18 +142,23 @@ def _is_picture(inline_token: Token) -> bool:
     return {child.type for child in inline_token.children or []} - {"softbreak"} == {"image"}
 
 
-def _prepare_table(tokens: list[Token], start: int, caption: str) -> None:
+def _prepare_table(tokens: list[Token], start: int, caption: str, cards: bool) -> None:
     """A box that scrolls, a caption, headings with their scope, classes for numbers, and whether rows may be sorted.
 
-    Rows whose first cell is empty belong to the row above, so such a table keeps its order.
+    Rows whose first cell is empty belong to the row above, so such a table keeps its order. For cards each cell bears
+    its column's name.
     """
     end = next(place for place in range(start, len(tokens)) if tokens[place].type == "table_close")
     body_from = next((p for p in range(start, end) if tokens[p].type == "tbody_open"), end)
-    rows, whole = 0, True
+    rows, whole, column = 0, True, 0
+    heads = [plain(head) for head in read_table(tokens, start).head]
     for place in range(start, end):
         token = tokens[place]
         if token.type not in ("th_open", "td_open"):
             continue
+        column = 0 if tokens[place - 1].type == "tr_open" else column + 1
+        if cards and column and token.type == "td_open":
+            token.attrSet("data-name", heads[column])
         if is_number(token):
             token.attrSet("class", "number")
         token.attrs.pop("style", None)
@@ -160,17 +171,20 @@ def _prepare_table(tokens: list[Token], start: int, caption: str) -> None:
                 token.attrSet("scope", "row")
             else:
                 whole = False
-    tokens[start].attrSet("class", "sortable" if whole and rows >= FEWEST else "fixed")
+    kind = "sortable" if whole and rows >= FEWEST else "fixed"
+    tokens[start].attrSet("class", f"{kind} cards" if cards else kind)
     tokens[start].tag = "table"
     tokens[start].meta["caption"] = caption
 
 
 def _table_open(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
     caption, kind = escape(tokens[place].meta["caption"]), tokens[place].attrGet("class")
-    return (
-        f'<div class="box" role="region" aria-label="{caption}" tabindex="0"><table class="{kind}">'
-        f"<caption>{caption}</caption>\n"
-    )
+    return f'{_box(caption)}<table class="{kind}"><caption>{caption}</caption>\n'
+
+
+def _box(name: str) -> str:
+    """The start of a box that scrolls sideways where its content is wider than the page."""
+    return f'<div class="box" role="region" aria-label="{name}" tabindex="0">'
 
 
 def _table_close(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:

@@ -22,8 +22,8 @@ LINE, MORE, WIDTH = 0.3, 0.19, 3.5
 """Height of a line, and what a second line of its name adds; width beside the names. In inches."""
 AXIS, NAMED = 0.7, 0.22
 """Height of what stands below the lines, and of a name in the legend."""
-LETTERS = 24
-"""A longer name goes on in the next line."""
+LETTERS, TITLE = 24, 40
+"""A longer name goes on in the next line, and so does a longer title."""
 ABOVE, BELOW = -0.12, 0.22
 """Where beside its name ours is drawn and where the published gain, so that equal gains hide neither."""
 SAID, BESIDE = "#444444", LINES[2]
@@ -77,23 +77,30 @@ def forest_picture(groups: Sequence[Group], path: Path, most: int = MOST) -> Pat
         return None
     limits = scale([line for one in drawn for line in one.lines], [at for one in drawn for at in one.marks.values()])
     names: list[str] = []
+    titles: list[list[str]] = []
     places: list[float] = []
     height = 0.0
     for one in drawn:
-        for line in (None, *one.lines):
-            words = textwrap.wrap(f"{FLAG} {line.name}" if line.flagged else line.name, LETTERS) if line else [""]
+        titles.append(textwrap.wrap(one.title, TITLE))
+        named = [textwrap.wrap(f"{FLAG} {line.name}" if line.flagged else line.name, LETTERS) for line in one.lines]
+        for words in ([""] * len(titles[-1]), *named):
             own = LINE + MORE * (len(words) - 1)
-            names.append("\n".join(words))
+            names.append("\n".join(words).strip())
             places.append(height + own / 2)
             height += own
     longest = max(len(words) for name in names for words in name.split("\n"))
     figure, [axis] = make_figure(1, height=height, width=WIDTH + LETTER * longest)
     place = iter(places)
-    for one in drawn:
-        top = next(place)
-        axis.axhspan(top - LINE / 2, top + LINE / 2, color="#f0f0f0", zorder=2)
-        axis.text(limits[0], top, f" {one.title}", fontweight="bold", va="center", fontsize=9, zorder=7)
-        ends = [top + LINE / 2, top + LINE / 2]
+    for one, words in zip(drawn, titles, strict=True):
+        top, half = next(place), (LINE + MORE * (len(words) - 1)) / 2
+        axis.axhspan(top - half, top + half, color="#f0f0f0", zorder=2)
+        corner, beside = (limits[0], top), (4, 0)  # the place in the picture, and points from there
+        said = axis.annotate(
+            "\n".join(words), corner, beside, textcoords="offset points", fontweight="bold", va="center", fontsize=9,
+            zorder=7,
+        )  # fmt: skip
+        said.set_in_layout(False)  # a long one takes no room from the panel
+        ends = [top + half, top + half]
         for line in one.lines:
             ends[1] = next(place)
             _draw(axis, line, ends[1], limits)

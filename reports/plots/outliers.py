@@ -35,15 +35,20 @@ def limits(values: Sequence[float]) -> tuple[float, float]:
     return kept[0], kept[-1]
 
 
-def clip(panels: Sequence[tuple[Axes, Sequence[tuple[float, float]]]], ways: Literal["y", "xy"] = "y") -> None:
+def clip(
+    panels: Sequence[tuple[Axes, Sequence[tuple[float, float]]]],
+    ways: Literal["y", "xy"] = "y",
+    within: Sequence[float] = (),
+) -> None:
     """Bound the axes to what is not far, and mark each point beyond at the edge with its numbers.
 
     `panels` share their axes; each has its points (x, y) as they are drawn. `ways`: which axes may be bounded.
+    `within`: heights that the picture shows in any case.
     """
     every = [point for _, points in panels for point in points]
     if not every:
         return
-    ends = {way: _ends([point["xy".index(way)] for point in every]) for way in ways}
+    ends = {way: _ends([point["xy".index(way)] for point in every], within if way == "y" else ()) for way in ways}
     for axis, points in panels:
         for way, end in ends.items():
             if end is not None:
@@ -52,9 +57,10 @@ def clip(panels: Sequence[tuple[Axes, Sequence[tuple[float, float]]]], ways: Lit
             _mark(axis, point, ends.get("x"), ends.get("y"))
 
 
-def _ends(values: Sequence[float]) -> tuple[float, float] | None:
+def _ends(values: Sequence[float], within: Sequence[float]) -> Ends:
     """Of the axis; None where nothing is far."""
-    low, high = limits(values)
+    kept = [*limits(values), *within]
+    low, high = min(kept), max(kept)
     if low <= min(values) and max(values) <= high:
         return None
     room = 0.12 * (high - low)

@@ -34,8 +34,7 @@ def search_picture(
     axis.set_xlabel(f"{unit} of trials, in the search's order")
     axis.set_ylabel(f"{what} (lower is better)" if lower_is_better else what)
     axis.set_xlim(0, 1.03 * last / size or 1.0)
-    line = [] if best_row is None else [(last / size, best_row)]
-    clip([(axis, [*zip(spent, values, strict=True), *line])])
+    clip([(axis, [*zip(spent, values, strict=True)])], within=[] if best_row is None else [best_row])
     axis.grid(alpha=0.3)
     legend(figure, [axis])
     return save(figure, path)

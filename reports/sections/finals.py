@@ -6,7 +6,8 @@ import dataclasses
 import math
 from pathlib import Path
 
-from reports.answer import Answer, Finalist
+from reports.answer import Answer
+from reports.answer_parts import Finalist
 from reports.answer_words import OVER
 from reports.guards.words import listed
 from reports.looks import look, share
@@ -14,6 +15,7 @@ from reports.markdown import DASH, code, number, table, text
 from reports.results import Results
 from reports.statistics import CONFIDENCE
 from reports.wording import difference, level
+from search_spaces.goals import Goal
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -25,16 +27,30 @@ def write(results: Results, pictures: Path) -> str:
     ranked = sorted(answer.finalists, key=lambda one: [one not in answer.picked, *_downward(one)])
     finalists = {one.recipe: one for one in ranked}
     over = [name for name in OVER if any(name in one.gains for one in finalists.values())]
-    goals = [goal.short for goal in results.measured_goals]
-    head = ["Recipe", *(f"over {OVER[name]}" for name in over), text(answer.figure), "fresh seeds"]
-    head += [f"{goal} (development)" for goal in goals]
-    lines = [_line(code(one.name), one, over) for key, one in finalists.items() if key not in references]
+    goals = results.measured_goals
+    beside = [*dict.fromkeys(part for one in ranked for part in one.beside)] if len(goals) > 1 else []
+    head = ["Recipe", *(f"over {OVER[name]}" for name in over)]
+    head += [*(f"{text(part)}, over {OVER['base']}" for part in beside), text(answer.figure)]
+    head += ["fresh seeds", *(f"{goal.short} (development)" for goal in goals)]
+    compared = {code(one.name): one for key, one in finalists.items() if key not in references}
     for name, one in references.values():
         gained = {"encoder": answer.base_over_encoder} if name == "base" and answer.base_over_encoder else {}
-        lines.append(_line(_role(name, one), finalists.get(one.recipe, dataclasses.replace(one, gains=gained)), over))
+        compared[_role(name, one)] = finalists.get(one.recipe, dataclasses.replace(one, gains=gained))
+    lines = [
+        [
+            name,
+            *(_gain(one, other) for other in over),
+            *(_beside(one, part) for part in beside),
+            _score(one),
+            str(one.seeds),
+            *map(_development, goals, one.development),
+        ]
+        for name, one in compared.items()
+    ]
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
+    whole = "finalists and goals" if beside else "finalists"
     said = (
-        f"Gains are in points. Their intervals hold for all finalists at once, with {sure:.3g} % at this look; "
+        f"Gains are in points. Their intervals hold for all {whole} at once, with {sure:.3g} % at this look; "
         "the interval of a score is its own, with 95 %."
     )
     if any(one.in_floors for one in answer.finalists):
@@ -53,9 +69,14 @@ def _role(name: str, one: Finalist) -> str:
     return OVER[name] if one.name in OVER[name] else f"{OVER[name]}: {code(one.name)}"
 
 
-def _line(name: str, one: Finalist, over: list[str]) -> list[str]:
-    development = [number(value) for value in one.development]
-    return [name, *(_gain(one, other) for other in over), _score(one), str(one.seeds), *development]
+def _development(goal: Goal, value: float | None) -> str:
+    """As it was measured: a cost has no sign."""
+    return number(None if value is None else goal.upward(value))
+
+
+def _beside(one: Finalist, part: str) -> str:
+    found = one.beside.get(part)
+    return DASH if found is None else difference(found.gain, found.low, found.high)
 
 
 def _score(one: Finalist) -> str:

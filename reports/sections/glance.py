@@ -77,16 +77,20 @@ def caption(groups: list[Group], most: int = MOST) -> str:
     drawn = [line for group in groups for line in group.lines]
     said = ["A dot is a gain, its line the 95 % interval."]
     zeros = {group.title.rpartition(", over ")[2] for group in groups if group.marks}
+    marks = [at for group in groups for at in group.marks.values()]
+    low, high = scale(drawn, marks)
+    inside = [low <= at <= high for at in marks]
     if zeros:
-        said.append(f"Zero is {' or '.join(sorted(zeros))}; broken lines are what else is compared with.")
+        lines = "; broken lines are what else is compared with" * any(inside)
+        said.append(f"Zero is {' or '.join(sorted(zeros))}{lines}.")
     if any(line.one_seed for line in drawn):
         said.append("A hollow dot is one seed: another one may lie outside its interval.")
     if any(line.low is None for line in drawn):
         said.append("A dot without a line has no interval.")
     if any(line.published is not None for line in drawn):
         said.append("A diamond is the gain that the paper prints.")
-    low, high = scale(drawn)
-    if any(not low <= value <= high for line in drawn for value in (line.gain, line.published) if value is not None):
+    values = [value for line in drawn for value in (line.gain, line.published) if value is not None]
+    if not all([*inside, *(low <= value <= high for value in values)]):
         said.append("What lies far off stands at the edge with its numbers.")
     if any(line.flagged for line in drawn):
         said.append(f"{FLAG} marks a row with a warning.")

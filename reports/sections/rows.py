@@ -34,16 +34,22 @@ def write(results: Results, pictures: Path) -> str:
     for guards, line in zip(flagged, lines, strict=True):
         line.append(flags_in_words({guard: bold for guard, bold in guards.items() if guard not in every}))
     head.append("flags")
-    said = "In brackets stands a 95 % interval."
-    if any(item.sample and item.sample.std is not None for board in boards for item in board.standings):
-        said += " ± is the standard deviation over seeds."
-    if any(item.verdict in ("above", "below") for board in boards for item in board.standings):
-        said += " **Bold** gains are shown to be above or below zero."
+    standings = [item for board in boards for item in board.standings]
+    said = []
+    if any(item.gain and item.gain.low is not None for item in standings):
+        said.append("In brackets stands a 95 % interval.")
+    if any(item.sample and item.sample.std is not None for item in standings):
+        said.append("± is the standard deviation over seeds.")
+    if any(item.sample and item.sample.count == 1 and not item.sample.fixed for item in standings):
+        said.append("A score of one seed has no ±: how far another seed lies is not known.")
+    if any(item.verdict in ("above", "below") for item in standings):
+        said.append("**Bold** gains are shown to be above or below zero.")
     if every:
-        said += f" {FLAG} Every row: {listed([text(guard) for guard in every])}, see Warnings."
+        said.append(f"{FLAG} Every row: {listed([text(guard) for guard in every])}, see Warnings.")
     named = listed([f'"{name}"' for name in ("Rows in full", "How to read the tables")])
     absent = "\n\n".join(dict.fromkeys(filter(None, (without_figure(results, board) for board in boards))))
-    return "\n\n".join(filter(None, [table_of(head, lines), f"{said} More: {named} below.", absent]))
+    said.append(f"More: {named} below.")
+    return "\n\n".join(filter(None, [table_of(head, lines), " ".join(said), absent]))
 
 
 def _gain(board: Board, item: Standing | None) -> str:

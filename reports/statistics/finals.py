@@ -23,6 +23,9 @@ say in the choice.
      the intervals leave to any finalist, `seeds` how many show it in 80 %, if it is as large as measured.
 
   So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim.
+- **Of several goals** each member of the front is judged by every goal's figure, at 1/(K times their number) of the
+  level, so that all intervals of all finalists hold at once: `use` is wrong of any member by any goal in at most the
+  level. What is kept, is kept only where that is the answer for each member by each figure (`told_by`).
 - **Items must be fresh, too.** Development scores that were made from the very sentences that are tested choose
   recipes that are lucky with these. Such a gain is measured "on the data it was chosen by", and has no verdict.
 - **The noise floor** is the standard deviation of one seed's test score, pooled over the recipes where Bartlett's test
@@ -185,6 +188,17 @@ def judge(
         max(highs, default=None),
         None if not wanted or None in wanted else max(one for one in wanted if one is not None),
     )
+
+
+def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (members, figures)
+    """The member and the figure whose judgement is the answer of a front: the first that is to be used, by the first
+    figure that shows it; else the first of which nothing can be told yet; else the first of all."""
+    for answer in ("use", "nothing yet"):
+        for figure in range(len(front[0])):
+            for member, judged in enumerate(front):
+                if judged[figure].answer == answer:
+                    return member, figure
+    return 0, 0
 
 
 def shown(gain: Comparison) -> bool:

@@ -133,6 +133,12 @@ class TestOfResults:
         assert only(plan).hash == Answer.of(Results.load(folder)).picked[0].recipe
         assert "not shown to be better than the base settings, but the best" in plan.space.title
 
+    def test_where_the_pick_measured_below_the_base_it_is_the_base(self, tmp_path: Path) -> None:
+        folder = searched(tmp_path / "open", (-0.3, -0.4, -0.5), std=0.6, base_over_encoder=0.2)
+        plan = plan_of("--recipe", str(folder))
+        assert only(plan).hash == Results.load(folder).base.hash
+        assert plan.space.title.endswith("picked measured no higher")
+
     @pytest.mark.parametrize(
         ("gains", "parts", "said"),
         [

@@ -20,7 +20,7 @@ import pytest
 from reports import report
 from reports.formats import FORMATS, Document, Format
 from reports.formats.latex import escape, latex
-from reports.formats.page import page
+from reports.formats.page import CARDS, WIDE, page
 from reports.formats.page_data import page_data
 from reports.formats.parsed import parse, plain, tables
 from reports.formats.pictures import inline
@@ -115,6 +115,28 @@ class Elements(HTMLParser):
 @pytest.fixture(scope="module")
 def elements(made: Document) -> Elements:
     return Elements(page(made))
+
+
+EXAMPLES = sorted(Path(__file__).parents[3].glob("docs/examples/*/report.html"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
+def test_nothing_of_a_committed_page_is_cut_on_a_phone(example: Path):
+    """As far as its elements tell: a table stands in a box that scrolls and that the keyboard reaches, so does a wide
+    picture, and each picture has the size that it shrinks from. In a browser: `test_page.py`."""
+    content = example.read_text(encoding="utf-8")
+    found = Elements(content).found
+    box = re.compile(r'<div class="box" role="region" aria-label="[^"]+" tabindex="0">(<table|<svg)')
+    tables = sum(tag == "table" for tag, _ in found)
+    pictures = [attributes for tag, attributes in found if tag == "svg"]
+    wide = [one for one in pictures if float(str(one["viewbox"]).split()[2]) > WIDE]
+    assert len(box.findall(content)) == tables + len(wide) == content.count('class="box"')
+    assert all(one["width"] for one in pictures)
+    assert "figure svg, figure img { display: block; max-width: 100%; height: auto; }" in content
+    assert ".box {\n  overflow-x: auto;" in content
+    cards = re.findall(r'<table class="[a-z]+ cards">.*?</table>', content, re.DOTALL)
+    assert len(cards) == sum(content.count(f'<section id="{name}">') for name in CARDS)
+    assert all('data-name="' in cell for one in cards for cell in re.findall(r"<td[^>]*>", one))
 
 
 class TestPage:

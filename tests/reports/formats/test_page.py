@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reports.formats import FORMATS
-from tests.reports.formats.test_formats import HOSTILE, document, hostile_study
+from tests.reports.formats.test_formats import EXAMPLES, HOSTILE, document, hostile_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -171,3 +171,35 @@ def test_a_phone_in_the_dark(page: Any):
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (light, dark) == ("rgb(255, 255, 255)", "rgb(26, 26, 26)")
     assert "invert" in page.evaluate("getComputedStyle(document.querySelector('figure svg')).filter")
+
+
+CUT = """() => [...document.querySelectorAll("main *")].filter((one) => {
+  const { left, right } = one.getBoundingClientRect();
+  const inside = one.closest(".box > *") || one.closest("svg *");
+  return !inside && (left < -1 || right > document.documentElement.clientWidth + 1);
+}).map((one) => one.outerHTML.slice(0, 90))"""
+"""What lies beside the page, but for the content of boxes that scroll."""
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
+def test_nothing_of_a_committed_page_is_cut(browser: Any, example: Path):
+    """Folds opened: only boxes scroll, and no card of the finals and the rows needs to."""
+    opened = browser.new_page(viewport={"width": 400, "height": 860})
+    opened.goto(example.as_uri())
+    opened.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    for width in (400, 1400):
+        opened.set_viewport_size({"width": width, "height": 860})
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        assert opened.evaluate(CUT) == []
+        cards = "[...document.querySelectorAll('.box:has(> .cards)')]"
+        assert width > 400 or opened.evaluate(f"{cards}.every((box) => box.scrollWidth <= box.clientWidth)")
+    opened.close()
+
+
+def test_a_filter_stands_where_there_is_something_to_filter(page: Any, browser: Any):
+    assert page.locator(".filter").count() == 1
+    opened = browser.new_page()
+    opened.goto(next(one for one in EXAMPLES if one.parent.name == "frozen_search").as_uri())  # one row
+    assert opened.locator("#rows tr[data-row]").count() == 1
+    assert opened.locator(".filter, .pick").count() == 0
+    opened.close()

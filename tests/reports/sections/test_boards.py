@@ -184,7 +184,7 @@ class TestForest:
         drawn = path.read_text()
         for words in (
             "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "95 %, shown to differ",
-            "95 %, not shown to differ", "points", " STS Avg.: rows, over base",
+            "95 %, not shown to differ", "points", "STS Avg.: rows, over base",
         ):  # fmt: skip
             assert f">{words}<" in drawn
         assert "one seed" not in drawn

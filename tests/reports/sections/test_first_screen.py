@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reports.answer import Answer
 from reports.commands import patterns
 from reports.formats.parsed import parse, plain
-from reports.plots.forest import forest_picture
+from reports.plots import forest
+from reports.plots.forest import Group, Line, forest_picture
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS
@@ -88,6 +90,16 @@ def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Pa
     drawn = picture.read_text(encoding="utf-8")
     assert ">the encoder as it came<" in drawn
     assert all(len(words) <= 26 for words in re.findall(r">(#\d[^<]*)<", drawn))  # long names go on in the next line
+
+
+def test_a_long_title_leaves_the_panel_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    monkeypatch.setattr(forest, "save", lambda figure, path: kept.append(figure))
+    lines = [Line("CoSENT", 1.0, -1.0, 3.0), Line("AnglE", -1.0, -3.0, 1.0)]
+    forest_picture([Group("STSBenchmark test_spearman_cosine: rows, over cosine regression", lines)], tmp_path / "a")
+    kept[0].draw_without_rendering()
+    assert kept[0].axes[0].get_position().width > 0.7
+    assert "test_spearman_cosine: rows,\nover" in kept[0].axes[0].texts[0].get_text()
 
 
 def test_zero_is_the_encoder_as_it_came_where_that_is_kept(searched: Path) -> None:

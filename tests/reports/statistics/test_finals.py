@@ -20,6 +20,7 @@ from reports.statistics.finals import (
     judge,
     pick,
     plan,
+    told_by,
 )
 from reports.statistics.power import Spread
 from reports.statistics.sample import Sample
@@ -227,3 +228,92 @@ def test_the_table_is_markdown(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("| 4 of 40 better | ")
     assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|")
+
+
+FRONTS = {
+    "goals unrelated": (0.0, (1.0,), False),
+    "goals alike": (0.9, (1.0,), False),
+    "goals against each other": (-0.9, (1.0,), False),
+    "unequal spreads": (0.0, (0.15, 0.15, 2.3), False),
+    "heavy tails": (0.0, (1.0,), True),
+}
+"""Finals of two goals: the correlation of what a seed does to both, the spreads of finalists in turn, heavy tails."""
+
+
+class Fronts:
+    """So many finals of three finalists by two goals, each judged as an answer's front is. The first gains so much by
+    the first goal, the second by the second, the third nothing. Development scores are the test scores, as for seeds
+    that move both alike: the worst case for who is picked."""
+
+    def __init__(self, kind: str, searches: int, gain: float = 0.0, *, plain: bool = False) -> None:
+        self.wrong = self.named = self.covered = 0
+        for number in range(searches):
+            self._search(FRONTS[kind], np.random.default_rng([8, number]), gain, plain)
+
+    def _search(
+        self, kind: tuple[float, tuple[float, ...], bool], random: np.random.Generator, gain: float, plain: bool
+    ) -> None:
+        together, spreads, heavy = kind
+        truths = np.array([[gain, 0.0], [0.0, gain], [0.0, 0.0], [0.0, 0.0]])
+
+        def trained(recipe: int, spread: float, seeds: int) -> list[Sample]:
+            """By goal."""
+            moves = random.standard_normal((seeds, 2))
+            moves[:, 1] = together * moves[:, 0] + math.sqrt(1 - together**2) * moves[:, 1]
+            moves /= np.sqrt(random.chisquare(4, (seeds, 1)) / 2) if heavy else 1.0
+            return [Sample(one, tuple(range(seeds))) for one in (truths[recipe] + spread * moves).T]
+
+        ran = [trained(recipe, spreads[recipe % len(spreads)], 5) for recipe in range(3)]
+        base = trained(3, 1.0, base_seeds(3, 5))
+        order = pick([[one.mean for one in by_goal] for by_goal in ran])
+        samples = [[by_goal[goal] for by_goal in ran] for goal in range(2)]
+        looks, goals = (1 / 3, 1) if plain else (FIRST_LOOK, 2)
+        front = [
+            [judge(samples[goal], [place], {"base": base[goal]}, looks=looks, goals=goals) for goal in range(2)]
+            for place in order
+        ]
+        used = {
+            (place, goal)
+            for place, own in zip(order, front, strict=True)
+            for goal in range(2)
+            if own[goal].answer == "use"
+        }
+        self.wrong += any(truths[one] <= 0 for one in used)
+        self.named += {(0, 0), (1, 1)} <= used
+        gains = [(front[0][goal].gains["base"][place], truths[place, goal]) for place in range(3) for goal in range(2)]
+        self.covered += all(gain.low is not None and gain.low <= true <= gain.high for gain, true in gains)
+        member, told = told_by(front)
+        assert not used or (order[member], told) in used
+
+
+@pytest.mark.parametrize(("kind", "searches"), [("goals unrelated", 40), *(slow_case(kind, 400) for kind in FRONTS)])
+def test_no_member_of_a_front_is_falsely_called_better_by_any_goal(kind: str, searches: int):
+    found = Fronts(kind, searches)
+    print(f"{kind}: {100 * found.wrong / searches:.1f} % wrong, all cover in {100 * found.covered / searches:.1f} %")
+    assert found.wrong <= 0.05 * searches
+    assert found.covered >= 0.93 * searches
+
+
+@pytest.mark.parametrize(("kind", "searches"), [("goals unrelated", 20), *(slow_case(kind, 100) for kind in FRONTS)])
+def test_each_member_is_named_by_the_goal_that_it_gains_by(kind: str, searches: int):
+    found = Fronts(kind, searches, 3.0)
+    print(f"{kind}: {100 * found.named / searches:.1f} % named, {100 * found.wrong / searches:.1f} % wrong")
+    assert found.wrong <= 0.05 * searches
+    assert found.named >= 0.5 * searches
+
+
+def test_a_level_that_finalists_and_goals_do_not_share_is_too_little():
+    """The control: each interval for itself, with the whole level."""
+    assert Fronts("goals unrelated", 60, plain=True).wrong > 0.05 * 60
+
+
+def test_a_front_is_told_by_the_first_goal_that_shows_a_member():
+    base = scores(70.0, seeds=9)
+
+    def judged(*means: float):
+        return [judge([scores(mean)], [0], {"base": base}) for mean in means]
+
+    assert told_by([judged(69, 69), judged(69, 73), judged(68, 74)]) == (1, 1)
+    assert told_by([judged(69, 69), judged(73, 73)]) == (1, 0)
+    assert told_by([judged(69, 69), judged(68, 70.4)]) == (1, 1)  # nothing can be told yet
+    assert told_by([judged(69, 69), judged(68, 68)]) == (0, 0)

@@ -1,0 +1,75 @@
+"""What an answer is made of: a recipe of the finals, what it does on another task, what rows say without finals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reports.gain import Gain
+from trainables.recipe import Value
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """One recipe of the finals; so are the base and the encoder as it came."""
+
+    recipe: str
+    """Its hash."""
+    name: str
+    """What people call it."""
+    settings: Mapping[str, Value]
+    """What it changes of the base, the farthest apart first."""
+    figure: Gain | None
+    """The figure itself, with its own interval."""
+    development: tuple[float | None, ...]
+    """By the study's goals, the mean over fresh seeds."""
+    seeds: int
+    """Fresh ones."""
+    collapsed: int
+    """So many more, under which its training collapsed or diverged: they are in no figure."""
+    seconds: float | None
+    """What one training takes."""
+    gains: Mapping[str, Gain] = field(default_factory=dict)
+    """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
+    beside: Mapping[str, Gain] = field(default_factory=dict)
+    """Over the base, by the other parts of the goals; all of all finalists hold at once. What a flag forbids is not
+    there."""
+    in_floors: Mapping[str, float] = field(default_factory=dict)
+    """`gains` in noise floors; where recipes are not alike in theirs, in that of the two. What is unknown is not
+    there."""
+    model: str | None = None
+    """The folder of its best model, within the results folder."""
+
+
+@dataclass(frozen=True)
+class Other:
+    """What the picked recipe does on a task that is not in the figure; the intervals of all tasks hold at once."""
+
+    task: str
+    over: str
+    gain: Gain
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the rows say, where there are no finals."""
+
+    figure: str | None
+    baseline: str | None
+    compared: int
+    """Rows with a gain over the baseline."""
+    better: tuple[str, ...]
+    """Those that are shown to be, by name."""
+    best: str | None
+    """The row that gains most."""
+    gain: Gain | None
+    in_floors: float | None
+    """That gain in noise floors."""
+    one_seed: bool
+    """Whether that one or the baseline has one seed alone."""
+    claims: Mapping[str, int]
+    """By verdict, how many of the paper's."""
+    explored: str | None
+    """The explored recipe of the best development scores, which nothing fresh has judged."""
+    model: str | None
+    """The recipe, by name, whose model is the best by development scores of those that were kept."""
