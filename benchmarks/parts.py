@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import math
 import statistics
 import time
 from collections import defaultdict
@@ -23,8 +24,8 @@ from trainables.errors import UserError
 from trainables.recipe import SCENES, Recipe
 
 GROUPS = {
-    "matrix products": ("addmm", "mm", "linear"),
     "attention": ("scaled_dot_product", "bmm", "softmax"),
+    "matrix products": ("mm", "linear"),
     "GELU": ("gelu",),
     "layer norm": ("layer_norm",),
     "dropout's bits": ("random_",),
@@ -70,7 +71,7 @@ def shares(operations: dict[str, float]) -> dict[str, float]:
     for name, seconds in operations.items():
         group = next((group for group, words in GROUPS.items() if any(word in name for word in words)), "rest")
         found[group] += seconds
-    whole = sum(found.values())
+    whole = math.fsum(found.values())
     return {group: seconds / whole for group, seconds in sorted(found.items(), key=lambda pair: -pair[1])}
 
 
@@ -126,7 +127,7 @@ def _evaluation(recipe: Recipe, data: Path, tasks: list[str], turns: int) -> Non
     print(f"{', '.join(tasks)}: tokenizing takes {alone:.1f} s\n")
     print("| part of an evaluation | processor seconds | share |\n|---|---|---|")
     for name, seconds in sorted(spent.items(), key=lambda pair: -pair[1]):
-        print(f"| {name} | {seconds:.1f} | {seconds / sum(spent.values()):.0%} |")
+        print(f"| {name} | {seconds:.1f} | {seconds / math.fsum(spent.values()):.0%} |")
     once, _ = distinct(tokens)
     print(
         f"\n{len(once):,} of {len(tokens):,} sentences have tokens of their own, "
