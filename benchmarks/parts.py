@@ -106,7 +106,7 @@ def _evaluation(recipe: Recipe, data: Path, tasks: list[str], turns: int) -> Non
     from trainables.senteval.evaluation import embed, import_late, score_embeddings
     from trainables.trial.build import build_encoder
 
-    encoder = build_encoder(recipe, 1, None)
+    encoder: Any = build_encoder(recipe, 1, None)
     import_late()
     spent: dict[str, float] = {}
     asked: list[str] = []
