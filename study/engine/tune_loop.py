@@ -10,7 +10,7 @@ from typing import Any
 from ray import tune
 from ray.tune.search import Searcher
 
-from study.engine.ray_internals import care_for_actors
+from study.engine.ray_internals import care_for_actors, count_no_loggers
 from study.engine.result_writer import ResultWriter
 from study.engine.trainable import TaskTrainable, placement
 
@@ -55,6 +55,7 @@ def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:
     """Run what the searcher suggests, so many tasks at once, until it has nothing left."""
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # trials that die are begun again, and the console says so
     care_for_actors(lambda: writer.awaited)
+    count_no_loggers()
     scratch = tempfile.mkdtemp(prefix="tune-")  # nobody needs Tune's own files: the ledger is the truth
     loop = StudyLoop(writer)
     tuner = tune.Tuner(

@@ -8,8 +8,6 @@ from collections.abc import Callable
 import optuna
 from optuna.samplers import BaseSampler, CmaEsSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, TPESampler
 
-from study.search.gaussian_process import GaussianProcessSampler
-
 POPULATION = 16
 """Finished trials of a generation. Optuna's 50 would be random search in most studies."""
 
@@ -35,6 +33,8 @@ def qmc(seed: int) -> BaseSampler:
 
 def gp(seed: int) -> BaseSampler:
     """Ours: Optuna's knows no conditional domains, takes ten times as long, and asks for a recipe again."""
+    from study.search.gaussian_process import GaussianProcessSampler
+
     return GaussianProcessSampler(seed)
 
 

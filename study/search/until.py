@@ -16,7 +16,6 @@ from optuna.study import StudyDirection
 from reports.markdown import count
 from study.cli.terminal import say
 from study.search.ask_tell import AskTell
-from study.search.gaussian_process import GaussianProcessSampler
 
 LEAST, EVERY = 10, 5
 """Recipes after which it is asked first, and then anew."""
@@ -33,6 +32,8 @@ ENDED = "until"
 def chances(ask_tell: AskTell, gains: Sequence[float]) -> list[float] | None:
     """How likely some other recipe surpasses the best one so far by more than each of these gains, in the goal's unit.
     The same again for the same trials. None while too few have finished."""
+    from study.search.gaussian_process import GaussianProcessSampler  # SciPy, for which no first trial shall wait
+
     sampler = GaussianProcessSampler(len(ask_tell.study.get_trials(deepcopy=False)))
     sampler.bind(ask_tell.domains, ask_tell.flat)
     found = sampler.gains(ask_tell.study)

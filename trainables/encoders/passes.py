@@ -11,6 +11,7 @@ from torch import Tensor
 
 from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
+from trainables.encoders.gelu import spare
 from trainables.encoders.packed import PACKED, packed_states
 from trainables.to_device import to_device
 
@@ -37,6 +38,7 @@ class Passes:
         if self.packed:
             backbone.set_attn_implementation(PACKED)
         quicken(backbone)
+        spare(backbone)
 
     @property
     def _device(self) -> torch.device:

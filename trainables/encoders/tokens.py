@@ -48,3 +48,11 @@ def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], long
         "input_ids"
     ]
     return ids
+
+
+def distinct(tokens: Sequence[Sequence[int]]) -> tuple[list[Sequence[int]], np.ndarray]:
+    """Each row of token ids once, and of every row its number there, (rows,): to a model sentences are alike that
+    differ only in case, in spaces, or after the last token that it reads."""
+    numbers: dict[tuple[int, ...], int] = {}
+    places = [numbers.setdefault(tuple(ids), len(numbers)) for ids in tokens]
+    return list(numbers), np.array(places, dtype=np.intp)

@@ -21,7 +21,7 @@ from trainables.encoders.passes import Passes, autocast
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.precision import full_weights
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
-from trainables.encoders.tokens import kept_token_ids, token_ids
+from trainables.encoders.tokens import distinct, kept_token_ids, token_ids
 from trainables.errors import UserError
 from trainables.to_device import to_device
 
@@ -133,20 +133,25 @@ class TransformerEncoder(nn.Module):
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 embeddings, longest sentences first through the model, without dropout; in evaluation precision."""
+        """Float32 embeddings, longest sentences first through the model, without dropout; in evaluation precision.
+
+        Sentences of the same tokens go through it once.
+        """
         was_training = self.training
         self.eval()
-        tokens = self._tokenized(kept_token_ids, sentences, self.prompts.query)
+        packed = not self.pooling.counts_padding  # without padding there is none to count
+        given = self._tokenized(kept_token_ids, sentences, self.prompts.query)
+        # counted padding makes a sentence's embedding depend on its batch, so there all stay in it
+        tokens, places = distinct(given) if packed else (given, np.arange(len(given)))
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
         with bar, full_weights(self.backbone), autocast(self.device, self.evaluation_precision):
-            packed = not self.pooling.counts_padding  # without padding there is none to count
             for one in self._passes.cut([len(ids) for ids in tokens], packed=packed):
                 pooled = self.pooling.evaluated(*self._states([tokens[i] for i in one], packed=packed))
                 embedded[one] = pooled.float().cpu().numpy()
                 bar.update(len(one))
         self.train(was_training)
-        return embedded
+        return embedded if len(tokens) == len(places) else embedded[places]
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings, but for

@@ -201,7 +201,7 @@ class _Shared:
         # Rows that train no fold are never read; one fold keeps its own order.
         used = mask.any(dim=1).nonzero().squeeze(1)
         self.index = used if len(folds) > 1 else torch.from_numpy(folds[0].train)
-        self.mask = mask[self.index].to(rows.device)  # (rows, folds)
+        self.mask = mask[self.index].T.contiguous().to(rows.device)  # (folds, rows)
         own = sum(len(fold.train) for fold in folds) / len(folds)
         self.step = max(1, round(batch * len(self.index) / own))
         self.index = self.index.to(rows.device)
@@ -215,15 +215,15 @@ class _Shared:
             index = self.index[order]
             block = zip(
                 self.rows.take(index).to(self.precision).split(self.step),
-                self.truth[self.target[index]].split(self.step),
-                self._shares(order).split(self.step),
+                self.truth.index_select(1, self.target[index]).split(self.step, dim=1),
+                self._shares(order).split(self.step, dim=1),
                 strict=True,
             )
-            for x, y, share in block:  # (n, width), (n, columns), (n, folds)
-                logits = (x @ flat.to(self.precision).T).float()
-                error = _probabilities(logits.view(-1, classifiers, columns)).sub_(y[:, None])
-                error.mul_(share.index_select(1, fold_of)[:, :, None])
-                gradient = (error.view(len(x), -1).to(self.precision).T @ x).float()
+            for x, y, share in block:  # (n, width), (columns, n), (folds, n)
+                logits = (flat.to(self.precision) @ x.T).float()
+                error = _probabilities(logits.view(classifiers, columns, -1)).sub_(y)
+                error.mul_(share.index_select(0, fold_of)[:, None])
+                gradient = (error.view(-1, len(x)).to(self.precision) @ x).float()
                 optimiser.step(weights, gradient.addcmul_(flat, decay).view_as(weights))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
@@ -231,10 +231,10 @@ class _Shared:
         return running
 
     def _shares(self, order: Tensor) -> Tensor:
-        """(rows, folds): 1 / the fold's own rows in the step where a row trains the fold, else 0."""
-        mask = self.mask.index_select(0, order)
-        steps = torch.nn.functional.pad(mask, (0, 0, 0, -len(mask) % self.step)).view(-1, self.step, mask.shape[1])
-        return (steps / steps.sum(dim=1, keepdim=True).clamp(min=1)).view(-1, mask.shape[1])[: len(mask)]
+        """(folds, rows): 1 / the fold's own rows in the step where a row trains the fold, else 0."""
+        mask = self.mask.index_select(1, order)
+        steps = nn.functional.pad(mask, (0, -len(order) % self.step)).view(len(mask), -1, self.step)
+        return (steps / steps.sum(dim=2, keepdim=True).clamp(min=1)).view(len(mask), -1)[:, : len(order)]
 
 
 class _Apart:
@@ -256,15 +256,17 @@ class _Apart:
         index, mask = (  # (folds, n)
             to_device(nn.utils.rnn.pad_sequence(part, batch_first=True), self.target.device) for part in (own, ones)
         )
-        truth = self.truth[self.target[index]]  # (folds, n, columns)
-        steps = zip(*(part.split(self.step, dim=1) for part in (index, truth, mask)), strict=True)
+        truth = self.truth.T[self.target[index]].transpose(1, 2).contiguous()  # (folds, columns, n)
+        steps = zip(
+            index.split(self.step, dim=1), truth.split(self.step, dim=2), mask.split(self.step, dim=1), strict=True
+        )
         for chosen, y, used in steps:
             n = chosen.shape[1]
             x = self.rows.take(chosen.reshape(-1)).view(len(alive), n, width)
-            logits = torch.bmm(x, by_fold.transpose(1, 2))  # (folds, n, L2 * columns)
-            error = _probabilities(logits.view(len(alive), n, -1, columns)).sub_(y[:, :, None])
-            error.mul_((used / used.sum(dim=1, keepdim=True))[:, :, None, None])
-            gradient = torch.bmm(error.view(len(alive), n, -1).transpose(1, 2), x).view_as(weights)
+            logits = torch.bmm(by_fold, x.transpose(1, 2))  # (folds, L2 * columns, n)
+            error = _probabilities(logits.view(len(alive), -1, columns, n)).sub_(y[:, None])
+            error.mul_((used / used.sum(dim=1, keepdim=True))[:, None, None])
+            gradient = torch.bmm(error.view(len(alive), -1, n), x).view_as(weights)
             optimiser.step(weights, gradient.addcmul_(weights, decay))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
@@ -283,13 +285,14 @@ def initial_weights(classes: int, dim: int, width: int, seed: int) -> Tensor:
 
 
 def _truth(classes: int) -> Tensor:
-    """Class number to the probabilities that a classifier should give, (classes, columns)."""
-    return torch.tensor([[0.0], [1.0]]) if classes == 2 else torch.eye(classes)
+    """The probabilities that a classifier should give each class, (columns, classes)."""
+    return torch.tensor([[0.0, 1.0]]) if classes == 2 else torch.eye(classes)
 
 
 def _probabilities(logits: Tensor) -> Tensor:
-    """Over the last dimension, the columns; in place where there is one."""
-    return logits.mul_(2).sigmoid_() if logits.shape[-1] == 1 else torch.softmax(logits, dim=-1)
+    """(..., columns, rows): over the columns; in place where there is one. Rows stand last, or torch would take twenty
+    times as long for a few columns."""
+    return logits.mul_(2).sigmoid_() if logits.shape[-2] == 1 else torch.softmax(logits, dim=-2)
 
 
 def _dev_correct(dev: Sequence[Tensor], target: Sequence[Tensor], weights: Tensor, fold_of: Tensor) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -132,3 +134,25 @@ def test_tune_wakes_up_for_the_study_s_events(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ray, "wait", wait)
     assert manager.next(timeout=0.1) is False
     assert waited == [([], 0), (["the study's"], 0.1), ([], 0)]
+
+
+COUNTED = """
+import sys
+from ray.air._internal import usage
+from study.engine.ray_internals import count_no_loggers
+from study.engine.tune_loop import StudyLoop
+import study.engine.launch
+assert "scipy" not in sys.modules, "a study waits for SciPy before its first trial"
+if sys.argv[1] == "ours":
+    count_no_loggers()
+usage.tag_callbacks([StudyLoop(None)])
+print(*(name for name in sys.modules if name.startswith("ray.air.integrations.")))
+"""
+
+
+@pytest.mark.parametrize("by", ["ours", "ray"])
+def test_no_trial_waits_for_the_loggers_of_others(by: str) -> None:
+    """Ray by itself imports them all. If that fails, it has learned better, and `count_no_loggers` can go."""
+    done = subprocess.run([sys.executable, "-c", COUNTED, by], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert ("ray.air.integrations.mlflow" in done.stdout) == (by == "ray")

@@ -74,6 +74,19 @@ class TestEveryPooling:
         reverse = encoder.encode(SENTENCES[::-1])[::-1]
         np.testing.assert_allclose(encoded, reverse, atol=2e-6)
 
+    def test_sentences_of_the_same_tokens_are_encoded_once(self, mode: str, make_encoder: Any):
+        encoder = make_encoder(mode)
+        respaced = [f"  {sentence.upper()} " for sentence in SENTENCES]
+        assert encoder.tokenize(respaced) == encoder.tokenize(SENTENCES)
+        seen: list[int] = []
+        states = encoder._passes.states
+        encoder._passes.states = lambda tokens, *more, **how: seen.append(len(tokens)) or states(tokens, *more, **how)
+        both = encoder.encode([*SENTENCES, *respaced, "Somebody else."])
+        assert sum(seen) == len(SENTENCES) + 1
+        np.testing.assert_array_equal(both[: len(SENTENCES)], both[len(SENTENCES) : -1])
+        np.testing.assert_allclose(both[:-1], encoder.encode(SENTENCES * 2), atol=2e-6)
+        np.testing.assert_allclose(both[-1:], encoder.encode(["Somebody else."]), atol=2e-6)
+
     def test_gradients_reach_the_first_layer(self, mode: str, make_encoder: Any):
         encoder = make_encoder(mode)
         encoder.embed(encoder.tokenize(SENTENCES))[:, 0].sum().backward()
