@@ -1,5 +1,5 @@
-"""The files that the studies `own_pairs`, `own_triplets` and `own_labels` of docs/examples were given, made of real data
-that anybody has: `python -m tests.example_data DATA FOLDER`, where DATA holds `nli/` and SentEval's folder `senteval/`.
+"""The files that `own_pairs`, `own_triplets` and `own_labels` in docs/examples were given, made of real data:
+`python -m tests.example_data DATA FOLDER`, where DATA holds NLI files in `nli/`, and SentEval's data in `senteval/`.
 
     FOLDER/minilm-2-layers/                         the first 2 layers of all-MiniLM-L6-v2 (extra `weights`)
     FOLDER/stsb/dev.csv, test.csv                   STSBenchmark's pairs with their scores
@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks._minilm import minilm
 
 LAYERS = 2
-TRAINED, SEARCHES = ("cad_train", "mnli_dev_matched"), {"dev": "snli_dev", "test": "snli_test"}
+TRAINED, SEARCHES = ("cad_train", "snli_train_part"), {"dev": "snli_dev", "test": "snli_test"}
 QUERIES = 1000
 """Premises of each search."""
 Premises = dict[str, dict[str, list[str]]]

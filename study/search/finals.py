@@ -141,13 +141,19 @@ class SearchFinals:
     def in_words(self, finalists: int | None = None) -> str:
         """`3 recipes x 5 fresh seeds, beside the base settings (9), SBERT baseline (5) and the encoder as it came`."""
         count = self.recipes if finalists is None else finalists
-        beside = [
-            (entrant.name if entrant is self.baseline else f"the {entrant.name}")
-            + (f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else "")
-            for entrant in self.beside
-        ]
         why = " (fewer than usual, so that half of the limit explores)" if self.smaller else ""
-        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds{why}, beside {listed(beside)}"
+        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds{why}, beside {self.beside_in_words}"
+
+    @property
+    def beside_in_words(self) -> str:
+        """`the base settings (9), SBERT baseline (5) and the encoder as it came`."""
+        return listed(
+            [
+                (entrant.name if entrant is self.baseline else f"the {entrant.name}")
+                + (f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else "")
+                for entrant in self.beside
+            ]
+        )
 
 
 def fitted(plan: Plan, ledger: Ledger, places: int) -> Plan:
@@ -314,7 +320,10 @@ class StudyFinals:
     def in_words(self) -> str:
         """`finals: 3 recipes x 5 fresh seeds, beside …: #4 batch 128, SCL, #2 cls`."""
         names = [entrant.name for entrant in self.finalists or ()]
-        return f"finals: {self.asked.in_words(len(names))}: {', '.join(names) or 'no recipe has its development score'}"
+        if not names:
+            room = "; a larger --limit leaves room for a search" if self.plan.limits else ""
+            return f"finals: no recipe of the search has a score, so {self.asked.beside_in_words} run alone{room}"
+        return f"finals: {self.asked.in_words(len(names))}: {', '.join(names)}"
 
     def _semifinal(self, explored: Sequence[str]) -> list[Entrant]:
         """The best fifth, one seed more of each, where that may change who is in the finals."""

@@ -96,7 +96,7 @@ def test_the_answer_is_judged_by_its_own_test(planted: Results) -> None:
     answer = Answer.of(planted)
     assert [one.recipe for one in answer.picked] == [best]
     assert answer.kind == "use"
-    assert answer.figure == "mine"
+    assert answer.figure == "mine test_accuracy"
     assert answer.picked[0].gains["base"].gain == pytest.approx(6.0, abs=0.1)
     assert answer.picked[0].figure is not None
     assert answer.picked[0].figure.gain == pytest.approx(70.0, abs=0.3)

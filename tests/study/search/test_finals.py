@@ -236,6 +236,19 @@ class TestStudy:
         assert failed not in searcher.finals.told.finalists
         assert len(searcher.finals.told.finalists) == 2
 
+    @pytest.mark.parametrize("limit", [(), ("--limit", "worker_hours=100")])
+    def test_where_nothing_was_found_to_judge_it_says_what_runs(
+        self, limit: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, ledger, searcher = make(tmp_path, *TAU, *limit)
+        while isinstance(task := searcher.suggest("next"), dict):
+            (trial,) = task["trials"]
+            finish(searcher, ledger, task, score(trial) if is_fresh(trial.seed) else None)
+        said = capsys.readouterr().out.splitlines()[-1]
+        alone = "finals: no recipe of the search has a score, so the base settings (6), "
+        assert said.startswith(alone)
+        assert said.endswith(" run alone; a larger --limit leaves room for a search" if limit else " run alone")
+
     def test_optuna_hears_nothing_of_fresh_seeds(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU)
         run(searcher, ledger)
