@@ -8,7 +8,7 @@
     FOLDER/labelled.csv, labelled_test.csv          TREC's questions with their six types
 
 The searches are made of entailment, and are no benchmark: a premise asks for the hypotheses that it entails, among all
-hypotheses of 1,000 premises, neutral and contradicting ones as well. What two people wrote alike is one document, right
+hypotheses of 500 premises, neutral and contradicting ones as well. What two people wrote alike is one document, right
 for both of their premises; that a general hypothesis is true of other premises, too, nobody has judged.
 """
 
@@ -24,7 +24,7 @@ from benchmarks._minilm import minilm
 
 LAYERS = 2
 TRAINED, SEARCHES = ("cad_train", "snli_train_part"), {"dev": "snli_dev", "test": "snli_test"}
-QUERIES = 1000
+QUERIES = 500
 """Premises of each search."""
 Premises = dict[str, dict[str, list[str]]]
 """The different hypotheses of each premise by label, both in the order of the file."""
