@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.example_data import read_premises, triplets, write_labelled, write_scored, write_search
@@ -63,3 +64,18 @@ def test_tables_are_read_as_labelled_texts_and_scored_pairs(tmp_path: Path) -> N
     (tmp_path / "sts").write_text('news\tMSR\t2012\t1\t2.5\tA "dog", he said.\tA cat.\nnews\tMSR\t2012\t2\t5.0\tx\ty\n')
     write_scored(tmp_path / "sts", tmp_path / "scored.csv")
     assert find_kind([str(tmp_path / "scored.csv")]).kind == "scored"
+
+
+def test_what_own_data_quotes_of_the_three_ways_stands_in_their_reports() -> None:
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    section = (
+        (docs / "own_data.md").read_text(encoding="utf-8").partition("## Three ways, tried\n")[2].split("\n## ")[0]
+    )
+    parts = re.split(r"\(examples/(\w+)/report\.md\)", section)[1:]
+    assert parts[::2] == ["own_pairs", "own_triplets", "own_labels"]
+    for name, told in zip(parts[::2], parts[1::2], strict=True):
+        report = (docs / "examples" / name / "report.md").read_text(encoding="utf-8").replace("\\@", "@")
+        lines = re.findall(r"^    (Use|Keep|Gain|Sure) +(.*)$", told, re.MULTILINE)
+        assert len(lines) >= 3
+        for head, words in lines:
+            assert f"- **{head}:** {words}\n" in report
