@@ -75,7 +75,7 @@ def test_what_own_data_quotes_of_the_three_ways_stands_in_their_reports() -> Non
     assert parts[::2] == ["own_pairs", "own_triplets", "own_labels"]
     for name, told in zip(parts[::2], parts[1::2], strict=True):
         report = (docs / "examples" / name / "report.md").read_text(encoding="utf-8").replace("\\@", "@")
-        lines = re.findall(r"^    (Use|Keep|Gain|Sure) +(.*)$", told, re.MULTILINE)
+        lines = re.findall(r"^    (Use|Keep|Open|Best|Gain|Sure|Next) +(.*)$", told, re.MULTILINE)
         assert len(lines) >= 3
         for head, words in lines:
             assert f"- **{head}:** {words}\n" in report
