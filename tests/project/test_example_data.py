@@ -36,10 +36,10 @@ def test_a_triplet_has_an_entailed_and_a_contradicting_hypothesis_of_its_premise
 
 def test_a_premise_asks_for_what_it_entails_among_all_hypotheses(tmp_path: Path) -> None:
     write_search(tmp_path / "queries_test", "test", premises_of(tmp_path))
-    (task,) = own_tasks([], [str(tmp_path / "queries_test")])
+    (task,) = own_tasks([], [f"premises={tmp_path}/queries_test"])
     (split,) = kept_task(task, Path()).splits.values()
     documents = split.documents
-    assert (task.name, task.kind, documents is not None) == ("queries", "search", True)
+    assert (task.name, task.kind) == ("premises", "search")
     assert documents is not None
     found = {
         query: {documents.texts[number] for number in judged}
