@@ -258,7 +258,9 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
         words = "the search is not over; its answer comes with the finals"
     else:
         words = f"{answer.trials.there} of {count(answer.trials.wanted, 'trial')} of the finals are done"
-    return [Line("Wait", words), Line("Again", study_command(info), command=True)]
+    ended = [f"the limit {info.limited['limit']}={info.limited['number']:g} is spent; give"] if info.limited else []
+    notes = [Line("Note", f"{spent} the command below a larger one") for spent in ended]
+    return [Line("Wait", words), *notes, Line("Again", study_command(info), command=True)]
 
 
 def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line]:

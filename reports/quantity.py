@@ -11,7 +11,6 @@ from typing import Any
 from search_spaces.averages import AVERAGES
 from search_spaces.goals import Goal
 from search_spaces.paper import Average, Column, Scores, Table
-from trainables.senteval.tasks import TASKS
 
 Weights = Mapping[tuple[str, str], float]
 """By task and number."""
@@ -82,8 +81,7 @@ def goals_quantity(goals: Sequence[Goal], scored: Collection[str]) -> Quantity |
         return None
     whole, [first, *more] = math.fsum(weights.values()), weights
     short = " and ".join(goal.short for goal in goals if goal.tested)
-    name = first[0] if first[1] == TASKS[first[0]].metric else f"{first[0]} {first[1]}"
-    name = f"{short} (mean of {1 + len(more)} tasks)" if more else name
+    name = f"{short} (mean of {1 + len(more)} tasks)" if more else " ".join(first)
     return Quantity(name, {score: share / whole for score, share in weights.items()})
 
 

@@ -152,8 +152,9 @@ def _explored_done(plan: Plan, ledger: Ledger) -> int:
 
 
 def _goal(goal: Goal) -> str:
-    """`STS (higher is better)`."""
-    return f"{goal.short} ({'lower' if goal.lower_is_better else 'higher'} is better)"
+    """`queries (dev_ndcg@10 of queries; higher is better)`."""
+    direction = f"{'lower' if goal.lower_is_better else 'higher'} is better"
+    return f"{goal.label[:-1]}; {direction})" if goal.label.endswith(")") else f"{goal.label} ({direction})"
 
 
 def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:

@@ -41,7 +41,8 @@ def held_against(
         *_said(between.parts, "the dev part", "{} (test)"),
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
     if drop and found.drop:
-        said.append(f"{count(len(found.drop), 'training row')} that held an item whole: left out")
+        what = "an item that is put aside" if prepared.held_out else "an item"  # of files that were given, none is left
+        said.append(f"{count(len(found.drop), 'training row')} that held {what} whole: left out")
         return leave_out(prepared, found.drop, where), said
     if found.drop:
         said.append(f"{count(len(found.drop), 'training row')} with an item whole; --drop-leaks leaves such rows out")

@@ -199,9 +199,11 @@ def _prepare(
         made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
         said, found = made.subn(f"what is put aside of {source.name}", str(error))
         raise UserError(f"{said}; give --dev and --test" if found else said) from None
-    if holding:
-        leaked = [f"{count(len(holding), 'training row')} that held an item whole: left out", *leaked]
     given = {"dev": request.dev, "test": request.test}
+    if holding:
+        of = " or ".join(f"--{part}" for part, those in given.items() if those)
+        held = f"held an item{f' of {of}' * bool(of)} whole"
+        leaked = [f"{count(len(holding), 'more row')} of {source.name} {held}: left out", *leaked]
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
         **{part: [_digits(named(one)[1]) for one in those] for part, those in given.items()},
@@ -266,7 +268,8 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
     """What was read, and what became of it."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if rows]
-    print(f"{source.name}: {count(prepared.rows, 'row')}, {IN_WORDS[source.kind]}{''.join(left_out)}", flush=True)
+    held = f"{IN_WORDS[source.kind]}{f' of {len(prepared.census.labels)} labels' * (source.kind == 'labelled')}"
+    print(f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}", flush=True)
     if prepared.held_out:
         aside = " and ".join(
             f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts

@@ -7,9 +7,12 @@ from typing import Any
 
 from reports.markdown import DASH, code, short_paths, table, text
 from reports.results import Results
+from trainables.senteval.tasks import GROUPS
 
 KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
 """What a record's `data` describes; the oldest records have `nli` in place of `corpus`."""
+OWN_TASKS = "own tasks"
+"""Where no task is SentEval's, whose folder was not read."""
 ELSEWHERE = {"premises"}
 """Entries of a description that have a section of their own."""
 PHRASES = {
@@ -32,6 +35,8 @@ def data_section(results: Results) -> str:
         contents: dict[object, list[dict[str, object]]] = {}
         for record in records:
             read = _mixture(record.read[kind])
+            if kind == "senteval" and record.scores and not any(task in GROUPS["all"] for task in record.scores):
+                name, read = OWN_TASKS, {key: value for key, value in read.items() if key != "source"}
             contents.setdefault((read.get("fingerprint"), read.get("mixture")), []).append(read)
         lines += [[name, words] for descriptions in contents.values() for words in _by_layout(descriptions)]
     return table(["Data", "What"], lines, left=2) if lines else ""

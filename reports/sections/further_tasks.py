@@ -8,6 +8,7 @@ from pathlib import Path
 from reports.ledger import Record
 from reports.markdown import bullets, code, spread, table, text
 from reports.results import Results
+from reports.sections.paper_tables import under_protocol
 from trainables.senteval.tasks import GROUPS, TASKS
 
 
@@ -21,7 +22,8 @@ def write(results: Results, pictures: Path) -> str:
         for label in results.asked_rows
         if (records := results.of_row(label))
     ]
-    how = f"Test scores under SentEval's protocol {code(results.protocol)}, of tasks that no table of the paper has:"
+    under = under_protocol(results, [(task, TASKS[task].metric) for task in tasks])
+    how = f"Test scores x 100{under}, of tasks that no table above has:"
     numbers = bullets(f"{text(task)}: {code(TASKS[task].metric)}" for task in tasks)
     return "\n\n".join([how, table(["Row", *map(text, tasks)], lines), numbers])
 
@@ -30,6 +32,8 @@ def _tasks(results: Results) -> list[str]:
     """The tasks that some trial was scored on, that SentEval does not have, and that no table shows."""
     measured = dict.fromkeys(task for record in results.records for task in record.scores)
     shown = {column.score[0] for paper in results.space.tables for column in paper.columns if column.score}
+    if not results.space.tables:  # then the one table has the figures
+        shown |= {task for one in results.figures if len(one.weights) == 1 for task in one.tasks}
     return [task for task in measured if task in TASKS and task not in shown and task not in GROUPS["all"]]
 
 

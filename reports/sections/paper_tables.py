@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.evidence import Evidence
@@ -76,9 +76,19 @@ def plain_table(results: Results) -> str:
         for label in results.asked_rows
     ]
     names = [name for name, _ in results.summaries]
-    means = bullets(f"{code(figure.name)}: the mean of {made_of(figure)}." for figure in results.figures)
-    how = f"Test scores x 100 under SentEval's protocol {code(results.protocol)}:"
-    return "\n\n".join([table(["Row", *map(text, names)], lines), how, means] if names else [table(["Row"], lines)])
+    if not names:
+        return table(["Row"], lines)
+    of_several = [figure for figure in results.figures if len(figure.weights) > 1]
+    means = [bullets(f"{code(figure.name)}: the mean of {made_of(figure)}." for figure in of_several)]
+    under = under_protocol(results, [score for figure in results.figures for score in figure.weights])
+    how = f"Test scores x 100{under}{':' if of_several else '.'}"
+    return "\n\n".join([table(["Row", *map(text, names)], lines), how, *means * bool(of_several)])
+
+
+def under_protocol(results: Results, scores: Iterable[tuple[str, str]]) -> str:
+    """Which protocol of SentEval's classifiers and regressors were fitted by; empty where these scores need none."""
+    fitted = any(number not in kind_of(task).unfitted for task, number in scores)
+    return f" under SentEval's protocol {code(results.protocol)}" if fitted else ""
 
 
 def made_of(figure: Quantity) -> str:

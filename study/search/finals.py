@@ -120,6 +120,11 @@ class SearchFinals:
         return self.recipes * self.seeds + sum(len(entrant.seeds) for entrant in self.beside)
 
     @property
+    def trainings(self) -> int:
+        """As many whole trainings as they cost, a learning curve with them."""
+        return self.trials + trainings(self.of_curve)
+
+    @property
     def of_curve(self) -> int:
         """How many trials its learning curve has at most."""
         return len(SHARES) * self.seeds if self.curve else 0
@@ -141,13 +146,19 @@ class SearchFinals:
     def in_words(self, finalists: int | None = None) -> str:
         """`3 recipes x 5 fresh seeds, beside the base settings (9), SBERT baseline (5) and the encoder as it came`."""
         count = self.recipes if finalists is None else finalists
-        beside = [
-            (entrant.name if entrant is self.baseline else f"the {entrant.name}")
-            + (f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else "")
-            for entrant in self.beside
-        ]
         why = " (fewer than usual, so that half of the limit explores)" if self.smaller else ""
-        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds{why}, beside {listed(beside)}"
+        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds{why}, beside {self.beside_in_words}"
+
+    @property
+    def beside_in_words(self) -> str:
+        """`the base settings (9), SBERT baseline (5) and the encoder as it came`."""
+        return listed(
+            [
+                (entrant.name if entrant is self.baseline else f"the {entrant.name}")
+                + (f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else "")
+                for entrant in self.beside
+            ]
+        )
 
 
 def fitted(plan: Plan, ledger: Ledger, places: int) -> Plan:
@@ -164,21 +175,39 @@ def fitted(plan: Plan, ledger: Ledger, places: int) -> Plan:
         size = (before.recipes, before.seeds)
         kept = dataclasses.replace(asked, finals=size, fit_finals=before.smaller)
         return plan if size == asked.finals else plan.asking(kept)
-    row = next((trial.recipe_hash for trial in plan.fixed_trials() if trial.row and trial.recipe.trains), None)
-    seeds = [one for one in records if one.recipe_hash == row and one.status == "finished" and is_explored(one.seed)]
-    rooms = [
-        number * (places if LIMITS[name].clock else 1) / 2 / min(ones)
-        for name, number in budget.limits.items()
-        if (ones := [one for record in seeds if (one := LIMITS[name].of(record.cost))])
-    ]
+    rooms = _rooms(plan, ledger, places)
     if not rooms:
         return plan
     for size in SIZES:
         sized = plan.asking(dataclasses.replace(asked, finals=size))
         assert sized.finals is not None
-        if sized.finals.trials + trainings(sized.finals.of_curve) <= min(rooms):
+        if sized.finals.trainings <= min(rooms.values()):
             break
     return plan if sized.request.finals == asked.finals else sized
+
+
+def shortage(plan: Plan, ledger: Ledger, places: int) -> str:
+    """A sentence on limits of which the finals of the plan take more than half; empty where there are none."""
+    wanted = plan.finals.trainings if plan.finals else 0
+    short = {name: wanted / room for name, room in _rooms(plan, ledger, places).items() if room < wanted}
+    if not short:
+        return ""
+    limits = " ".join(f"--limit {name}={plan.limits[name] * times:.2g}" for name, times in short.items())
+    return f"they take more than half of {' and '.join(short)}, so little is explored; about {limits} would do"
+
+
+def _rooms(plan: Plan, ledger: Ledger, places: int) -> dict[str, float]:
+    """How many trainings half of each limit on the whole study has room for, where that is known."""
+    budget = Budget(plan.limits, places=places)
+    row = next((trial.recipe_hash for trial in plan.fixed_trials() if trial.row and trial.recipe.trains), None)
+    seeds = [
+        one for one in ledger.sift()[0] if one.recipe_hash == row and one.status == "finished" and is_explored(one.seed)
+    ]
+    return {
+        name: number * (places if LIMITS[name].clock else 1) / 2 / min(ones)
+        for name, number in budget.limits.items()
+        if (ones := [one for record in seeds if (one := LIMITS[name].of(record.cost))])
+    }
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
@@ -314,7 +343,10 @@ class StudyFinals:
     def in_words(self) -> str:
         """`finals: 3 recipes x 5 fresh seeds, beside …: #4 batch 128, SCL, #2 cls`."""
         names = [entrant.name for entrant in self.finalists or ()]
-        return f"finals: {self.asked.in_words(len(names))}: {', '.join(names) or 'no recipe has its development score'}"
+        if not names:
+            room = "; a larger --limit leaves room for a search" if self.plan.limits else ""
+            return f"finals: no recipe of the search has a score, so {self.asked.beside_in_words} run alone{room}"
+        return f"finals: {self.asked.in_words(len(names))}: {', '.join(names)}"
 
     def _semifinal(self, explored: Sequence[str]) -> list[Entrant]:
         """The best fifth, one seed more of each, where that may change who is in the finals."""

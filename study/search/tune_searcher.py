@@ -28,7 +28,7 @@ from study.plan import Plan
 from study.search import until
 from study.search.ask_tell import AskTell
 from study.search.budget import Budget
-from study.search.finals import StudyFinals, fitted
+from study.search.finals import StudyFinals, fitted, shortage
 from study.search.journal import ROW, SAMPLER, explored_recipe, name_explored, of_journal, open_journal, told_rows
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
@@ -287,7 +287,8 @@ class TuneSearcher(Searcher):
         if plan is not self.plan and plan.finals is not None:
             self.plan, self.finals = plan, StudyFinals(plan, plan.finals, self.ledger)
             self.asked(self.explored, self.finals.told)
-            say(printable(f"the finals are now {plan.finals.in_words()}"))
+            short = shortage(plan, self.ledger, self.places)
+            say(printable(f"the finals are now {plan.finals.in_words()}" + f"; {short}" * bool(short)))
 
     def _queue_finals(self) -> None:
         """Queue the finals once nothing else is left to begin, the finalists once nothing else runs, and a learning

@@ -84,7 +84,7 @@ def test_the_tutorials_commands_run(
             )
             assert run_here(words.stdout.splitlines()) == 0, command
     answer = json.loads((tmp_path / "first" / "answer.json").read_text())
-    assert answer["figure"] == "triplets"
+    assert answer["figure"] == "triplets test_accuracy"
     report = (tmp_path / "mine" / "report.md").read_text()
     assert "Does pooling matter on my pairs?" in report
     assert len(list((tmp_path / "mine" / "ledger").glob("*.json"))) == 3

@@ -120,7 +120,10 @@ def test_a_limit_that_ends_the_finals_leaves_an_answer_of_those_with_three_seeds
 def test_without_enough_seeds_of_the_base_a_limit_leaves_no_answer(make: Make, tmp_path: Path) -> None:
     make(missing=15 + 7)
     dataclasses.replace(StudyInfo.load(tmp_path), limited=LIMITED).save(tmp_path)
-    assert Answer.of(Results.load(tmp_path)).kind == "unfinished"
+    results = Results.load(tmp_path)
+    assert Answer.of(results).kind == "unfinished"
+    note = lines(Answer.of(results), results.info, str)[1]
+    assert (note.head, note.words) == ("Note", "the limit minutes=40 is spent; give the command below a larger one")
 
 
 @pytest.mark.parametrize(("seen", "kind"), [(0, "use"), (2, "use"), (40, "open")])

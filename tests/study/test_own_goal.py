@@ -96,7 +96,7 @@ def test_the_answer_is_judged_by_its_own_test(planted: Results) -> None:
     answer = Answer.of(planted)
     assert [one.recipe for one in answer.picked] == [best]
     assert answer.kind == "use"
-    assert answer.figure == "mine"
+    assert answer.figure == "mine test_accuracy"
     assert answer.picked[0].gains["base"].gain == pytest.approx(6.0, abs=0.1)
     assert answer.picked[0].figure is not None
     assert answer.picked[0].figure.gain == pytest.approx(70.0, abs=0.3)
@@ -227,7 +227,7 @@ def in_the_table(results: Results) -> str:
 
 def as_data(results: Results) -> str:
     found = [_recipe(results, key) for key in results.explored]
-    assert all(one["figures"]["mine"]["mean"] for one in found)
+    assert all(one["figures"]["mine test_accuracy"]["mean"] for one in found)
     return str(max(found, key=lambda one: float(one["goals"]["mine"]))["recipe"])
 
 
@@ -262,7 +262,7 @@ def _exported(results: Results) -> str:
     """The card tells of the task, and the best trial is of the recipe."""
     key = ranking(results)[0].recipe_hash
     text = card(results, results.recipes[key][0])
-    assert re.search(r"\| mine +\| +1 \| 70\.00 \| +\+6\.00 \|", text)
+    assert re.search(r"\| mine test_accuracy +\| +1 \| 70\.00 \| +\+6\.00 \|", text)
     return key
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,9 @@ def test_leaks_are_said_on_the_console_and_stand_in_the_space(
 
 def test_drop_leaks_leaves_rows_out_that_hold_an_item_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, kept = made(tmp_path, [*PAIRS[60:], PAIRS[25], (PAIRS[30][0], "alone")], "--drop-leaks")
-    assert "1 training row that held an item whole: left out" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "leaks: 1 more row of " in said
+    assert "mine.jsonl held an item of --dev or --test whole: left out\n" in said
     assert not {*PAIRS[25]} & kept
     assert {PAIRS[30][0], "alone"} <= kept
 
@@ -108,3 +111,24 @@ def test_classes_are_held_against_the_training_data_too(tmp_path: Path) -> None:
         for task in own_tasks(*given)
     ]
     assert items == [[20, 20], [20, 0], [0, 20]]
+
+
+def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows of twins that differ in one word: a row is put aside without its twin. Another row is the test's."""
+    lines = [
+        f"{text},{label}"
+        for label, noun in (("x", "dog"), ("y", "cat"))
+        for number in range(40)
+        for word in ("one", "two")
+        for text in [" ".join([f"{noun}{number}{letter}" for letter in "abcdefghijkl"] + [word])]
+    ]
+    (tmp_path / "mine.csv").write_text("\n".join(["text,label", *lines, "the tested text,x"]) + "\n")
+    (tmp_path / "tested.csv").write_text("text,label\nthe tested text,x\na second,x\na third,x\na fourth,y\n")
+    given = ["--train", str(tmp_path / "mine.csv"), "--encoder", "scenes-small", "--results", str(tmp_path / "results")]
+    own_study(parse([*given, "--test", str(tmp_path / "tested.csv"), "--drop-leaks", "--dry-run"]))
+    said = capsys.readouterr().out
+    assert "mine.csv: 160 rows, labelled texts of 2 labels\n" in said
+    assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test whole: left out\n", said)
+    assert re.search(r"leaks: \d+ training rows that held an item that is put aside whole: left out\n", said)

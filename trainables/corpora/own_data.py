@@ -315,13 +315,20 @@ class Census:
 
     rows: int = 0
     most_positives: int = 0
-    """Of one anchor."""
+    """Of one anchor, as far as a tenth of them have so many; 1 where fewer have any. Where an anchor has fewer than are
+    asked for, copies and other anchors' texts fill in."""
     most_negatives: int = 0
     units: int = 0
     """What a batch counts, at least: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
     labels: Counter[str] = dataclasses.field(default_factory=Counter)
     scores: tuple[float, float] = (math.inf, -math.inf)
     """The lowest and the highest."""
+
+
+def _usual_most(counts: Counter[int]) -> int:
+    """What a tenth of the anchors reach, by how many each has."""
+    ordered = sorted(counts.values(), reverse=True) or [0]
+    return ordered[(len(ordered) - 1) // 10] or min(1, ordered[0])
 
 
 def take_census(rows: Iterable[Normal], kind: Kind, where: str) -> Census:
@@ -345,8 +352,7 @@ def take_census(rows: Iterable[Normal], kind: Kind, where: str) -> Census:
             anchor = hash(row["anchor"])
             positives[anchor] += len(row["positive"])
             negatives[anchor] += len(row.get("negative", ()))
-    found.most_positives = max(positives.values(), default=0)
-    found.most_negatives = max(negatives.values(), default=0)
+    found.most_positives, found.most_negatives = _usual_most(positives), _usual_most(negatives)
     found.units = len(positives) if positives else found.rows
     if kind == "labelled":
         found.units = sum(texts // MOST_TOGETHER for texts in found.labels.values())

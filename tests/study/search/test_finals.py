@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from study.engine.cluster import Allotment, Cluster
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
-from study.search.finals import SearchFinals, as_it_came, base_seeds, choose, fitted
+from study.search.finals import SearchFinals, as_it_came, base_seeds, choose, fitted, shortage
 from study.trial import Trial
 from tests.study.search.test_search import CLSR, dev, finish, make, run_all, searcher_of
 from trainables.errors import UserError
@@ -235,6 +236,19 @@ class TestStudy:
         assert searcher.finals is not None
         assert failed not in searcher.finals.told.finalists
         assert len(searcher.finals.told.finalists) == 2
+
+    @pytest.mark.parametrize("limit", [(), ("--limit", "worker_hours=100")])
+    def test_where_nothing_was_found_to_judge_it_says_what_runs(
+        self, limit: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, ledger, searcher = make(tmp_path, *TAU, *limit)
+        while isinstance(task := searcher.suggest("next"), dict):
+            (trial,) = task["trials"]
+            finish(searcher, ledger, task, score(trial) if is_fresh(trial.seed) else None)
+        said = capsys.readouterr().out.splitlines()[-1]
+        alone = "finals: no recipe of the search has a score, so the base settings (6), "
+        assert said.startswith(alone)
+        assert said.endswith(" run alone; a larger --limit leaves room for a search" if limit else " run alone")
 
     def test_optuna_hears_nothing_of_fresh_seeds(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU)
@@ -551,7 +565,11 @@ class TestLimit:
         assert (found.recipes, found.seeds, found.smaller) == (*size, size != (3, 5))
         if found.smaller:
             assert (told[-1].recipes, told[-1].seeds, told[-1].smaller) == (*size, True)
-            assert f"the finals are now 2 recipes x {size[1]} fresh seeds (fewer than usual" in capsys.readouterr().out
+            said = capsys.readouterr().out
+            assert f"the finals are now 2 recipes x {size[1]} fresh seeds (fewer than usual" in said
+            short = shortage(searcher.plan, ledger, 1)
+            assert bool(short) == (hours < 1)
+            assert short in said
         for again in (plan, searcher.plan):
             fit = fitted(again, ledger, 1)
             assert fit.finals == found
@@ -560,6 +578,17 @@ class TestLimit:
         ran = self.run(searcher_of(fitted(plan, ledger, 1), ledger), ledger)
         assert sum(is_fresh(trial.seed) for trial in ran) == found.trials or hours < 1
         assert sum(trial.name.startswith("#") and not is_fresh(trial.seed) for trial in ran) >= 5 or hours < 1
+
+    def test_a_limit_that_hardly_explores_names_one_that_would(self, tmp_path: Path) -> None:
+        arguments = ("--space", "scl_tau", "--search", "optuna", "--finals", "2x3", "--limit")
+        plan, ledger, searcher = make(tmp_path, *arguments, "worker_hours=0.5")
+        assert shortage(plan, ledger, 1) == ""  # nothing is known yet
+        self.run(searcher, ledger)
+        found = re.search(r"about --limit worker_hours=([\d.]+) would do", shortage(plan, ledger, 1))
+        assert found is not None
+        for part, enough in ((0.9, False), (1.1, True)):
+            plan, *_ = make(tmp_path, *arguments, f"worker_hours={float(found[1]) * part}")
+            assert (shortage(plan, ledger, 1) == "") is enough
 
     def test_a_recipe_too_long_for_the_limit_does_not_cost_the_finals(self, tmp_path: Path) -> None:
         """One of twenty epochs would take the whole hour; those of one epoch are explored, and judged in the end."""

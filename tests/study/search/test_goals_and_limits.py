@@ -168,7 +168,11 @@ class TestCommandLine:
     def test_a_dry_run_shows_goals_and_limits(self, tmp_path: Path) -> None:
         arguments = (*TAU, "--goals", "sts,seconds", "--limit", "worker_hours=1", "--limit", "seconds=60")
         text = preview(plan_of(tmp_path, *arguments), CLUSTER, ALLOTMENT)
-        assert "searched for STS (higher is better), seconds (lower is better)" in text
+        [goals] = (line for line in text.splitlines() if line.startswith("searched for "))
+        assert goals == (
+            "searched for STS (Spearman on the development part of STSBenchmark; higher is better), "
+            "seconds (of a trial, training and evaluation; lower is better)"
+        )
         assert "limit worker_hours=1 (hours of workers, all trials of the study): 0 h spent" in text
         assert "limit seconds=60 (seconds of each trial)" in text
         recipe = Recipe()

@@ -250,3 +250,16 @@ def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
     code = found.split((DEV, TEST), "mine")
     assert min((code == part).sum() for part in (DEV, TEST)) >= 900
     assert max((code == part).sum() for part in (DEV, TEST)) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("counts", "most"),
+    [([1] * 9 + [5], 5), ([1] * 10 + [5], 1), ([1] * 18 + [5, 2], 2), ([3] * 7, 3), ([0] * 30 + [2], 1), ([0, 0], 0)],
+)
+def test_how_many_negatives_are_worth_a_search_a_tenth_of_the_anchors_says(counts: list[int], most: int) -> None:
+    rows = [
+        {"anchor": f"a{number}", "positive": ["p"], "negative": [f"n{one}" for one in range(count)]}
+        for number, count in enumerate(counts)
+    ]
+    found = take_census(rows, "triplets", "mine")
+    assert (found.most_positives, found.most_negatives) == (1, most)
