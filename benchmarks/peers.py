@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from study.search.warm_start import Source
 
 BUDGETS = (20, 40, 60)
+DEFAULT = "ours:gp"
+"""What the others stand beside, in equal repeats."""
 WORKERS = 4
 SOURCES = 3
 """Studies of other tables that a search learns from, where it does."""
@@ -267,6 +269,21 @@ def main(arguments: Sequence[str]) -> None:
         draw(found, asked.picture)
 
 
+def beside(ones: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> str:
+    """By how much these lose more than the others after the middle budget, in the repeats of both, and what part of
+    that the others lose; a dash where it is the same search, or fewer than two repeats are of both."""
+    from reports.markdown import DASH
+    from study.replay.repeats import mean
+
+    known = {one["repeat"]: one["regret"][1] for one in others}
+    pairs = np.array([(one["regret"][1], known[one["repeat"]]) for one in ones if one["repeat"] in known])
+    if ones is others or len(pairs) < 2:
+        return DASH
+    more, (lost, theirs) = mean(pairs[:, 0] - pairs[:, 1]), pairs.mean(axis=0)
+    part = f"; {theirs / lost:.2f}" if lost else ""
+    return f"{more.value:.3f} [{more.low:.3f}, {more.high:.3f}]{part}"
+
+
 def shown(found: Sequence[Mapping[str, Any]]) -> str:
     """A table of each table's searches, the lowest regret after the middle budget first."""
     from reports.markdown import table
@@ -293,6 +310,7 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
                         *cells,
                         "/".join(f"{median(each):.3f}" for each in regrets.T.tolist()),
                         f"{area.value:.3f}",
+                        beside(ones, searches.get(DEFAULT, [])),
                         *(f"{100 * each.value:.0f} [{100 * each.low:.0f}, {100 * each.high:.0f}]" for each in within),
                         f"{again.mean():.3f}",
                         f"{100 * np.mean(again <= ones[0]['error']):.0f}",
@@ -303,6 +321,7 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
             )
         head = ["search", "n", *(f"regret, {budget}" for budget in BUDGETS), "medians", "area"]
         head += [
+            f"more than {DEFAULT}, {BUDGETS[1]}; its part",
             *(f"within, {budget}" for budget in BUDGETS),
             f"again, {BUDGETS[-1]}",
             "within",
