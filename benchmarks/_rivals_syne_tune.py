@@ -97,24 +97,10 @@ def _bohb(factor: int, space: Space, goals: Sequence[str], stops: Sequence[float
     return BOHB(space, metric=goals[0], **_halving(factor, stops), random_seed=seed)
 
 
-def _moasha(factor: int, space: Space, goals: Sequence[str], stops: Sequence[float], seed: int) -> Any:
-    from syne_tune.optimizer.schedulers.multiobjective.moasha import MOASHA
+def _asha_cqr(factor: int, space: Space, goals: Sequence[str], stops: Sequence[float], seed: int) -> Any:
+    from syne_tune.optimizer.baselines import ASHACQR
 
-    return MOASHA(space, metrics=list(goals), **_halving(factor, stops), random_seed=seed)
-
-
-def _moasha_mended(factor: int, space: Space, goals: Sequence[str], stops: Sequence[float], seed: int) -> Any:
-    """MO-ASHA takes a vector of priorities, one of each trial, and its own sort gives it the trials in their order: as
-    it is installed (0.16.0), a trial that beats all others goes on about as often as any. This one is given ranks."""
-    from syne_tune.optimizer.schedulers.multiobjective.moasha import MOASHA
-    from syne_tune.optimizer.schedulers.multiobjective.non_dominated_priority import nondominated_sort
-
-    def ranks(values: np.ndarray) -> np.ndarray:  # (trials, goals) -> (trials,)
-        return np.argsort(nondominated_sort(X=values, dim=0))
-
-    return MOASHA(
-        space, metrics=list(goals), **_halving(factor, stops), random_seed=seed, multiobjective_priority=ranks
-    )
+    return ASHACQR(space, metric=goals[0], **_halving(factor, stops), random_seed=seed)
 
 
 def _halving(factor: int, stops: Sequence[float]) -> dict[str, Any]:
@@ -131,6 +117,5 @@ MAKES: dict[str, Callable[..., Any]] = {
     "random": _random,
     "asha": _asha,
     "bohb": _bohb,
-    "moasha": _moasha,
-    "moasha_mended": _moasha_mended,
+    "asha_cqr": _asha_cqr,
 }

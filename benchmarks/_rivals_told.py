@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from study.replay.recorded import Recorded
 from trainables.recipe import Value
-
-MEAN = "mean"
-"""Of the goals, in every report: for a scheduler that knows one goal only."""
 
 
 class Rival(ABC):
@@ -85,8 +81,7 @@ class Rival(ABC):
 
     def _note(self, name: str, seed: int, rung: int, values: Sequence[float]) -> dict[str, Any]:
         goals = dict(zip(self.recorded.goals, values, strict=True))
-        mean = fmean(values)
-        result = {**goals, MEAN: mean, "step": int(self.stops[rung - 1]), "training_iteration": rung}
+        result = {**goals, "step": int(self.stops[rung - 1]), "training_iteration": rung}
         self.reports[self.recipes[name], seed] = result
         return result
 

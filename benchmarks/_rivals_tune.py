@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks._rivals_told import MEAN, Rival
+from benchmarks._rivals_told import Rival
 from reports.distributions import suggest
 from study.replay.recorded import Recorded
 from trainables.recipe import Value
@@ -30,8 +30,7 @@ class TuneSearch(Rival):
     """`OptunaSearch` with its own defaults, told what Tune's controller tells it at the end of a trial; a trial that
     was stopped ends with its last report. With several seeds it is told their mean, as Tune's `Repeater` does.
 
-    It is given the space as a function, so that it asks for conditional keys as our search does. The scheduler knows
-    one goal, and is given their mean where there are several.
+    It is given the space as a function, so that it asks for conditional keys as our search does.
     """
 
     def __init__(
@@ -51,18 +50,12 @@ class TuneSearch(Rival):
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
         np.random.seed(seed)  # the scheduler draws its bracket from it
-        goals = list(recorded.goals)
-        several = len(goals) > 1
-        self.search = OptunaSearch(
-            self._space,
-            metric=goals if several else goals[0],
-            mode=["max"] * len(goals) if several else "max",
-            seed=seed,
-        )
+        (self.goal,) = recorded.goals
+        self.search = OptunaSearch(self._space, metric=self.goal, mode="max", seed=seed)
         self.ended: dict[str, list[dict[str, Any] | None]] = {}
         """By recipe, the last reports of its trials."""
         self.scheduler: TrialScheduler = (
-            FIFOScheduler() if halving is None else ASHAScheduler(metric=MEAN, mode="max", **halving)
+            FIFOScheduler() if halving is None else ASHAScheduler(metric=self.goal, mode="max", **halving)
         )
 
     def _space(self, trial: Any) -> None:
@@ -93,5 +86,5 @@ class TuneSearch(Rival):
         if len(ended) < len(self.seeds):
             return
         there = [each for each in ended if each is not None]
-        means = {goal: fmean(each[goal] for each in there) for goal in self.recorded.goals if there}
-        self.search.on_trial_complete(name, means or None, error=not there)
+        result = {self.goal: fmean(each[self.goal] for each in there)} if there else None
+        self.search.on_trial_complete(name, result, error=not there)

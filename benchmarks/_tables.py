@@ -90,6 +90,7 @@ class Table:
         return self.place[tuple(chosen.get(domain.key) for domain in self.domains)]
 
 
+@functools.cache
 def load_table(name: str) -> Table:
     """`minilm` or `scenes`, with the goal STS, or e.g. `hpolib/protein_structure`. `UserError` for another name."""
     family, _, dataset = name.partition("/")
@@ -99,6 +100,13 @@ def load_table(name: str) -> Table:
         known = [*OWN, *(f"{family}/{each}" for family, names in HELD_OUT.items() for each in names)]
         raise UserError(f"{name!r} is no table; {choices(known)} would work")
     return read_held_out(family, dataset, _folder())
+
+
+def related(name: str) -> list[str]:
+    """The other tables of the same space."""
+    family, _, _ = name.partition("/")
+    names = OWN if name in OWN else [f"{family}/{each}" for each in HELD_OUT[family]]
+    return [each for each in names if each != name]
 
 
 def _own(name: str) -> Table:

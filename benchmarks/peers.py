@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import functools
 import heapq
+import itertools
 import json
 import logging
 import time
@@ -21,17 +22,24 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from benchmarks._asked import check_numbers
-from benchmarks._tables import Table, load_table
+from benchmarks._tables import Table, load_table, related
 from trainables.errors import UserError, choices
 from trainables.recipe import Value
 
+if TYPE_CHECKING:
+    from study.search.warm_start import Source
+
 BUDGETS = (20, 40, 60)
+DEFAULT = "ours:gp"
+"""What the others stand beside, in equal repeats."""
 WORKERS = 4
+SOURCES = 3
+"""Studies of other tables that a search learns from, where it does."""
 AGAIN = 5
 """Recipes that run again under the other seeds, where a pick is made so."""
 MOST_ASKED = 5
@@ -52,12 +60,23 @@ class Optuna:
     """An Optuna sampler over the space as a study of ours asks for it: conditional domains, several at once."""
 
     def __init__(
-        self, table: Table, make: Callable[[int], Any], seed: int, *, conditional: bool, forgetful: bool
+        self,
+        table: Table,
+        make: Callable[[int], Any],
+        seed: int,
+        *,
+        conditional: bool,
+        forgetful: bool,
+        sources: Sequence[Source] = (),
     ) -> None:
+        """`sources`: what `--learn-from` would be given."""
         from study.search.ask_tell import AskTell, memory_study
+        from study.search.warm_start import WarmStart
 
         self.make, self.seed, self.forgetful, self.asked = make, seed, forgetful, 0
-        self.ask_tell = AskTell(memory_study(make(seed)), table.base, table.domains, conditional=conditional)
+        warm_start = WarmStart(sources, table.domains) if sources else None
+        study = memory_study(make(seed))
+        self.ask_tell = AskTell(study, table.base, table.domains, conditional=conditional, warm_start=warm_start)
 
     def ask(self) -> tuple[int, Mapping[str, Value]]:
         if self.forgetful:
@@ -107,11 +126,15 @@ def peers() -> dict[str, Callable[[Table, int], Peer]]:
     """By name every search: ours by the samplers' names, and others with their own defaults."""
     from optuna import samplers as stock
 
+    from benchmarks._ablation import WITHOUT
     from study.search.samplers import SAMPLERS
 
     def ours(name: str) -> Callable[[Table, int], Peer]:
         one = SAMPLERS[name]
         return lambda table, seed: Optuna(table, one.build, seed, conditional=one.conditional, forgetful=one.forgetful)
+
+    def without(part: str) -> Callable[[Table, int], Peer]:
+        return lambda table, seed: Optuna(table, WITHOUT[part], seed, conditional=True, forgetful=True)
 
     def optuna(conditional: bool, kind: Any, **options: Any) -> Callable[[Table, int], Peer]:
         return lambda table, seed: Optuna(
@@ -121,6 +144,8 @@ def peers() -> dict[str, Callable[[Table, int], Peer]]:
     quiet = {"warn_independent_sampling": False}
     return {
         **{f"ours:{name}": ours(name) for name, one in SAMPLERS.items() if one.choices},
+        **{f"ours:gp without {part}": without(part) for part in WITHOUT},
+        "ours:gp with --learn-from": _learning,
         "random": optuna(True, stock.RandomSampler),
         "optuna:tpe": optuna(True, stock.TPESampler),
         "optuna:tpe multivariate": optuna(True, stock.TPESampler, multivariate=True, group=True),
@@ -137,6 +162,26 @@ def peers() -> dict[str, Callable[[Table, int], Peer]]:
 
 def _syne_tune(kind: str, table: Table, seed: int) -> Peer:
     return SyneTune(table, kind, seed)
+
+
+def _learning(table: Table, seed: int) -> Peer:
+    """As `gp`, after studies of its own on other tables of the same space, each of the middle budget."""
+    from study.search.samplers import SAMPLERS
+    from study.search.warm_start import Source
+
+    sources = []
+    for other in map(load_table, related(table.name)[:SOURCES]):
+        chosen = {number: values for values, number in other.place.items()}
+        course, _ = run(
+            other, peers()["ours:gp"](other, seed), seed % other.development.shape[1], lambda c: len(c) < BUDGETS[1]
+        )
+        keys = [domain.key for domain in other.domains]
+        recipes = [
+            {key: value for key, value in zip(keys, chosen[one], strict=True) if value is not None} for one in course
+        ]
+        scores = other.development[course, seed % other.development.shape[1]]
+        sources.append(Source(other.name, recipes, [[float(score)] for score in scores]))
+    return Optuna(table, SAMPLERS["gp"].build, seed, conditional=True, forgetful=True, sources=sources)
 
 
 def search(table: Table, peer: Peer, repeat: int) -> dict[str, Any]:
@@ -208,21 +253,35 @@ def main(arguments: Sequence[str]) -> None:
     warnings.simplefilter("ignore")
     found = [json.loads(line) for line in asked.to.read_text().splitlines()] if asked.to.exists() else []
     there = {(one["table"], one["search"], one["repeat"]) for one in found}
-    for table in map(load_table, asked.table):
-        for repeat in range(asked.repeats):
-            for name in names:
-                if (table.name, name, repeat) in there:
-                    continue
-                began = time.process_time()
-                one = {"table": table.name, "search": name, "repeat": repeat, "error": table.error, "near": table.near}
-                one |= search(table, known[name](table, repeat), repeat)
-                one["cost"] = (time.process_time() - began) / one["asked"]
-                found.append(one)
-                with asked.to.open("a") as file:
-                    file.write(json.dumps(one) + "\n")
+    tables = [*map(load_table, asked.table)]
+    for repeat, table, name in itertools.product(range(asked.repeats), tables, names):
+        if (table.name, name, repeat) in there:
+            continue
+        peer, began = known[name](table, repeat), time.process_time()
+        one = {"table": table.name, "search": name, "repeat": repeat, "error": table.error, "near": table.near}
+        one |= search(table, peer, repeat)
+        one["cost"] = (time.process_time() - began) / one["asked"]
+        found.append(one)
+        with asked.to.open("a") as file:
+            file.write(json.dumps(one) + "\n")
     print(shown(found))
     if asked.picture:
         draw(found, asked.picture)
+
+
+def beside(ones: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> str:
+    """By how much these lose more than the others after the middle budget, in the repeats of both, and what part of
+    that the others lose; a dash where it is the same search, or fewer than two repeats are of both."""
+    from reports.markdown import DASH
+    from study.replay.repeats import mean
+
+    known = {one["repeat"]: one["regret"][1] for one in others}
+    pairs = np.array([(one["regret"][1], known[one["repeat"]]) for one in ones if one["repeat"] in known])
+    if ones is others or len(pairs) < 2:
+        return DASH
+    more, (lost, theirs) = mean(pairs[:, 0] - pairs[:, 1]), pairs.mean(axis=0)
+    part = f"; {theirs / lost:.2f}" if lost else ""
+    return f"{more.value:.3f} [{more.low:.3f}, {more.high:.3f}]{part}"
 
 
 def shown(found: Sequence[Mapping[str, Any]]) -> str:
@@ -251,6 +310,7 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
                         *cells,
                         "/".join(f"{median(each):.3f}" for each in regrets.T.tolist()),
                         f"{area.value:.3f}",
+                        beside(ones, searches.get(DEFAULT, [])),
                         *(f"{100 * each.value:.0f} [{100 * each.low:.0f}, {100 * each.high:.0f}]" for each in within),
                         f"{again.mean():.3f}",
                         f"{100 * np.mean(again <= ones[0]['error']):.0f}",
@@ -261,6 +321,7 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
             )
         head = ["search", "n", *(f"regret, {budget}" for budget in BUDGETS), "medians", "area"]
         head += [
+            f"more than {DEFAULT}, {BUDGETS[1]}; its part",
             *(f"within, {budget}" for budget in BUDGETS),
             f"again, {BUDGETS[-1]}",
             "within",

@@ -1,13 +1,12 @@
 """Our searches beside Tune's stock ones and Syne Tune's own, on one record, at the same compute.
 
-    python -m benchmarks rivals --record benchmarks/recorded/frozen_grid-scenes.parquet --goals sts
+    python -m benchmarks rivals --record benchmarks/recorded/frozen_grid-scenes.parquet --rungs 6,12,24 --compute 0.04
 
 Every search runs a recipe under the same seeds, each a trial of its own that may be stopped, as many at once. All spend
 training seconds up to the same share of what the whole grid takes under these seeds, and are measured alike, by means
 over the seeds. Tune's search is told such means (Tune's `Repeater` does that), Syne Tune's see three trials of one
 configuration. Tune's is given the space as ours is, conditional keys and ranges included; Syne Tune's are given the
-space of the exported record. `--backend` has Syne Tune run its own searches once more, in its own simulator on the
-exported record, where a trial has one seed.
+space of the exported record.
 """
 
 from __future__ import annotations
@@ -17,18 +16,22 @@ import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks._asked import check_numbers
-from trainables.errors import UserError, choices
+from trainables.errors import UserError
 
 if TYPE_CHECKING:
     from benchmarks._rivals_syne_tune import SyneTuneSearch
     from benchmarks._rivals_tune import TuneSearch
     from study.replay.compare import NamedSearch, Start
+    from study.replay.report import ReplayResult
 
 WORKERS = 4
-OURS = ("tpe", "random"), ("none", "asha")
+BUDGETS = (20, 40, 60)
+"""Recipes whose seconds are the budgets at which searches are compared, as far as `--compute` reaches."""
+OURS = ("gp", "tpe", "random"), ("none", "asha")
 """Samplers and schedulers of ours that are run beside the rivals."""
 TUNE: Mapping[str, Mapping[str, Any] | None] = {
     "OptunaSearch": None,
@@ -38,23 +41,15 @@ TUNE: Mapping[str, Mapping[str, Any] | None] = {
 }
 """By name what `ASHAScheduler` is given, beside the first rung and the end in steps where it is given anything; 4 is
 Tune's default."""
-SYNE_TUNE: Mapping[int, Mapping[str, tuple[str, int | None]]] = {
-    1: {
-        "random": ("random", None),
-        "ASHA, factor 2": ("asha", 2),
-        "ASHA, factor 3": ("asha", 3),
-        "BOHB, factor 2": ("bohb", 2),
-        "BOHB, factor 3": ("bohb", 3),
-    },
-    2: {
-        "random": ("random", None),
-        "MO-ASHA, factor 2": ("moasha", 2),
-        "MO-ASHA, factor 3": ("moasha", 3),
-        "MO-ASHA, factor 2, mended": ("moasha_mended", 2),
-        "MO-ASHA, factor 3, mended": ("moasha_mended", 3),
-    },
+SYNE_TUNE: Mapping[str, tuple[str, int | None]] = {
+    "random": ("random", None),
+    "ASHA, factor 2": ("asha", 2),
+    "ASHA, factor 3": ("asha", 3),
+    "BOHB, factor 2": ("bohb", 2),
+    "BOHB, factor 3": ("bohb", 3),
+    "ASHA with CQR, factor 2": ("asha_cqr", 2),
 }
-"""By how many goals: names, and the function and factor in `benchmarks._rivals_syne_tune`; 3 is Syne Tune's default."""
+"""By name the function and factor in `benchmarks._rivals_syne_tune`; 3 is Syne Tune's default. CQR needs xgboost."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -68,32 +63,42 @@ def main(arguments: Sequence[str]) -> None:
     from study.replay.recorded import read_record, rung_numbers
     from study.replay.report import ReplayResult, results_table
 
-    recorded = read_record(asked.record)
-    if asked.goals:
-        recorded = recorded.of_goals(asked.goals.split(","))
-    if len(recorded.goals) not in SYNE_TUNE:
-        raise UserError(f"searches are compared for {choices(SYNE_TUNE)} goals; name them with --goals")
+    recorded = read_record(asked.record).of_goals([asked.goal])
     rungs = rung_numbers(recorded, asked.rungs)
     conditions = Conditions(seeds=asked.seeds, workers=WORKERS, rungs=rungs, compute=asked.compute)
     yardstick = Comparison(recorded, conditions).yardstick
-    entered = [*our_searches(recorded, *OURS), *rivals(len(recorded.goals))]
-    if asked.only:
-        entered = [named for named in entered if asked.only in named.name]
+    entered = [*our_searches(recorded, *OURS), *rivals()]
+    entered = [named for named in entered if not asked.only or any(text in named.name for text in asked.only)]
     if not entered:
-        raise UserError(f"--only {asked.only!r} is in the name of no search")
+        raise UserError(f"--only {' '.join(asked.only)!r} is in the name of no search")
     searches = compare(recorded, entered, conditions, asked.repeats, asked.processes)
     whole = NamedSearch("whole record", WholeRecord, stops=False)
     whole_record = compare(recorded, [whole], Conditions(seeds=asked.seeds, workers=WORKERS), asked.repeats)[whole.name]
-    print(results_table(ReplayResult(asked.record.name, yardstick, conditions, searches, whole_record)))
-    if asked.backend:
-        from benchmarks._rivals_backend import backend_table
-
-        print()
-        print(backend_table(recorded, yardstick, SYNE_TUNE[len(recorded.goals)], conditions, asked.repeats))
+    result = ReplayResult(asked.record.name, yardstick, conditions, searches, whole_record)
+    print(f"{results_table(result)}\n\n{after_recipes(result)}")
 
 
-def rivals(goals: int) -> list[NamedSearch]:
-    """Tune's and Syne Tune's searches for so many goals."""
+def after_recipes(result: ReplayResult) -> str:
+    """What each search found in the seconds that so many average recipes take to their end."""
+    from reports.markdown import number, table
+    from study.replay.repeats import mean, share
+    from study.replay.report import found_by
+
+    recipes = len(result.yardstick.recorded.hashes)
+    budgets = [each for each in BUDGETS if each <= (result.conditions.compute or 1) * recipes]
+    rows = []
+    for name, outcomes in result.searches.items():
+        found = [[found_by(outcome, budget / recipes) for outcome in outcomes] for budget in budgets]
+        regrets = [f"{number(one.value)} [{number(one.low)}, {number(one.high)}]" for one in map(mean, found)]
+        within = [share(sum(map(result.reached, each)), len(each)) for each in found]
+        shares = [f"{100 * one.value:.0f} [{100 * one.low:.0f}, {100 * one.high:.0f}]" for one in within]
+        rows.append([name, str(len(outcomes)), *regrets, *(number(median(each)) for each in found), *shares])
+    heads = [[f"{what}, {budget}" for budget in budgets] for what in ("regret", "median", "within 1 SE, %")]
+    return table(["in the seconds of so many recipes", "n", *(head for part in heads for head in part)], rows)
+
+
+def rivals() -> list[NamedSearch]:
+    """Tune's and Syne Tune's searches."""
     from study.replay.compare import NamedSearch
 
     return [
@@ -103,7 +108,7 @@ def rivals(goals: int) -> list[NamedSearch]:
         ),
         *(
             NamedSearch(f"Syne Tune: {name}", functools.partial(_syne_tune, *made), stops=made[1] is not None)
-            for name, made in SYNE_TUNE[goals].items()
+            for name, made in SYNE_TUNE.items()
         ),
     ]
 
@@ -126,12 +131,11 @@ def _syne_tune(kind: str, factor: int | None, start: Start) -> SyneTuneSearch:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks rivals", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--record", type=Path, required=True, metavar="FILE", help="a packed record")
-    parser.add_argument("--goals", metavar="NAMES", help="one goal or two, such as sts (default: all of the record's)")
+    parser.add_argument("--goal", default="sts", metavar="NAME", help="of the record's (default sts)")
     parser.add_argument("--compute", type=float, default=0.25, metavar="SHARE", help="of the whole grid's (0.25)")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="of every recipe (default 3)")
     parser.add_argument("--rungs", metavar="STEPS", help="steps where trials may be stopped (default: all recorded)")
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="of each search (default 30)")
-    parser.add_argument("--only", metavar="TEXT", help="only searches with this in their names")
+    parser.add_argument("--only", nargs="+", metavar="TEXT", help="only searches with one of these in their names")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="default: one a core")
-    parser.add_argument("--backend", action="store_true", help="Syne Tune's own simulator as well")
     return parser

@@ -58,7 +58,6 @@ MOVED = {
     "study.replay.measures": "study.replay.metrics",
     "study.replay.ours": "study.replay.our_search",
     "study.replay.past_study": "study.replay.from_ledger",
-    "study.replay.pictures": "study.replay.plots",
     "study.samplers": "study.search.samplers",
     "study.schedulers": "study.search.schedulers",
     "study.scoring": "study.engine.scoring",

@@ -29,8 +29,6 @@ EXAMPLES = """examples:
                                                             the trials of a study that is done
   python -m study.replay record.parquet --learn-from other.parquet --trials 50
                                                             each search with and without what another one found
-  python -m study.replay record.parquet --workers 16 --hours 0.01 --to replayed
-                                                            as many as fit into that time; a report with pictures
 
 Every combination of the samplers and schedulers is run, in simulated time, by the code that a study runs.
 """
@@ -47,13 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, least in (("workers", 1), ("repeats", 1), ("processes", 1), ("trials", 1)):
         if getattr(asked, name) is not None and getattr(asked, name) < least:
             raise UserError(f"--{name} must be at least {least}, not {getattr(asked, name)}")
-    for name in ("compute", "hours"):
-        if getattr(asked, name) is not None and not getattr(asked, name) > 0:
-            raise UserError(f"--{name} must be above 0, not {getattr(asked, name):g}")
+    if asked.compute is not None and not asked.compute > 0:
+        raise UserError(f"--compute must be above 0, not {asked.compute:g}")
     from study.replay.compare import Comparison, Conditions, NamedSearch, WholeRecord, compare
     from study.replay.our_search import our_searches, source_of
     from study.replay.recorded import rung_numbers
-    from study.replay.report import ReplayResult, advice, results_table, write
+    from study.replay.report import ReplayResult, advice, results_table, said
 
     recorded = _read(asked.record)
     if asked.goals:
@@ -65,8 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked.workers,
         rung_numbers(recorded, asked.rungs),
         asked.trials,
-        0.25 if (asked.trials, asked.compute, asked.hours) == (None, None, None) else asked.compute,
-        asked.hours,
+        0.25 if (asked.trials, asked.compute) == (None, None) else asked.compute,
     )
     comparison = Comparison(recorded, conditions)  # refuses what cannot be measured before any work
     sources = [source_of(str(path), _read(path), recorded) for path in asked.learn_from]
@@ -83,11 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         searches,
         compare(recorded, [whole], unbounded, asked.repeats)[whole.name],
     )
-    print(f"{results_table(compared)}\n\n{advice(compared)}\n")
+    print(f"{said(compared)}\n\n{results_table(compared)}\n\n{advice(compared)}\n")
     made = len(ours) * asked.repeats
     print(f"{made:,} searches in {took:,.0f} s: {60 * made / took:,.0f} a minute")
-    if asked.to is not None:
-        print(write(compared, asked.to))
     return 0
 
 
@@ -124,9 +118,8 @@ def _parser() -> argparse.ArgumentParser:
         "--compute",
         type=float,
         metavar="SHARE",
-        help="when it has spent this share of the whole record's compute (default 0.25, if nothing else is given),",
+        help="or when it has spent this share of the whole record's compute (default 0.25, without --trials)",
     )
-    parser.add_argument("--hours", type=float, metavar="H", help="or after so many simulated hours; whichever is first")
     parser.add_argument("--seeds", default="1", metavar="N", help="seeds of every recipe (default 1); LEAST:MOST races")
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="trials at once (default 4)")
     parser.add_argument("--rungs", metavar="STEPS", help="steps where trials may be stopped (default: all recorded)")
@@ -143,7 +136,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="RECORD",
         help="other records or results folders: every search is also run as it learns from these",
     )
-    parser.add_argument("--to", type=expanded, metavar="FOLDER", help="write replay.md and its pictures there")
     parser.add_argument(
         "--plugin",
         type=expanded,

@@ -60,8 +60,6 @@ class Conditions:
     """So many recipes are asked for; None for as many as are recorded."""
     compute: float | None = None
     """The share of the whole record's compute under the same seeds that may be spent."""
-    hours: float | None = None
-    """On the simulated clock."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +145,7 @@ class Comparison:
 
     def _budget(self, whole: float) -> SearchBudget:
         conditions = self.conditions
-        return SearchBudget(
-            conditions.trials,
-            math.inf if conditions.compute is None else conditions.compute * whole,
-            math.inf if conditions.hours is None else conditions.hours * 3600,
-        )
+        return SearchBudget(conditions.trials, math.inf if conditions.compute is None else conditions.compute * whole)
 
     @functools.cached_property
     def _stopping(self) -> TrialCurves:

@@ -119,11 +119,8 @@ class Progress:
     `found`: with one goal the regret of the pick, in points; with two the share of the whole record's hypervolume.
     """
 
-    trials: np.ndarray  # how many had ended
-    clock: np.ndarray  # simulated seconds
     compute: np.ndarray  # training seconds of all trials until then
     found: np.ndarray
-    development: np.ndarray  # (changes, goals), the best in each goal; NaN at the start
 
 
 def progress(
@@ -145,7 +142,6 @@ def progress(
     seen = yardstick.recorded.development[:, free, -1].mean(axis=1)[recipes]  # (completed, goals)
     changes: list[int] = []
     found: list[float] = []
-    best: list[np.ndarray] = []
     front: list[int] = []
     for number in range(len(seen)):
         with_it = [*front, number]
@@ -155,7 +151,6 @@ def progress(
         front = left
         changes.append(int(places[number]))
         found.append(yardstick.found([int(recipe) for recipe in recipes[front]]))
-        best.append(seen[front].max(axis=0))
     if len(explored) < len(seeds) and len(recipes):
         means = _means_of_trials(history, yardstick, selected)[recipes]
         racing = ~np.isin(recipes, history.lost)
@@ -163,15 +158,8 @@ def progress(
         picked = np.flatnonzero(racing)[on_front(means[racing])]
         changes.append(len(history.recipe) - 1)
         found.append(yardstick.found([int(recipe) for recipe in recipes[picked]]))
-        best.append(means[picked].max(axis=0))
     when = np.array(changes, dtype=int)
-    return Progress(
-        np.append(0, when + 1),
-        np.append(0.0, history.clock[when]),
-        np.append(0.0, history.spent[when]),
-        np.append(yardstick.nothing, found),
-        np.array([np.full(seen.shape[1], np.nan), *best]),
-    )
+    return Progress(np.append(0.0, history.spent[when]), np.append(yardstick.nothing, found))
 
 
 def _means_of_trials(history: History, yardstick: Yardstick, selected: Sequence[int]) -> np.ndarray:  # (recipes, goals)

@@ -1,29 +1,23 @@
-"""What a replay says: a table of all searches, what to choose and how sure that is, and pictures of their course."""
+"""What a replay says: what was run, a table of all searches, what to choose and how sure that is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
-from reports.markdown import DASH, count, duration, number, table, text
+from reports.markdown import DASH, count, duration, number, table
 from study.replay.compare import Conditions, Outcome
 from study.replay.metrics import Yardstick
-from study.replay.plots import plot_progress
 from study.replay.repeats import Choice, Interval, choose, mean, share
-from trainables.files import write_whole
 
 ENOUGH = 0.95
 """The share of the whole record's hypervolume that a search is to reach."""
 TAIL = 0.9
 """Of the repeats: a quantile is as bad or better in so many of them."""
-PARTS = (0.05, 0.1, 0.15, 0.2, 0.25)
-"""Of the whole record's compute, where the course is told in numbers."""
-PAGE = "replay.md"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,56 +49,12 @@ class ReplayResult:
         return found <= self.yardstick.error if self.one_goal else found >= ENOUGH
 
 
-def write(compared: ReplayResult, folder: Path) -> Path:
-    """The report as `replay.md`, with its pictures beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    recorded, one = compared.yardstick.recorded, compared.one_goal
-    level = 0.0 if one else 100.0
-    names = ["regret" if one else "hypervolume", *(f"development-{goal}" for goal in recorded.goals)]
-    label = f"regret in {recorded.goals[0]}, points" if one else "hypervolume, percent of the whole record's"
-    scale = 1.0 if one else 100.0
-    pictures = [
-        plot_progress(
-            compared.searches,
-            lambda course: scale * course.found,
-            label,
-            level,
-            "as the whole record",
-            folder / f"{names[0]}.svg",
-        )
-    ]
-    for place, goal in enumerate(recorded.goals):
-        pictures.append(
-            plot_progress(
-                compared.searches,
-                lambda course, place=place: course.development[:, place],  # type: ignore[misc]
-                f"best development {goal} so far",
-                float(np.nanmax(compared.yardstick.development[:, place])),
-                "best of the whole record",
-                folder / f"{names[place + 1]}.svg",
-            )
-        )
-    parts = [
-        f"# Searches replayed on {text(compared.name)}",
-        said(compared),
-        results_table(compared),
-        advice(compared),
-        "## Course",
-        progress_table(compared),
-        *(f"![{path.stem}, against trials, time and compute]({path.name})" for path in pictures),
-    ]
-    path = folder / PAGE
-    write_whole(path, ("\n\n".join(parts) + "\n").encode())
-    return path
-
-
 def said(compared: ReplayResult) -> str:
     """What was run, and what the numbers mean."""
     recorded, conditions, yardstick = compared.yardstick.recorded, compared.conditions, compared.yardstick
     budget = [
         *([count(conditions.trials, "recipe") + " asked for"] if conditions.trials is not None else []),
         *([f"{conditions.compute:.0%} of the whole record's compute"] if conditions.compute is not None else []),
-        *([f"{conditions.hours:g} simulated hours"] if conditions.hours is not None else []),
     ]
     stops = recorded.rungs[:-1] if conditions.rungs is None else [recorded.rungs[rung] for rung in conditions.rungs]
     rungs = (
@@ -175,19 +125,8 @@ def _row(compared: ReplayResult, name: str, outcomes: Sequence[Outcome]) -> list
     ]
 
 
-def progress_table(compared: ReplayResult) -> str:
-    """What each search had found by parts of the whole record's compute, the mean over repeats."""
-    last = max(outcome.compute / outcome.whole for outcomes in compared.searches.values() for outcome in outcomes)
-    parts = [part for part in PARTS if part <= last + 0.005] or [last]
-    rows = []
-    for name, outcomes in compared.searches.items():
-        cells = [[_found_by(outcome, part) for outcome in outcomes] for part in parts]
-        rows.append([name, *(_shown(compared, mean(cell)) for cell in cells)])
-    what = "regret" if compared.one_goal else "hypervolume"
-    return table([f"{what} by compute", *(f"{part:.0%}" if part >= 0.01 else f"{part:.2%}" for part in parts)], rows)
-
-
-def _found_by(outcome: Outcome, part: float) -> float:
+def found_by(outcome: Outcome, part: float) -> float:
+    """What a search had found when it had spent that part of the whole record's compute."""
     place = np.searchsorted(outcome.progress.compute, part * outcome.whole, side="right") - 1
     return float(outcome.progress.found[place])
 

@@ -47,8 +47,6 @@ class SearchBudget:
     are recorded, for by then all of them could have been run."""
     compute: float = math.inf
     """Training seconds of all trials together. A part of a training that would go beyond is not begun."""
-    seconds: float = math.inf
-    """On the simulated clock. A part of a training that would end later is not begun."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +214,7 @@ class _Simulation:
     def _begin(self, trial: _Trial) -> None:
         """Its way to the next stop, unless the budget is used up."""
         compute, clock = self._way(self.curves.compute, trial), self._way(self.curves.clock, trial)
-        if self.spent + compute > self.budget.compute or self.clock + clock > self.budget.seconds:
+        if self.spent + compute > self.budget.compute:
             self.over = True
             self._end(trial, finished=False)
             return

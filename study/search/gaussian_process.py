@@ -39,6 +39,8 @@ REACH, SPREAD = 0.5, 1.0
 the spread of its logarithm."""
 NOISE = 0.1
 """What is believed of the noise's share of the variance."""
+NOISES = (-9.0, 1.0)
+"""Between which its logarithm lies."""
 LIKELY, DRAWS = 200, 1000
 """Of recipes that may be the best, how many are drawn together, and how often."""
 TAIL = 0.3
@@ -287,7 +289,7 @@ def _fitted(apart: np.ndarray, y: np.ndarray) -> np.ndarray:  # (points, points,
         ends = [(rest * variance * value).sum(), noise * np.trace(rest)]
         return float(found), np.append(slopes, ends) + off / widths
 
-    limits = [(-4.0, 5.0)] * keys + [(-4.0, 4.0), (-9.0, 1.0)]
+    limits = [(-4.0, 5.0)] * keys + [(-4.0, 4.0), NOISES]
     return np.asarray(minimize(loss, middle, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS}).x)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import pickle
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks import _tables, peers
+from benchmarks._ablation import WITHOUT
 from benchmarks._tables import Table, TableDomain, load_table, read_held_out
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
@@ -100,6 +102,40 @@ def test_a_search_repeats_itself(name: str, table: Table, monkeypatch: pytest.Mo
     first, same, other = (peers.search(table, peers.peers()[name](table, seed), 0) for seed in (1, 1, 2))
     assert first == same
     assert first["course"] != other["course"] or first["seconds"] != other["seconds"]
+
+
+@pytest.mark.parametrize("part", WITHOUT)
+def test_what_is_left_out_of_the_default_has_a_say_in_what_it_asks_for(
+    part: str, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "BUDGETS", (5, 14))
+    uneven = dataclasses.replace(table, development=-np.exp((70 - table.development) / 2))  # bad ones are very bad
+    there, left_out = (peers.peers()[name](uneven, 1) for name in ("ours:gp", f"ours:gp without {part}"))
+    assert (
+        peers.run(uneven, there, 0, lambda course: len(course) < 14)[0]
+        != peers.run(uneven, left_out, 0, lambda course: len(course) < 14)[0]
+    )
+
+
+def test_a_search_learns_from_studies_of_other_tables_of_its_space(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "BUDGETS", (3, 6))
+    monkeypatch.setattr(peers, "load_table", lambda name: table)
+    study, _ = peers.run(table, peers.peers()["ours:gp"](table, 1), 1, lambda course: len(course) < 6)
+    best = study[int(np.argmax(table.development[study, 1]))]
+    peer = peers.peers()["ours:gp with --learn-from"](table, 1)
+    assert peers.run(table, peer, 0, lambda course: len(course) < 2)[0][0] == best
+    assert _tables.related("minilm") == ["scenes"]
+    assert _tables.related("nasbench201/imagenet") == ["nasbench201/cifar10", "nasbench201/cifar100"]
+
+
+def test_a_search_stands_beside_the_default_in_equal_repeats() -> None:
+    ones = [{"repeat": repeat, "regret": [0, lost, 0]} for repeat, lost in ((0, 4.0), (1, 2.0), (7, 100.0))]
+    default = [{"repeat": repeat, "regret": [0, lost, 0]} for repeat, lost in ((1, 1.0), (0, 2.0), (2, 50.0))]
+    width = 12.706 * np.sqrt(0.5) / np.sqrt(2)  # Student's t of one degree of freedom
+    assert peers.beside(ones, default) == f"1.500 [{1.5 - width:.3f}, {1.5 + width:.3f}]; 0.50"
+    assert peers.beside(default, default) == peers.beside(ones[2:], default) == "—"
 
 
 def test_the_file_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -73,60 +74,28 @@ def test_tune_stops_what_its_scheduler_would_stop_and_its_search_takes_the_score
         assert np.isclose(value, expected)
 
 
-@pytest.mark.parametrize("goals", [["sts"], ["sts", "transfer"]])
-def test_every_rival_spends_its_budget_and_no_more(record: Recorded, goals: list[str]) -> None:
+def test_every_rival_spends_its_budget_and_no_more(record: Recorded) -> None:
     pytest.importorskip("syne_tune", reason="Syne Tune is not installed")
-    comparison = Comparison(record.of_goals(goals), Conditions(seeds=2, workers=3, compute=0.07))
-    entered = rivals(len(goals))
-    assert len(entered) == len(TUNE) + len(SYNE_TUNE[len(goals)])
+    comparison = Comparison(record.of_goals(["sts"]), Conditions(seeds=2, workers=3, compute=0.07))
+    entered = rivals()
+    assert len(entered) == len(TUNE) + len(SYNE_TUNE)
     for named in [entered[1], *entered[len(TUNE) :]]:  # one of Tune's: its search thinks for seconds
+        if "CQR" in named.name and find_spec("xgboost") is None:
+            continue
         outcome = comparison.run(named, 0)
         assert 0.04 < outcome.compute / outcome.whole <= 0.07, named.name
         assert np.isfinite(outcome.found)
         assert (outcome.finished < outcome.trials - 3) == named.stops, named.name
 
 
-def test_moasha_as_installed_lets_a_trial_that_beats_all_go_on_by_chance_and_mended_always() -> None:
-    """So that a later version in which that is right is noticed."""
-    pytest.importorskip("syne_tune", reason="Syne Tune is not installed")
-    from syne_tune.backend.trial_status import Trial
-    from syne_tune.config_space import uniform
-
-    from benchmarks._rivals_syne_tune import made
-
-    went_on = {}
-    for kind in ("moasha", "moasha_mended"):
-        random, count = np.random.default_rng(0), 0
-        for _ in range(40):
-            scheduler = made(kind, 2)({"x": uniform(0, 1)}, ["a", "b"], [3.0, 48.0], 0)
-            for number in range(20):
-                values = (99.0, 99.0) if number == 19 else random.normal(size=2)
-                trial = Trial(number, {"x": 0.5}, None)
-                scheduler.on_trial_add(trial)
-                verdict = scheduler.on_trial_result(trial, {"a": values[0], "b": values[1], "step": 3})
-            count += verdict == "CONTINUE"
-        went_on[kind] = count
-    assert went_on["moasha_mended"] == 40
-    assert 8 < went_on["moasha"] < 32
-
-
-def test_syne_tunes_own_simulator_serves_the_export(record: Recorded, tmp_path: Path) -> None:
-    pytest.importorskip("syne_tune", reason="Syne Tune is not installed")
-    from benchmarks._rivals_backend import _found, _run
-
-    whole = read_record(write_record(tmp_path / "whole.parquet", recipes=None, more_seeds=0)).of_goals(["sts"])
-    conditions = Conditions(seeds=1, workers=2, compute=0.01)
-    reports = _run(whole, "asha", 2, conditions, 0)
-    costs = reports.groupby("trial_id")["seconds"].max().sum() / 1000
-    spent = costs / whole.seconds[:, 0, -1].sum()
-    assert 0.005 < spent < 0.02
-    assert np.isfinite(_found(whole, Comparison(whole, conditions).yardstick, reports))
-
-
 def test_the_table_has_a_row_for_each_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("syne_tune", reason="Syne Tune is not installed")
     path = write_record(tmp_path / "small.parquet", recipes=30, more_seeds=0)
-    asked = ["--goals", "sts", "--repeats", "2", "--processes", "1", "--only", "random", "--compute", "0.1"]
+    asked = ["--repeats", "2", "--processes", "1", "--only", "random", "BOHB, factor 2", "--compute", "0.1"]
     main(["--record", str(path), *asked])
-    rows = [line.split("|")[1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
-    assert sorted(rows) == ["Syne Tune: random", "random + asha", "random + none", "whole record"]
+    first, second = (
+        [line.split("|")[1].strip() for line in part.splitlines()[2:]]
+        for part in capsys.readouterr().out.strip().split("\n\n")
+    )
+    searches = ["Syne Tune: BOHB, factor 2", "Syne Tune: random", "random + asha", "random + none"]
+    assert (sorted(first), sorted(second)) == ([*searches, "whole record"], searches)

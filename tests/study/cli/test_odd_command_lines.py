@@ -185,7 +185,7 @@ LINES: list[tuple[str, ...]] = [
     *lines_of("replay", ("../wrong.parquet",), "--plugin", (LONG, LONE, "../loop.py")),
     *lines_of("replay", ("../wrong.parquet",), "--sampler", ("", ",", "x", LONG)),
     *lines_of("replay", ("../wrong.parquet",), "--trials", NO_NUMBERS),
-    *lines_of("replay", ("../wrong.parquet",), "--hours", ("", "x", "nan", "-1", "0")),
+    *lines_of("replay", ("../wrong.parquet",), "--compute", ("", "x", "nan", "-1", "0")),
     *lines_of("replay", ("../wrong.parquet",), "--seeds", ("", "x", "0", "2:1", "1:2:3")),
     *lines_of("replay", ("../wrong.parquet",), "--learn-from", (LONG, LONE)),
 ]  # fmt: skip

@@ -41,31 +41,22 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
 
 
 class TestReport:
-    def test_one_goal(self, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-        assert main([str(record), "--goals", "sts", "--trials", "12", "--to", str(tmp_path), *QUICK]) == 0
-        page = (tmp_path / "replay.md").read_text()
-        assert "12 recipes asked for" in page
-        assert "rungs at step 2, 4, 8 of 16" in page
-        for picture in ("regret.svg", "development-sts.svg"):
-            assert f"({picture})" in page
-            assert (tmp_path / picture).read_text().lstrip().startswith("<?xml")
+    def test_one_goal(self, record: Path, capsys: pytest.CaptureFixture[str]):
+        assert main([str(record), "--goals", "sts", "--trials", "12", *QUICK]) == 0
         printed = capsys.readouterr().out
-        for line in (line for line in printed.splitlines() if line.startswith("|")):
-            assert line in page
+        assert "12 recipes asked for" in printed
+        assert "rungs at step 2, 4, 8 of 16" in printed
         assert re.search(r"Choose \*\*random \+ (none|asha)\*\*: its regret is the lowest", printed)
         assert re.search(r"6 searches in \d+ s", printed)
         assert "| whole record" in printed
         assert " 100.0% |" in printed
 
-    def test_two_goals_and_a_share_of_the_compute(self, record: Path, tmp_path: Path):
-        assert main([str(record), "--compute", "0.2", "--scheduler", "none", "--to", str(tmp_path), *QUICK]) == 0
-        page = (tmp_path / "replay.md").read_text()
-        assert "20% of the whole record's compute" in page
-        assert "hypervolume" in page
-        assert {path.name for path in tmp_path.glob("*.svg")} == {
-            "hypervolume.svg", "development-sts.svg", "development-transfer.svg",
-        }  # fmt: skip
-        (row,) = (line for line in page.splitlines() if line.startswith("| random + none") and " s |" in line)
+    def test_two_goals_and_a_share_of_the_compute(self, record: Path, capsys: pytest.CaptureFixture[str]):
+        assert main([str(record), "--compute", "0.2", "--scheduler", "none", *QUICK]) == 0
+        printed = capsys.readouterr().out
+        assert "20% of the whole record's compute" in printed
+        assert "hypervolume" in printed
+        (row,) = (line for line in printed.splitlines() if line.startswith("| random + none") and " s |" in line)
         assert float(row.split("|")[5].strip(" %")) <= 20.0
 
     def test_rungs_and_a_plugin(self, record: Path, plugin: Path, capsys: pytest.CaptureFixture[str]):
@@ -97,11 +88,11 @@ class TestReport:
         assert "| random + none " in printed
         assert "| random + none, learning |" in printed
 
-    def test_the_same_command_gives_the_same_page(self, record: Path, tmp_path: Path):
-        for name in ("first", "second"):
-            main([str(record), "--goals", "sts", "--trials", "6", "--to", str(tmp_path / name), *QUICK])
-        first, second = (sorted((tmp_path / name).iterdir()) for name in ("first", "second"))
-        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    def test_the_same_command_prints_the_same(self, record: Path, capsys: pytest.CaptureFixture[str]):
+        for _ in range(2):
+            main([str(record), "--goals", "sts", "--trials", "6", *QUICK])
+        first, second = re.split(r"6 searches in .*\n", capsys.readouterr().out)[:2]
+        assert first == second
 
 
 @pytest.mark.parametrize(
