@@ -229,13 +229,11 @@ class TestPage:
         assert any("no sentences of CR" in note and "has no downstream/CR" in note for note in found["notes"])
 
     def test_sentences_on_which_rows_differ(self, made: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        from trainables.senteval import items
-
         files = tmp_path / "downstream/MR"
         files.mkdir(parents=True)
         for name, word in (("rt-polarity.pos", "good"), ("rt-polarity.neg", "bad")):
             (files / name).write_text("".join(f"{word} film number {n}\n" for n in range(30)))
-        monkeypatch.setattr(items, "digest", lambda splits: "made up MR")
+        monkeypatch.setattr("reports.formats.page_data.digest", lambda splits: "made up MR")
         found = json.loads(Elements(page(dataclasses.replace(made, sentences=tmp_path))).inside["script"][0])
         texts = found["sentences"]["MR made up MR"]
         assert 0 < len(texts) < 60  # those about which all rows agree are left out
