@@ -356,6 +356,7 @@ def draw(found: Sequence[Mapping[str, Any]], path: Path) -> None:
         axis.set_title(table)
         axis.set_xlabel("recipes that ran")
         axis.set_yscale("log")
+        axis.yaxis.set_major_formatter("{x:g}")  # powers would be mathtext, of which a picture keeps the source
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("regret")
     legend(figure, axes)

@@ -15,7 +15,7 @@ from trainables.recipe import SCENES_ENCODER, Recipe
 
 _ROWS: dict[str, Overrides] = {
     "every candidate": {"objective.false_negatives": "keep"},
-    "but the same text": {"objective.false_negatives": "mask"},
+    "equal texts masked": {"objective.false_negatives": "mask"},
     "guide": {},
     "guide, margin -0.1": {"objective.filter_margin": -0.1},
     "guide, 95 % of the positive": {"objective.filter_margin": -0.05, "objective.filter_by": "relative"},
@@ -38,7 +38,7 @@ SPACES = (
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
         laptop={**LAPTOP, "objective.guide": SCENES_ENCODER},
         rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
-        baseline="but the same text",
+        baseline="equal texts masked",
         domains=(
             Domain("objective.false_negatives", choices=("keep", "mask", "guide", "self")),
             Domain(
