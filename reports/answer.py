@@ -71,6 +71,8 @@ class Answer:
     kind: Kind
     figure: str | None = None
     """What gains are of."""
+    items: int | None = None
+    """On how many test items; None where predictions were not kept, so that an interval knows only seeds."""
     fresh_items: bool = True
     """Whether its items had no part in the choice; without that there is no verdict."""
     picked: tuple[Finalist, ...] = ()
@@ -212,6 +214,7 @@ class _Finals:
             found,
             kind=KINDS[judged.answer],
             figure=figure.name,
+            items=self._items(first, figure),
             fresh_items=judged.fresh,
             picked=tuple(finalists[place] for place in chosen),
             finalists=tuple(finalists),
@@ -323,6 +326,10 @@ class _Finals:
         predictions = self.evidence.results.predictions
         dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
         return dev is not None and tested is not None and dev.named == tested.named != ""
+
+    def _items(self, recipe_hash: str, figure: Quantity) -> int | None:
+        sample = self.evidence.sample(recipe_hash, figure)
+        return None if sample is None or sample.effects is None else sample.effects.shape[1]
 
     def _of(
         self,

@@ -163,7 +163,8 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     base = answer.references.get("base")
     more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
     each = "each" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
-    said = [f"{count(first.seeds, 'fresh seed')} {each}{more}"]
+    items = [] if answer.items is None else [f"{answer.items:,} {'test item' if answer.items == 1 else 'test items'}"]
+    said = [f"{count(first.seeds, 'fresh seed')} {each}{more}", *items]
     said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} in all")
     return [*said, *_noise(answer)]
 
@@ -207,7 +208,11 @@ def _next(answer: Answer, search: str, say: Say) -> list[str]:
         of = f", of {say(whose[0])}" if whose and whose[0] != answer.picked[0].name else ""
         said.append(f"the largest gain over {OVER[over]} that the intervals leave is {_signed(answer.most)}{of}")
     if answer.never:
-        said.append("a gain as small as measured no number of seeds would show, as the test items are too few")
+        measured = answer.picked[0].gains.get(answer.open[0]) if answer.open else None
+        if measured is not None and measured.gain <= 0:
+            said.append("as measured there is no gain, which more seeds would not change")
+        else:
+            said.append("more seeds would not settle it: the test items are too few for so small a gain")
         said.append("more recipes (--trials) may find a larger one")
     elif answer.seeds is not None:
         finals = f"--search {search} --finals {len(answer.finalists)}x{answer.seeds}"
@@ -220,7 +225,7 @@ def _next(answer: Answer, search: str, say: Say) -> list[str]:
 def _worse(answer: Answer, say: Say) -> list[str]:
     others = answer.others
     if not others:
-        return ["no other task was evaluated"]
+        return ["not checked: no other task was evaluated"]
     below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
     shown = below[:FEW] or others[:1]
     said = [f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown]

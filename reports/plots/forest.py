@@ -49,6 +49,8 @@ class Line:
     """Whether a flag forbids one."""
     flagged: bool = False
     published: float | None = None
+    at_once: bool = False
+    """Whether the interval holds for all lines at once, with the confidence that the text names."""
 
     @property
     def look(self) -> str:
@@ -57,7 +59,8 @@ class Line:
             return "one seed: 95 % over test items only" if self.low is not None else "one seed, no interval"
         if self.no_verdict:
             return "95 %, no verdict (flag)"
-        return "95 %, shown to differ" if self.shown else "95 %, not shown to differ"
+        sure = "" if self.at_once else "95 %, "
+        return f"{sure}shown to differ" if self.shown else f"{sure}not shown to differ"
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def write(results: Results, pictures: Path) -> str:
         "the interval of a score is its own, with 95 %."
     )
     if any(one.in_floors for one in answer.finalists):
-        said += " In brackets: the gain in noise floors, which are the standard deviation of one seed's score."
+        said += " A floor is the noise floor: the standard deviation of one seed's score."
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return f"{table(head, lines)}\n\n{said}{flagged}"
 
@@ -87,5 +87,5 @@ def _gain(one: Finalist, name: str) -> str:
     found = one.gains.get(name)
     if found is None:
         return DASH
-    floors = f" ({one.in_floors[name]:.1f})" if name in one.in_floors else ""
+    floors = f", {one.in_floors[name]:.1f} floors" if name in one.in_floors else ""
     return difference(found.gain, found.low, found.high) + floors

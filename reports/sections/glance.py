@@ -41,7 +41,7 @@ def of_finals(answer: Answer) -> list[Group]:
         return []
     level = kept.figure.gain
     lines = [
-        Line(one.name, gain.gain, gain.low, gain.high, (gain.low or 0.0) > 0 or (gain.high or 0.0) < 0)
+        Line(one.name, gain.gain, gain.low, gain.high, (gain.low or 0.0) > 0 or (gain.high or 0.0) < 0, at_once=True)
         for one in answer.finalists
         if (gain := one.gains.get(zero))
     ]
@@ -75,7 +75,10 @@ def of_board(board: Board) -> Group:
 def caption(groups: list[Group], most: int = MOST) -> str:
     """What is drawn, and what is not."""
     drawn = [line for group in groups for line in group.lines]
-    said = ["A dot is a gain, its line the 95 % interval."]
+    interval = (
+        "the interval that holds for all finalists at once" if drawn and drawn[0].at_once else "the 95 % interval"
+    )
+    said = [f"A dot is a gain, its line {interval}."]
     zeros = {group.title.rpartition(", over ")[2] for group in groups if group.marks}
     marks = [at for group in groups for at in group.marks.values()]
     low, high = scale(drawn, marks)
