@@ -57,8 +57,8 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     for place, one in enumerate(answer.picked if answer.kind == "use" else answer.picked[:1]):
         found += [Line("Or", _settings(one, say))] * (place > 0)
         found += _lines("Gain", _gain(answer, one, say) if told else _gain_of_none(answer, one, say))
-        if told:
-            found += _lines("Beside", [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()])
+        besides = {task: _over(gain, "base") for task, gain in one.beside.items()} if told else _elsewhere(answer)
+        found += _lines("Beside", [f"{say(task)} {gain}" for task, gain in besides.items()])
     found += [
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, first, info)),
@@ -102,7 +102,7 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
         trained = [*(one.gains.get("encoder") for one in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
-        return [Line("Keep", f"{OVER['encoder']}: {training}")]
+        return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
     best = f"{OVER['base']}; what the search picked measured no higher" if answer.base_leads else settings
     return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
 
@@ -151,6 +151,13 @@ def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     return said
 
 
+def _elsewhere(answer: Answer) -> dict[str, str]:
+    """What the best of the search gains on other tasks over what is kept, the most first."""
+    kept = "encoder" if answer.kind == "as it came" else "base"
+    over = sorted((one for one in answer.others if one.over == kept), key=lambda one: -one.gain.gain)
+    return {one.task: f"{_points(one.gain)}, the best of the search against {OVER[kept]}" for one in over[:FEW]}
+
+
 def _misled(answer: Answer, first: Finalist) -> bool:
     """Whether the development scores chose what is shown to be worse than what is kept."""
     kept = "base" if answer.kind == "base" else "encoder"
@@ -165,7 +172,7 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     each = "each" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
     items = [] if answer.items is None else [f"{answer.items:,} {'test item' if answer.items == 1 else 'test items'}"]
     said = [f"{count(first.seeds, 'fresh seed')} {each}{more}", *items]
-    said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} in all")
+    said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} of trials")
     return [*said, *_noise(answer)]
 
 
@@ -191,7 +198,7 @@ def _notes(answer: Answer, first: Finalist, info: StudyInfo) -> list[str]:
     if info.finals is not None and info.finals.smaller:
         said.append("the finals have fewer recipes and seeds than usual, so that half of the limit was left to explore")
     if answer.kind in ("base", "as it came") and _misled(answer, first):
-        said.append("by development scores the search looked better than what is kept; they misled it")
+        said.append("by the development scores that chose it looked better than what is kept; that did not carry over")
     return said
 
 
@@ -216,7 +223,7 @@ def _next(answer: Answer, search: str, say: Say) -> list[str]:
         said.append("more recipes (--trials) may find a larger one")
     elif answer.seeds is not None:
         finals = f"--search {search} --finals {len(answer.finalists)}x{answer.seeds}"
-        said.append(f"{finals} would settle it, if the gain is as large as measured")
+        said.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
     else:
         said.append("how many seeds would settle it is unknown")
     return said

@@ -138,7 +138,7 @@ GUARDS = Registry(
     _own("items", "predictions behind the scores", "scores"),
     _own("degenerate", "collapsed embeddings and predictions that are all the same", "scores"),
     _own("parts", "averages and their parts", "scores"),
-    _own("overlap", "test sentences seen in training", "scores"),
+    _own("overlap", "test items seen whole in training", "scores"),
 )
 """What a report looks at before it says anything."""
 

@@ -78,8 +78,8 @@ def copies(results: Results) -> list[Flag]:
         flags.append(Flag("copies", said, group, crossed_by="both"))
     for group in copied:
         said = (
-            f"{rows_in_words(results, group)} share all scores of a seed to the last digit, but not the training: at "
-            "least one is a copy, so none of them can be judged"
+            f"{rows_in_words(results, group)} share all scores of a seed to the last digit, but not the training: one "
+            "is a copy, or what they differ in did nothing there, so none of them is judged"
         )
         flags.append(Flag("copies", said, group))
     return flags

@@ -139,13 +139,11 @@ def _why(rows: Sequence[Standing]) -> str:
     said = []
     if "undecided" in verdicts:
         alike = [item for item in rows if item.verdict == "undecided"]
-        whose = (
-            "the differences are" if len(alike) == len(rows) else f"{_rows(alike)} differ{'s' * (len(alike) == 1)} by"
-        )
+        corrected = "corrected for how many are compared" if len(rows) > 1 else "at 95 %"
         said.append(
-            f"{whose} no more than chance makes them differ"
-            if whose.endswith("are")
-            else f"{whose} no more than chance"
+            f"no difference is shown, {corrected}"
+            if len(alike) == len(rows)
+            else f"{_rows(alike)} {'is' if len(alike) == 1 else 'are'} not shown to differ, {corrected}"
         )
     if "undecided: one seed" in verdicts:
         said.append("some recipes have one seed")
