@@ -271,9 +271,7 @@ def _counts(own: OwnSpace, fit: _Fit) -> list[str]:
 
 def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
     """Of pairs, which have no hard negatives: whether some are mined, and how."""
-    able = tuple(
-        name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups")
-    )
+    able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
     if fit.layout != "pairs" or not able or own.units < MINED_FROM:
         return []
     grouped, mined = '("corpus.layout", ("groups",))', '("corpus.negatives_from", ("mined",))'

@@ -59,8 +59,8 @@ def own_study(request: Request) -> Request:
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
     withdraw_spaces()  # of two studies in a notebook each has its own names
-    for file in request.plugins:  # their objectives are offered for data that these learn from
-        plugin(file)
+    for given in request.plugins:  # their objectives are offered for data that these learn from
+        plugin(given)
     if request.recipe is not None:
         return _of_recipe(request)
     encoders = _encoders(request.encoder)
