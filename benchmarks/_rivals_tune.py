@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks._rivals_told import Rival
-from reports.distributions import suggest
 from study.replay.recorded import Recorded
+from study.search.distributions import suggest
 from trainables.recipe import Value
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ EQUAL = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class RecipeScores:
     """A recipe's scores: (seeds, goals). `fixed`: every seed would give the same."""
 
     values: Array
@@ -64,7 +64,7 @@ class TrueScores:
         return np.asarray(np.quantile(self.draws[:, place], [0.5, 0.025, 0.975], axis=0))
 
 
-def true_scores(recipes: Sequence[Scored]) -> TrueScores | None:
+def true_scores(recipes: Sequence[RecipeScores]) -> TrueScores | None:
     """None where the noise between seeds is unknown for some recipe. The same scores give the same draws."""
     from scipy.special import stdtrit
 

@@ -14,8 +14,6 @@ from trainables.recipe import Recipe, Value
 _OBJECTIVES = ("supmpn", "supcon", "mnrl", "simcse", "ntxent", "scl", "triplet", "batch_all", "batch_hard")
 _SEVERAL_POSITIVES = tuple(name for name in _OBJECTIVES if name not in ("mnrl", "simcse"))
 _SEVERAL_NEGATIVES = tuple(name for name in _OBJECTIVES if name not in ("supcon", "ntxent", "simcse"))
-_TRIPLETS = ("triplet", "batch_all", "batch_hard")
-_SOFTMAX = tuple(name for name in _OBJECTIVES if name not in _TRIPLETS)
 
 
 def _row(name: str, positives: int | None, negatives: int | None, **more: Value) -> Overrides:
@@ -52,18 +50,10 @@ SPACES = (
             Domain("objective.name", choices=_OBJECTIVES),
             Domain("objective.positives", low=1, high=5, grid=(1, 5), when=("objective.name", _SEVERAL_POSITIVES)),
             Domain("objective.negatives", low=1, high=5, grid=(1, 5), when=("objective.name", _SEVERAL_NEGATIVES)),
-            Domain("objective.weight", low=0.1, high=1.0, grid=(0.3, 1.0), when=("objective.name", ("scl",))),
-            Domain(
-                "objective.temperature",
-                low=0.01,
-                high=2.0,
-                log=True,
-                grid=(0.05, 0.5),
-                when=("objective.name", _SOFTMAX),
-            ),
-            Domain(
-                "objective.margin", low=0.1, high=10.0, log=True, grid=(1.0, 5.0), when=("objective.name", _TRIPLETS)
-            ),
+            # These are asked for only where the chosen objective has them, so they need no `when`.
+            Domain("objective.weight", low=0.1, high=1.0, grid=(0.3, 1.0)),
+            Domain("objective.temperature", low=0.01, high=2.0, log=True, grid=(0.05, 0.5)),
+            Domain("objective.margin", low=0.1, high=10.0, log=True, grid=(1.0, 5.0)),
             Domain("optimisation.batch_size", choices=(32, 64, 128, 256)),
             Domain("pooling.mode", choices=("mean", "cls", "first_last_mean")),
             Domain("head.kind", choices=("none", "linear", "mlp")),

@@ -8,8 +8,9 @@ What the data hold decides the layout, the objectives that fit, and the domains.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from search_spaces.paper import Overrides
@@ -18,6 +19,7 @@ from trainables.errors import UserError
 from trainables.keys import keys_of
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import SCENES_ENCODER, Value
+from trainables.registry import Registry
 from trainables.senteval.tasks import Task
 
 BATCH_SIZES = (16, 32, 64, 128, 256)
@@ -80,7 +82,7 @@ class _Fit:
 
     layout: str
     objectives: tuple[str, ...]
-    """The first one is the base's; none of them: all that fit the layout."""
+    """The first one is the base's; none of them: all that fit the layout. What plugins bring is offered beside them."""
 
 
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
@@ -94,6 +96,9 @@ _FITS: Mapping[str, _Fit] = {
 }
 _PREFERRED = ("cosent", "supcon")
 """Of all that fit, what the base has."""
+_SHARED = {"temperature": ", low=0.01, high=0.5, log=True", "margin": ""}
+"""Of the keys that objectives inherit, those worth a search on any data, and over which values where that is less than
+the key says. Of the keys that an objective adds itself, all are searched that say where."""
 
 
 def space_text(own: OwnSpace) -> str:
@@ -180,11 +185,15 @@ def _fit(own: OwnSpace) -> _Fit:
             f"the training data hold {'pairs with scores' if own.kind == 'scored' else 'labelled texts'}, from which "
             "nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
         )
-    layout = LAYOUTS[fit.layout]
     alone = {name: one for name, one in OBJECTIVES.items() if "teacher" not in keys_of(one)}  # a person names one
-    able = [name for name, one in alone.items() if fit.layout in one.layouts or name in layout.objectives]
-    chosen = [name for name in fit.objectives or (*_PREFERRED, *able) if name in able]
+    able = [name for name in alone if _learns(name, fit.layout)]
+    plugged = [entry.name for registry, entry in Registry.added if registry is OBJECTIVES]
+    chosen = [name for name in (*(fit.objectives or (*_PREFERRED, *able)), *plugged) if name in able]
     return _Fit(fit.layout, tuple(dict.fromkeys(chosen)))
+
+
+def _learns(objective: str, layout: str) -> bool:
+    return layout in OBJECTIVES[objective].layouts or objective in LAYOUTS[layout].objectives
 
 
 def _rates(own: OwnSpace) -> tuple[float, float, float]:
@@ -235,11 +244,7 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     if own.kind == "labelled":
         found.append(_choice("corpus.each", (2, 4)))
     found += _counts(own, fit) + _mined(own, fit)
-    keys = {key for name in fit.objectives for key in _keys(name)}
-    if "temperature" in keys:
-        found.append('Domain("objective.temperature", low=0.01, high=0.5, log=True)')
-    if "margin" in keys:
-        found.append('Domain("objective.margin")')
+    found += _of_objectives(fit)
     poolings = [mode for mode in own.encoders[0].poolings if all(mode in other.poolings for other in own.encoders)]
     if len(poolings) > 1:
         found.append(_choice("pooling.mode", poolings))
@@ -266,7 +271,7 @@ def _counts(own: OwnSpace, fit: _Fit) -> list[str]:
 
 def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
     """Of pairs, which have no hard negatives: whether some are mined, and how."""
-    able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None)
+    able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
     if fit.layout != "pairs" or not able or own.units < MINED_FROM:
         return []
     grouped, mined = '("corpus.layout", ("groups",))', '("corpus.negatives_from", ("mined",))'
@@ -279,8 +284,17 @@ def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
     ]
 
 
-def _keys(objective: str) -> Iterable[str]:
-    return (field.name for field in dataclasses.fields(OBJECTIVES[objective]))
+def _of_objectives(fit: _Fit) -> list[str]:
+    """The keys of the objectives that are offered. A search asks for each where the chosen objective has it."""
+    offered = [OBJECTIVES[name] for name in fit.objectives]
+    shared = {f"objective.{key}": values for key, values in _SHARED.items() if any(key in keys_of(o) for o in offered)}
+    added = [
+        item.name
+        for one in offered
+        for name, item in keys_of(one).items()
+        if item.search is not None and name in inspect.get_annotations(one)
+    ]
+    return [f"Domain({_value(key)}{values})" for key, values in (dict.fromkeys(added, "") | shared).items()]
 
 
 def _choice(key: str, values: Sequence[Value]) -> str:

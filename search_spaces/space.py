@@ -37,8 +37,8 @@ class Domain:
 
     Either `choices`, or a range `low` to `high` (whole numbers where both are ints; `log` for a log scale); with
     neither what the key says of itself (`search` in `trainables.keys`).
-    `when` makes it conditional: it is asked for only if the other key has one of the values. Where a recipe has no such
-    key it is not asked for, without any condition.
+    A search asks for it only where the recipe has the key at all: a key of an objective needs no condition. `when` adds
+    one: the other key must have one of these values.
     `grid` lists the values that `--search grid` takes from a range.
     """
 

@@ -22,6 +22,7 @@ from search_spaces.goals import GOALS
 from search_spaces.own_data import GENERAL_TASK, OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
 from study.engine.cluster import inside_copy
+from study.given import plugin
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
@@ -58,6 +59,8 @@ def own_study(request: Request) -> Request:
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
     withdraw_spaces()  # of two studies in a notebook each has its own names
+    for given in request.plugins:  # their objectives are offered for data that these learn from
+        plugin(given)
     if request.recipe is not None:
         return _of_recipe(request)
     encoders = _encoders(request.encoder)
@@ -67,11 +70,11 @@ def own_study(request: Request) -> Request:
     results = request.results or f"results/{name}"
     folder = _folder(request, results)
     made, leaked = _prepare(source, request, _unfinished(folder))
-    goes_on = request.write_space is None and (folder.parent / STUDY).is_file()
+    begun = request.write_space is None and (folder.parent / STUDY).is_file()
     _write_general(request, encoders, made.train.parent / GENERAL)
-    prepared = _placed(made, folder, request, goes_on)
+    prepared = _placed(made, folder, request, begun)
     _tell(source, prepared, leaked)
-    if goes_on:  # whatever its files are called now
+    if begun:  # whatever its files are called now
         name = StudyInfo.load(folder.parent).space
     text = _space(name, source, encoders, prepared, request, folder, leaked)
     if request.write_space is not None:
@@ -81,7 +84,7 @@ def own_study(request: Request) -> Request:
         print(f"  python study/run.py --space {place} --search {request.search}", flush=True)
         return request
     # A study there may yet turn out to be another one, and keeps its space.
-    space = (made.train.parent if goes_on else folder) / SPACE
+    space = (made.train.parent if begun else folder) / SPACE
     write_whole(space, text)
     # What is said of columns and labels was of the person's files, and not of the prepared ones.
     return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
@@ -142,10 +145,11 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _placed(made: Prepared, folder: Path, request: Request, goes_on: bool) -> Prepared:
-    """Moved to where it is kept. A study there goes on with what it has, and so does a second command of the same data:
-    `UserError` where that is not the same. What this process put there goes at its end unless a study came of it."""
-    if goes_on:
+def _placed(made: Prepared, folder: Path, request: Request, begun: bool) -> Prepared:
+    """Moved to where it is kept. A study that was begun there goes on with what it has, and so does a second command of
+    the same data: `UserError` where that is not the same. What this process put there goes at its end unless a study
+    came of it."""
+    if begun:
         _check_given(made.train.parent, folder)
     elif not (folder / GIVEN).is_file() or (folder / GIVEN).read_bytes() != (made.train.parent / GIVEN).read_bytes():
         given = [Path(named(one)[1]).expanduser().resolve() for one in (*request.train, *request.dev, *request.test)]

@@ -39,7 +39,7 @@ from trainables.training.rungs import RungPlan
 from trainables.trial.build import build_encoder, build_model
 from trainables.trial.evaluation import by_all
 from trainables.trial.reporter import Reporter
-from trainables.trial.rungs import Rungs
+from trainables.trial.watcher import TrialWatcher
 
 GUIDED = {
     "objective.false_negatives": "guide",
@@ -525,7 +525,7 @@ class Scored(Tiny):
             return self.embed(self.tokenize(sentences)).float().numpy().reshape(-1, self.dim)
 
 
-class Nearness(Rungs):
+class Nearness(TrialWatcher):
     """Weights are kept by how near two sentences are, which rises and falls again."""
 
     def score(self) -> float | None:
@@ -543,8 +543,8 @@ def keeps(workers: Workers) -> dict[str, Any]:
     for keep in ("last", "best", "average"):
         encoder = Scored()
         changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
-        rungs = Nearness(encoder, None, workers, Reporter())  # type: ignore[arg-type]
-        answers[keep] = twelve_steps(workers, encoder, changes, rungs)
+        watcher = Nearness(encoder, None, workers, Reporter())  # type: ignore[arg-type]
+        answers[keep] = twelve_steps(workers, encoder, changes, watcher)
     return answers
 
 

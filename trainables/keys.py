@@ -63,7 +63,7 @@ class Key:
     registry: str | None
     """Where the components are registered that it chooses from, as `"module:REGISTRY"`."""
     search: Range | tuple[Value, ...] | None
-    """Where a search looks that names no values of its own."""
+    """Where a search looks for a value: what a `Domain` of a space takes that names only the key."""
     when: tuple[str, Callable[[Any], Any]] | None
     """Another field of its part, and of which of its values there is this key; None: of all."""
 

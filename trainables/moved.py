@@ -8,6 +8,7 @@ import types
 MOVED = {
     "reports.ledger.location.Place": "reports.ledger.location.ResultsLocation",
     "reports.ledger.location.open_place": "reports.ledger.location.open_location",
+    "reports.distributions": "study.search.distributions, and search_spaces.domain_values",
     "reports.evidence.Board": "reports.boards.Board",
     "reports.evidence.Standing": "reports.boards.Standing",
     "reports.live.parts": "reports.live.html",
@@ -97,6 +98,7 @@ MOVED = {
     "trainables.trial.between": "trainables.trial.process_reset",
     "trainables.trial.finish": "trainables.trial.save_and_score",
     "trainables.trial.places": "trainables.trial.data_requests",
+    "trainables.trial.rungs": "trainables.trial.watcher",
     "trainables.typed": "trainables.typed_json",
 }
 """Old name to new one, of modules and of what is in them; of a package for all that was in it."""

@@ -20,7 +20,7 @@ from reports.importance.chance import additive, errors, family_p, one_p, under_c
 from reports.importance.coding import NOT_ASKED, Coded
 from reports.importance.curve import Curve, curves
 from reports.importance.findings import LEVEL, Effect, Importance, Share
-from reports.importance.forest import Plan
+from reports.importance.forest import Folds
 from search_spaces.space import Domain
 from trainables.recipe import Value
 
@@ -52,9 +52,9 @@ def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tup
         return None
     size = len(coded.keys)
     pairs = [(a, b) for a, b in combinations(range(size), 2) if not (coded.descends(a, b) or coded.descends(b, a))]
-    plan = Plan(coded, pairs)
-    found, error = plan.held(scores), errors(plan, scores)
-    shuffled = under_chance(Plan(coded), scores)
+    folds = Folds(coded, pairs)
+    found, error = folds.held(scores), errors(folds, scores)
+    shuffled = under_chance(Folds(coded), scores)
     key_p = family_p(found.shares, np.array([other.shares for other in shuffled]))
     explained_p = one_p(found.explained, [other.explained for other in shuffled])
     asked = coded.values != NOT_ASKED
@@ -66,7 +66,7 @@ def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tup
     keys = [effect((n,), 1 + n, key_p[n]) for n in range(size)]
     joint = []
     if min(explained_p, *key_p) <= LEVEL:  # where nothing is found, no two keys act together
-        added = under_chance(plan, scores, additive(coded, scores))
+        added = under_chance(folds, scores, additive(coded, scores))
         pair_p = family_p(found.pair_shares, np.array([other.pair_shares for other in added]))
         joint = [effect(pair, 1 + size + n, pair_p[n]) for n, pair in enumerate(pairs)]
     above = [n for n, one in enumerate(keys) if one.share.above]
@@ -76,7 +76,7 @@ def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tup
         explained=Share(found.explained, float(error[0]), explained_p),
         keys=_ranked(keys),
         pairs=_ranked(joint),
-        curves=curves(plan, sorted(above, key=lambda n: -keys[n].share.value), scores, tried),
+        curves=curves(folds, sorted(above, key=lambda n: -keys[n].share.value), scores, tried),
     )
 
 

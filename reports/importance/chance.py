@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.importance.coding import Array, Coded
-from reports.importance.forest import LEAF, Held, Plan
+from reports.importance.forest import LEAF, Folds, Held
 
 SHUFFLES = 99
 """The smallest p value is one in a hundred."""
@@ -15,11 +15,11 @@ SUBSETS, LEFT_OUT = 25, 0.2
 """So many subsets for the intervals, each without that part of the recipes."""
 
 
-def under_chance(plan: Plan, scores: Array, kept: Array | None = None) -> list[Held]:
+def under_chance(folds: Folds, scores: Array, kept: Array | None = None) -> list[Held]:
     """The analysis of scores that were shuffled over the recipes; of what is beyond `kept` where that is given."""
     chance = np.random.default_rng(1)
     base = np.zeros_like(scores) if kept is None else kept
-    return [plan.held(base + chance.permutation(scores - base)) for _ in range(SHUFFLES)]
+    return [folds.held(base + chance.permutation(scores - base)) for _ in range(SHUFFLES)]
 
 
 def family_p(found: Array, by_chance: Array) -> Array:
@@ -49,7 +49,7 @@ def additive(coded: Coded, scores: Array) -> Array:
     return np.asarray(stumps.fit(coded.values, scores).predict(coded.values))
 
 
-def errors(plan: Plan, scores: Array) -> Array:
+def errors(folds: Folds, scores: Array) -> Array:
     """(1 + keys + pairs,) Standard errors of `Held.figures`: a jackknife that leaves out a fifth of the recipes.
 
     An error over the held-out recipes alone would take the fits for given, and be half as large as it should be.
@@ -59,6 +59,6 @@ def errors(plan: Plan, scores: Array) -> Array:
     found = []
     for _ in range(SUBSETS):
         kept = np.sort(chance.permutation(size)[: size - round(LEFT_OUT * size)])
-        part = Plan(Coded(plan.coded.domains, plan.coded.values[kept]), plan.pairs)
+        part = Folds(Coded(folds.coded.domains, folds.coded.values[kept]), folds.pairs)
         found.append(part.held(scores[kept]).figures)
     return np.asarray(np.sqrt((1 - LEFT_OUT) / LEFT_OUT * np.var(found, axis=0, ddof=1)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.importance.coding import NOT_ASKED, Array, code
-from reports.importance.forest import Plan
+from reports.importance.forest import Folds
 from search_spaces.space import Domain
 from trainables.recipe import Value
 
@@ -30,11 +30,11 @@ class Curve:
     log: bool
 
 
-def curves(plan: Plan, columns: Sequence[int], scores: Array, tried: Sequence[Sequence[Value]]) -> tuple[Curve, ...]:
+def curves(folds: Folds, columns: Sequence[int], scores: Array, tried: Sequence[Sequence[Value]]) -> tuple[Curve, ...]:
     """Of each column; `tried` are its values by recipe, as the recipes have them."""
-    coded = plan.coded
+    coded = folds.coded
     given = coded.donors(np.random.default_rng(2))
-    fits = [plan.trees(part, scores) for part in plan.parts] if columns else []
+    fits = [folds.trees(part, scores) for part in folds.parts] if columns else []
     found = []
     for column in columns:
         domain = coded.domains[column]
@@ -46,7 +46,7 @@ def curves(plan: Plan, columns: Sequence[int], scores: Array, tried: Sequence[Se
             wanted = given[there].copy()
             wanted[:, column] = code(domain, value)
             rows = coded.swapped(coded.values[there], column, wanted)
-            said[:, place] = [plan.predict(trees, rows).mean() for trees in fits]
+            said[:, place] = [folds.predict(trees, rows).mean() for trees in fits]
         mean, low, high = (tuple(line.tolist()) for line in (said.mean(axis=0), said.min(axis=0), said.max(axis=0)))
         points = tuple(zip(own, scores[there].tolist(), strict=True))
         found.append(Curve(domain.key, tuple(values), mean, low, high, points, domain.log))

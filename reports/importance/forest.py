@@ -52,7 +52,7 @@ class Held:
         return np.array([self.explained, *self.shares, *self.pair_shares])
 
 
-class Plan:
+class Folds:
     """Folds, shuffles and seeds, drawn once: every set of scores of the same recipes is judged in the same way."""
 
     def __init__(self, coded: Coded, pairs: Sequence[tuple[int, int]] = ()) -> None:

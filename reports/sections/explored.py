@@ -17,7 +17,7 @@ from reports.markdown import code, count, number, signed, spread, table, text
 from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Measured
-from reports.true_scores import Scored, true_scores
+from reports.true_scores import RecipeScores, true_scores
 from reports.wording import CHOSEN, changes
 
 SHOWN = 10
@@ -114,7 +114,7 @@ def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> s
     for item in explored:
         found = [goal.of(record.scores, record.cost) for record in item.records]
         upward = [[goal.upward(value)] for value in found if value is not None]
-        scored.append(Scored(np.array(upward), item.selection.fixed))
+        scored.append(RecipeScores(np.array(upward), item.selection.fixed))
     known = true_scores(scored)
     if known is None:
         return f"{said}; with one seed nobody can say by how much."

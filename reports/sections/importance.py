@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from reports.guards.words import listed
@@ -12,11 +13,13 @@ from reports.plots.importance_panels import importance_picture
 from reports.recipe_names import short
 from reports.results import Results
 from reports.wording import probability
+from search_spaces.domain_values import contains
 from search_spaces.space import Domain
+from trainables.recipe import choosers
 
 DRAWN, PAIRS = 4, 3
 """So many keys are drawn, and so many pairs told, the strongest first."""
-Scored = list[tuple[Record, float]]
+RecordScores = list[tuple[Record, float]]
 
 
 def write(results: Results, pictures: Path) -> str:
@@ -51,7 +54,7 @@ def in_short(results: Results, pictures: Path) -> list[str]:
     return said
 
 
-def _found(results: Results, scored: Scored) -> Importance | None:
+def _found(results: Results, scored: RecordScores) -> Importance | None:
     return importance(results.space.domains, [(record.recipe, score) for record, score in scored])
 
 
@@ -62,10 +65,10 @@ def _names(results: Results) -> list[str]:
     return [goal.short + " goal on development parts" * (not goal.cost) for goal in results.goals]
 
 
-def _scored(results: Results) -> dict[str, Scored]:
+def _scored(results: Results) -> dict[str, RecordScores]:
     """By what was searched for: recipes of the search, copies once, and rows that it could have asked for."""
     explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
-    hashes, found = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, Scored]()
+    hashes, found = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, RecordScores]()
     for goal, name in zip(results.goals, _names(results), strict=True):
         for recipe_hash in hashes:
             records = results.recipes.get(recipe_hash, [])
@@ -77,8 +80,6 @@ def _scored(results: Results) -> dict[str, Scored]:
 
 def _rows_of_the_search(results: Results) -> list[str]:
     """Hashes of the trained rows that the search could have asked for, too."""
-    from reports.distributions import contains
-
     domains = results.space.domains
     free = {domain.key for domain in domains}
 
@@ -146,18 +147,28 @@ def _pairs(found: Importance) -> list[str]:
 
 
 def _line(results: Results, effect: Effect, recipes: int) -> list[str]:
-    domain = next(domain for domain in results.space.domains if domain.key == effect.keys[0])
-    return [code(domain.key), _condition(domain, effect.recipes == recipes), str(effect.recipes), *_cells(effect.share)]
+    domains = results.space.domains
+    domain = next(domain for domain in domains if domain.key == effect.keys[0])
+    asked = _condition(domain, domains, effect.recipes == recipes)
+    return [code(domain.key), asked, str(effect.recipes), *_cells(effect.share)]
 
 
 def _cells(share: Share) -> list[str]:
     return [_percent(share.value), _interval(share), probability(share.p), "yes" if share.above else "not above noise"]
 
 
-def _condition(domain: Domain, always: bool) -> str:
-    if domain.when is None:
-        return "always" if always else "something reads it"
-    key, values = domain.when
+def _condition(domain: Domain, domains: Sequence[Domain], always: bool) -> str:
+    """Where a search asks for it: as the domain says, or else where a component is chosen that has the key."""
+    if domain.when is not None:
+        key, values = domain.when
+    elif always:
+        return "always"
+    else:
+        has = choosers(domain.key)
+        chooser = next((other for other in domains if other.key in has), None)
+        if chooser is None:
+            return "where the recipe has it"
+        key, values = chooser.key, tuple(value for value in chooser.choices if value in has[chooser.key])
     return f"{code(key)} is {' or '.join(map(short, values))}"
 
 

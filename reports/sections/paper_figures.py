@@ -24,7 +24,7 @@ from trainables.recipe import Value, keys
 
 
 @dataclass(frozen=True)
-class Scored:
+class GridPoint:
     """A recipe with its score."""
 
     recipe: Mapping[str, Value]
@@ -45,7 +45,7 @@ def write(results: Results, pictures: Path) -> str:
     return "\n\n".join(parts)
 
 
-def _scored(results: Results, figure: Figure) -> list[Scored]:
+def _scored(results: Results, figure: Figure) -> list[GridPoint]:
     """Trained recipes only: one that is merely evaluated has no place on the grid, whatever its recipe says."""
     paper = results.space.table(figure.table)
     column = paper.column(figure.column)
@@ -59,11 +59,11 @@ def _scored(results: Results, figure: Figure) -> list[Scored]:
             evidence, quantified = Evidence.of(results), quantity(paper, column)
             sample = evidence.sample(records[0].recipe_hash, quantified)
             alone = None if sample is None else by_itself(sample, evidence.common(quantified))
-            found.append(Scored(records[0].recipe, score, alone))
+            found.append(GridPoint(records[0].recipe, score, alone))
     return found
 
 
-def _distribution(figure: Figure, scored: list[Scored], path: Path) -> list[str]:
+def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[str]:
     """Box and dots for each value of each key; keys of which only one value was run are named, not drawn."""
     panels = {key: _by_value(key, scored) for key in figure.keys}
     drawn = {key: values for key, values in panels.items() if len(values) > 1}
@@ -86,11 +86,11 @@ def _distribution(figure: Figure, scored: list[Scored], path: Path) -> list[str]
     ]
 
 
-def _lines(figure: Figure, scored: list[Scored], path: Path) -> list[str]:
+def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[str]:
     """The first key runs along the x axis; of several others the last makes the panels, the rest name the lines."""
     over, *rest = figure.keys
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
-    points: dict[tuple[str, str, float], list[Scored]] = {}
+    points: dict[tuple[str, str, float], list[GridPoint]] = {}
     scored = [item for item in scored if {*figure.keys} <= item.recipe.keys()]
     for item in sorted(scored, key=lambda item: [_order(item.recipe[key]) for key in (*by_panel, *by_line, over)]):
         recipe = item.recipe
@@ -120,7 +120,7 @@ def _lines(figure: Figure, scored: list[Scored], path: Path) -> list[str]:
     ]
 
 
-def _mean(items: Sequence[Scored]) -> float:
+def _mean(items: Sequence[GridPoint]) -> float:
     return statistics.fmean(item.score.mean for item in items)
 
 
@@ -135,7 +135,7 @@ def _bars(drawn: Sequence[Comparison]) -> str:
     )
 
 
-def _by_value(key: str, scored: list[Scored]) -> dict[str, list[float]]:
+def _by_value(key: str, scored: list[GridPoint]) -> dict[str, list[float]]:
     """Scores by the key's values, numbers in order; an unset value comes last."""
     scored = [item for item in scored if key in item.recipe]
     ordered = sorted({item.recipe[key] for item in scored}, key=_order)

@@ -19,7 +19,7 @@ from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Measured
 from reports.statistics.fronts import on_front
-from reports.true_scores import Scored, TrueScores, true_scores
+from reports.true_scores import RecipeScores, TrueScores, true_scores
 from reports.wording import CHOSEN, changes
 from search_spaces.goals import Goal, values_of
 from search_spaces.limits import of_trials
@@ -39,7 +39,7 @@ class Point:
     scores: tuple[Measured, ...]
     upward: tuple[float, ...]
     """The same means, each the higher the better (`Goal.upward`)."""
-    values: Scored
+    values: RecipeScores
     """Upward, too."""
 
 
@@ -148,11 +148,11 @@ def _tried(results: Results) -> dict[str, None]:
     return dict.fromkeys(map(results.once, [*results.labels, *results.explored]))
 
 
-def _values(records: Sequence[Record], goals: Sequence[Goal], fixed: bool) -> Scored:
+def _values(records: Sequence[Record], goals: Sequence[Goal], fixed: bool) -> RecipeScores:
     """Of the seeds that have every goal."""
     found = [values_of(goals, record.scores, record.cost) for record in records]
     upward = [[goal.upward(value) for goal, value in zip(goals, values, strict=True)] for values in found if values]
-    return Scored(np.array(upward, dtype=float), fixed)
+    return RecipeScores(np.array(upward, dtype=float), fixed)
 
 
 def _all_of(goals: Sequence[Goal]) -> str:

@@ -1,4 +1,4 @@
-"""Who comes before whom, where trials have several goals: first by fronts, and within a front those that lie apart.
+"""The order of trials that have several goals: the better front first, within a front those that lie apart.
 
 A trial dominates another one where it is at least as good in every goal and better in one. The first front is what no
 trial dominates, the next one what only trials of the first front dominate, and so on. A front that only partly fits is

@@ -8,7 +8,7 @@ Who calls what:
 
     the study       events, offer, settled, answer, halt, release, watch_machines
     a trainable     assign, outcome, ended, interrupted, abandon, dismiss
-    a worker        places, take, tell, hand_over, finish, stumbled, goes_on, orders
+    a worker        places, take, tell, hand_over, finish, stumbled, wait_for_verdict, orders
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ class Coordinator:
         if group.task is not None and group.number == number:
             self._reasons[group.task.key] = reason
 
-    async def goes_on(self, key: str, rung: int) -> bool:
+    async def wait_for_verdict(self, key: str, rung: int) -> bool:
         """Whether the trial goes on after that rung, as soon as the scheduler has said so."""
         async with self._changed:
             await self._changed.wait_for(lambda: (key, rung) in self._verdicts or self._halted)

@@ -41,7 +41,7 @@ PUSH_SECONDS = 30.0
 
 
 class ResultWriter:
-    """That of a running study."""
+    """Asks the scheduler, writes the ledger and tells the callbacks, while a study runs."""
 
     def __init__(
         self,

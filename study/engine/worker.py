@@ -143,7 +143,7 @@ class StudyReporter(Reporter):
         (key,) = self.keys
         self.me.tell(Rung(key, number, dict(scores)))
         with self.me.timesheet.during("waiting"):
-            return bool(ray.get(self.me.coordinator.goes_on.remote(key, number)))
+            return bool(ray.get(self.me.coordinator.wait_for_verdict.remote(key, number)))
 
     def wants_checkpoint(self) -> bool:
         return self.me.orders.save.is_set()

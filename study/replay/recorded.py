@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.distributions import scaled
 from search_spaces import load_space
+from search_spaces.domain_values import scaled
 from search_spaces.space import Domain, Scale, Space
 from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value

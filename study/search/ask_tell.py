@@ -15,13 +15,14 @@ from optuna.samplers import BaseGASampler
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from reports.distributions import distribution, drawn, suggest, told
+from search_spaces.domain_values import portable
 from search_spaces.space import Domain
+from study.search.distributions import distribution, drawn, suggest
 from study.search.points import applying, in_order, inside, means
 from study.search.warm_start import WarmStart
 from trainables.recipe import Recipe, Value, keys
 
-Rungs = Sequence[tuple[int, Sequence[float]]]
+RungScores = Sequence[tuple[int, Sequence[float]]]
 """The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
 STOPPED, SMALL = "stopped early", 1e-3
 """The constraint that a stopped trial of several goals breaks, and by how much at most: less than any real limit."""
@@ -45,7 +46,7 @@ class _Group:
     number: int
     waiting: set[int]
     values: dict[int, Sequence[float]] = field(default_factory=dict)
-    rungs: dict[int, Rungs] = field(default_factory=dict)
+    rungs: dict[int, RungScores] = field(default_factory=dict)
     violations: dict[int, Sequence[float] | None] = field(default_factory=dict)
 
 
@@ -115,7 +116,9 @@ class AskTell:
         proposal = warm_start.propose(asked, finished)
         if proposal is not None:
             source, chosen = proposal
-            params = {domain.key: told(domain, chosen[domain.key]) for domain in self.domains if domain.key in chosen}
+            params = {
+                domain.key: portable(domain, chosen[domain.key]) for domain in self.domains if domain.key in chosen
+            }
             self.study.enqueue_trial(params, user_attrs={LEARNT: source})
 
     def add(
@@ -132,7 +135,8 @@ class AskTell:
         asked = [domain for domain in self.domains if domain.key in chosen or not self.conditional]
         trial = optuna.trial.create_trial(
             params={
-                domain.key: told(domain, chosen.get(domain.key, inside(domain, flat[domain.key]))) for domain in asked
+                domain.key: portable(domain, chosen.get(domain.key, inside(domain, flat[domain.key])))
+                for domain in asked
             },
             distributions={domain.key: distribution(domain) for domain in asked},
             values=list(values),
@@ -163,7 +167,7 @@ class AskTell:
         values: Sequence[float] | None,
         *,
         pruned: bool = False,
-        rungs: Rungs = (),
+        rungs: RungScores = (),
         violation: Sequence[float] | None = None,
     ) -> None:
         """A seed is done: its goals' values, or None where it failed. Those of one that was stopped early, or diverged

@@ -23,8 +23,9 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from reports.distributions import drawn, scaled, told
+from search_spaces.domain_values import portable, scaled
 from search_spaces.space import Domain
+from study.search.distributions import drawn
 from study.search.points import applying
 from trainables.recipe import Value
 
@@ -75,7 +76,7 @@ class GaussianProcessSampler(BaseSampler):
     ) -> Any:
         place = next(place for place, domain in enumerate(self.domains) if domain.key == param_name)
         value = self.chosen.get(param_name, self._value(place, self._column(place, 1)[0]))
-        return told(self.domains[place], value)
+        return portable(self.domains[place], value)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         others = [one for one in study.get_trials(deepcopy=False) if one.number != trial.number and one.params]

@@ -1,4 +1,5 @@
-"""Successive halving without waiting for anybody (ASHA), for one goal or several; and what is made of it."""
+"""Successive halving without waiting for anybody (ASHA), for one goal or several: the schedulers `asha`,
+`hyperband` and `median`. What decides at a rung is `SuccessiveHalving.goes_on`."""
 
 from __future__ import annotations
 

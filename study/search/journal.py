@@ -13,13 +13,13 @@ from pathlib import Path
 
 import optuna
 
-from reports.distributions import drawn
 from reports.ledger.folders import JOURNAL
 from reports.ledger.names import to_write
 from reports.markdown import count
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.cli.terminal import printable
+from study.search.distributions import drawn
 from study.search.points import applying
 from study.search.samplers import DEFAULT_SAMPLER, FORMER_SAMPLER, SAMPLERS
 from trainables.errors import UserError, unforeseen

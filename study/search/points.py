@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from reports.distributions import contains
+from search_spaces.domain_values import contains
 from search_spaces.space import Domain
 from trainables.recipe import Recipe, Value, deciding, existing
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.distributions import scaled
 from reports.ledger import LEDGER, Ledger, StudyInfo, is_explored
+from search_spaces.domain_values import scaled
 from search_spaces.goals import searched, upward_values
 from search_spaces.space import Domain, Space
 from study.search.points import means, point

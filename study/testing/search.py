@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from reports.distributions import contains
+from search_spaces.domain_values import contains
 from search_spaces.space import Domain
 from study.search.ask_tell import AskTell, memory_study
 from study.search.samplers import SamplerEntry

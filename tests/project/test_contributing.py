@@ -93,7 +93,7 @@ def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
 
 def test_every_block_is_followed() -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in FOLLOWED)
-    assert len(BLOCKS) == 16
+    assert len(BLOCKS) == 17
     assert [name for name in BLOCKS if f'"{name}"' not in tests] == []
 
 
@@ -118,12 +118,13 @@ def test_an_objective(plug: Plug) -> None:
         chosen_objective(Recipe().override({"objective.name": entry.name, "corpus.layout": "spans"}))
 
 
-def test_its_keys_are_searched_and_ranked(plug: Plug) -> None:
+def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
     """Both, over the ranges that they name, and the one that decides the score stands first."""
-    entry = plug("my_objective.py", OBJECTIVES)
-    base = Recipe().override({"objective.name": entry.name})
-    domains = (Domain("objective.power"), Domain("objective.evenness"))
-    search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), base, domains)
+    plug("my_objective.py", OBJECTIVES)
+    (outside / "my_search.py").write_text(BLOCKS["my_search.py"])
+    space = load_space(outside / "my_search.py")
+    domains = space.domains
+    search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), space.recipe("laptop"), domains)
     scored = []
     for _ in range(ENOUGH):
         number, recipe = search.ask()

@@ -23,9 +23,11 @@ from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.run import main
+from tests.contributing import BLOCKS
 from tests.synthetic_results import make_record
 from trainables.corpora import scenes
 from trainables.errors import UserError
+from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe
 from trainables.registry import Registry
 from trainables.senteval.tasks import TASKS
@@ -57,7 +59,7 @@ LAYOUTS = {"triplets": "groups", "nli": "groups", "scored": "scored_pairs", "lab
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """In a folder of its own; the names that spaces add go again."""
     monkeypatch.chdir(tmp_path)
-    registries: tuple[Registry[object], ...] = (TASKS, GOALS)  # type: ignore[assignment]
+    registries: tuple[Registry[object], ...] = (TASKS, GOALS, OBJECTIVES)  # type: ignore[assignment]
     known = [set(registry) for registry in registries]
     yield
     for registry, before in zip(registries, known, strict=True):
@@ -110,6 +112,24 @@ def test_many_pairs_are_offered_mined_negatives_that_the_search_can_choose(tmp_p
         check_recipes([recipe], many.exploring)
         assert recipe.corpus.layout == "groups"
     assert all(keys[key].when == ("corpus.negatives_from", ("mined",)) for key in keys if "mined_" in key)
+
+
+def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
+    """Where it learns from the data, and over the ranges that its keys name; without it nothing is different."""
+    Path("my_objective.py").write_text(BLOCKS["my_objective.py"])
+    arguments = ["--train", write("pairs"), "--encoder", "scenes-small"]
+    without = plan_of(*arguments, "--results", "without").space.domains
+    plan = plan_of(*arguments, "--plugin", "my_objective.py", "--results", "with")
+    domains = {domain.key: domain for domain in plan.space.domains}
+    assert domains.pop("objective.name").choices == ("mnrl", "ntxent", "alignment")
+    power, evenness = domains.pop("objective.power"), domains.pop("objective.evenness")
+    assert [(one.low, one.high, one.when) for one in (power, evenness)] == [(0.5, 4.0, None), (0.0, 1.0, None)]
+    assert [*domains.values()] == [domain for domain in without if domain.key != "objective.name"]
+    chosen = plan.base.preferring({"objective.name": "alignment"})
+    assert [power.is_asked(recipe.flat()) for recipe in (plan.base, chosen)] == [False, True]
+    check_recipes([chosen], plan.exploring)
+    groups = plan_of("--train", write("triplets"), "--encoder", "scenes-small", "--plugin", "my_objective.py")
+    assert not any(domain.key == "objective.power" for domain in groups.space.domains)  # it learns from pairs alone
 
 
 def test_the_written_space_is_the_same_study() -> None:

@@ -33,8 +33,8 @@ from trainables.trial.peak import Peak
 from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
-from trainables.trial.rungs import Checkpoints
 from trainables.trial.save_and_score import embed_and_score, save_model
+from trainables.trial.watcher import Checkpoints
 
 POINTS = 100
 """How often in a training losses are reported. Reporting each step could take longer than the step."""
@@ -131,7 +131,7 @@ def _beside(first: AdaptedEncoder | LoraEncoder, recipe: Recipe, seed: int) -> A
 
 
 class _Watch:
-    """Between the training loop and the reporter, as `Rungs` is in a single trial."""
+    """Between the training loop and the reporter, as `TrialWatcher` is in a single trial."""
 
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
         self.steps = total_steps(members[0].sampler, members[0].optimisation)

@@ -30,8 +30,8 @@ from trainables.trial.measure import Clock, measured
 from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
-from trainables.trial.rungs import Rungs
 from trainables.trial.save_and_score import embed_and_score, save_model
+from trainables.trial.watcher import TrialWatcher
 
 
 def run_trials(
@@ -109,8 +109,8 @@ def run_trial(
     data = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
     if training:
         data["corpus"] = training.description
-        rungs = Rungs(base, evaluator, workers, reporter, recipe.optimisation.senteval)
-        trained, stopped = _train(recipe, seed, training, rungs, workers, resume)
+        watcher = TrialWatcher(base, evaluator, workers, reporter, recipe.optimisation.senteval)
+        trained, stopped = _train(recipe, seed, training, watcher, workers, resume)
         clock.resumed = trained.get("resumed_seconds", 0.0)
         if stopped:
             clock.training_ended()
@@ -124,7 +124,7 @@ def run_trial(
 
 
 def _train(
-    recipe: Recipe, seed: int, training: Training, rungs: Rungs, workers: Workers, resume: Path | None
+    recipe: Recipe, seed: int, training: Training, watcher: TrialWatcher, workers: Workers, resume: Path | None
 ) -> tuple[dict[str, Any], str | None]:
     """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
     model, sampler = training.model, training.sampler
@@ -133,16 +133,16 @@ def _train(
         embed_ahead(model.encoder.store, sampler, steps)
     if model.guide is not None:
         embed_ahead(model.guide, sampler, steps)
-    rungs.reporter.begin(steps)
+    watcher.reporter.begin(steps)
     stopped = None
     try:
-        progress = train(model, sampler, recipe, seed, rungs, workers, resume)
+        progress = train(model, sampler, recipe, seed, watcher, workers, resume)
     except TrainingDivergedError as error:
         progress, stopped = error.progress, f"diverged: {error}"
-    stopped = stopped or rungs.stopped
+    stopped = stopped or watcher.stopped
     more: dict[str, Any] = {} if stopped or progress.kept is None else {"kept": progress.kept}
     if model.temperature is not None:
         more[TEMPERATURE] = model.temperature().item()
     if progress.rungs:
         more |= {"planned_steps": steps, "rungs": progress.rungs}
-    return measured(progress, rungs.resumed_seconds(progress.seconds), **more), stopped
+    return measured(progress, watcher.resumed_seconds(progress.seconds), **more), stopped

@@ -14,7 +14,7 @@ import pytest
 from reports.importance import ENOUGH, _importance, chance, forest, importance
 from reports.importance.chance import family_p
 from reports.importance.coding import NOT_ASKED, Coded, code
-from reports.importance.forest import Plan
+from reports.importance.forest import Folds
 from reports.ledger import Record
 from reports.results import Results
 from reports.sections import explored
@@ -56,7 +56,7 @@ def pedanova(domains: list[Domain], scored: list[tuple[dict[str, Any], float]]) 
     """The shares that reports printed before: Optuna's, which always sum to 1."""
     import optuna
 
-    from reports.distributions import distribution
+    from study.search.distributions import distribution
 
     tried = optuna.create_study(direction="maximize")
     kinds = {domain.key: distribution(domain) for domain in domains}
@@ -126,10 +126,10 @@ def test_keys_that_add_up_do_not_act_together():
     random = np.random.default_rng(3)
     values = random.random((60, 2))
     coded = Coded((WEIGHT, TAU), values.astype(np.float32))
-    plan = Plan(coded, [(0, 1)])
+    folds = Folds(coded, [(0, 1)])
     scores = 5 * values.sum(axis=1) + 0.1 * random.normal(size=60)
-    found = plan.held(scores).pair_shares
-    added = np.array([held.pair_shares for held in chance.under_chance(plan, scores, chance.additive(coded, scores))])
+    found = folds.held(scores).pair_shares
+    added = np.array([held.pair_shares for held in chance.under_chance(folds, scores, chance.additive(coded, scores))])
     assert family_p(found, added)[0] > 0.05
 
 

@@ -26,7 +26,7 @@ from reports.sections import explored, glance, mattered, pareto, sure, what_was_
 from reports.sections.pareto import Point, front
 from reports.statistics import Measured
 from reports.testing import changed
-from reports.true_scores import Scored
+from reports.true_scores import RecipeScores
 from tests.reports.sections.test_search import drawn
 from tests.synthetic_results import PLOTS, make_results, named_in, undraw, with_goals
 
@@ -121,7 +121,7 @@ class TestFront:
     def test_directions(self) -> None:
         def point(name: str, score: float, cost: float) -> Point:
             means = (Measured(score, None, 1), Measured(cost, None, 1))
-            return Point(name, name, [], means, (score, -cost), Scored(np.zeros((1, 2))))
+            return Point(name, name, [], means, (score, -cost), RecipeScores(np.zeros((1, 2))))
 
         dear, cheap, bad = point("dear", 80, 100), point("cheap", 70, 10), point("bad", 69, 50)
         assert [found.name for found in front([bad, cheap, dear])] == ["dear", "cheap"]

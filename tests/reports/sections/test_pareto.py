@@ -16,7 +16,7 @@ from reports.sections import pareto
 from reports.sections.pareto import Point, front, front_picture, pareto_in_short
 from reports.statistics import Measured
 from reports.testing import changed
-from reports.true_scores import EQUAL, Scored, TrueScores, common_variance, true_scores
+from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance, true_scores
 from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
@@ -118,7 +118,9 @@ class TestPareto:
 
     def test_the_front(self):
         def point(name: str, x: float, y: float) -> Point:
-            return Point(name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), (x, y), Scored(np.zeros((3, 2))))
+            return Point(
+                name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), (x, y), RecipeScores(np.zeros((3, 2)))
+            )
 
         best, close, other = point("best", 70, 70), point("close", 69.9, 70), point("other", 50, 80)
         assert [p.name for p in front([other, close, best])] == ["best", "other"]
@@ -159,7 +161,7 @@ def made_up(chance: np.random.Generator, *, apart: float, unequal: float, seeds:
     noise = chance.normal(size=(20, seeds, 2))
     noise[..., 1] = 0.5 * noise[..., 0] + 0.87 * noise[..., 1]
     spread = np.exp(unequal * chance.normal(size=(20, 1, 1)))
-    return truth, [Scored(values) for values in truth[:, None] + spread * noise]
+    return truth, [RecipeScores(values) for values in truth[:, None] + spread * noise]
 
 
 class TestTrueScores:
@@ -192,7 +194,7 @@ class TestTrueScores:
         bias, cover = [], []
         for _ in range(60):
             truth, measured = made_up(chance, apart=0.5, unequal=0.0)
-            one = [Scored(item.values[:, :1]) for item in measured]
+            one = [RecipeScores(item.values[:, :1]) for item in measured]
             best = int(np.argmax([item.values.mean() for item in one]))
             found = true_scores(one)
             assert found is not None
@@ -214,9 +216,9 @@ class TestTrueScores:
 
     def test_a_recipe_with_a_wide_spread_of_its_own_is_less_sure(self):
         values = np.linspace(60, 61, 10)[:, None] + 0.05 * np.array([-1.0, 0.0, 1.0])
-        recipes = [Scored(own[:, None]) for own in values]
+        recipes = [RecipeScores(own[:, None]) for own in values]
         sure = true_scores(recipes)
-        wide = true_scores([*recipes[:-1], Scored(recipes[-1].values + np.array([[-3.0], [0.0], [3.0]]))])
+        wide = true_scores([*recipes[:-1], RecipeScores(recipes[-1].values + np.array([[-3.0], [0.0], [3.0]]))])
         assert isinstance(sure, TrueScores)
         assert isinstance(wide, TrueScores)
         assert sure.on_front[-1] > 0.8
@@ -224,12 +226,12 @@ class TestTrueScores:
         assert wide.widths[-1, 0] > 3 * sure.widths[-1, 0]
 
     def test_unknown_and_certain(self):
-        one, three = Scored(np.array([[60.0]])), Scored(np.array([[61.0], [62.0], [63.0]]))
+        one, three = RecipeScores(np.array([[60.0]])), RecipeScores(np.array([[61.0], [62.0], [63.0]]))
         assert true_scores([one, three]) is None
-        found = true_scores([dataclasses.replace(one, fixed=True), Scored(np.array([[70.0]]), fixed=True)])
+        found = true_scores([dataclasses.replace(one, fixed=True), RecipeScores(np.array([[70.0]]), fixed=True)])
         assert found is not None
         assert found.on_front.tolist() == [0.0, 1.0]
-        again = [true_scores([three, Scored(three.values + 0.5)]) for _ in range(2)]
+        again = [true_scores([three, RecipeScores(three.values + 0.5)]) for _ in range(2)]
         assert again[0] is not None
         assert again[1] is not None
         assert (again[0].draws == again[1].draws).all()

@@ -243,13 +243,13 @@ def test_a_verdict_is_waited_for(tmp_path: Path) -> None:
     async def scene(actor: Heard) -> None:
         await actor.give("a", task("t"))
         await actor.tell("a", Rung("t", 1, {"sts": 40.0}))
-        waiting = await waits(actor.goes_on("t", 1))
+        waiting = await waits(actor.wait_for_verdict("t", 1))
         await actor.answer("t", 2, True)
         await actor.answer("other", 1, True)
         assert not waiting.done()
         await actor.answer("t", 1, False)
         assert await waiting is False
-        assert await actor.goes_on("t", 2) is True
+        assert await actor.wait_for_verdict("t", 2) is True
 
     play(scene, tmp_path)
 
@@ -260,7 +260,7 @@ def test_a_halt_waits_for_those_that_train(tmp_path: Path) -> None:
             await actor.give(name, task(name))
             await actor.take(name, 0, "life", "node", -1)
         await actor.tell("a", step("a"))
-        orders, verdict = await waits(actor.orders("a", 0)), await waits(actor.goes_on("a", 1))
+        orders, verdict = await waits(actor.orders("a", 0)), await waits(actor.wait_for_verdict("a", 1))
         idle = await waits(actor.take("c", 0, "life", "node", -1))
         halting = await waits(actor.halt(60))
         assert await orders == [HALT]
@@ -616,7 +616,7 @@ def test_a_dead_worker_s_calls_take_nothing_from_the_living(tmp_path: Path) -> N
         assert await deaf == [HALT]
         assert await actor.orders("a", 0) == [HALT]
         await actor.answer("t", 1, False)
-        assert [await actor.goes_on("t", 1), await actor.goes_on("t", 1)] == [False, False]
+        assert [await actor.wait_for_verdict("t", 1), await actor.wait_for_verdict("t", 1)] == [False, False]
 
     play(scene, tmp_path)
 

@@ -389,7 +389,7 @@ def test_a_worker_is_told_the_scheduler_s_verdict_which_is_asked_for_once(stage:
     trial = made()
     stage.begin(trial)
     stage.train(trial)
-    waiting = [stage.actor.goes_on.remote(trial.key, rung) for rung in (1, 2)]
+    waiting = [stage.actor.wait_for_verdict.remote(trial.key, rung) for rung in (1, 2)]
     stage.tell(Rung(trial.key, 1, {"sts": 60.0}))
     assert stage.process.get(waiting[0]) is True
     assert not waiting[1].done()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.distributions import scaled
 from reports.ledger import LEDGER, Ledger
 from reports.testing import changed
 from search_spaces import Row, Space
+from search_spaces.domain_values import scaled
 from study.replay.from_ledger import read_ledger
 from study.replay.recorded import Recorded, read_record
 from tests.replayed import BATCHES, DIMENSIONS, make_recorded, small_grid, small_space, write_recorded

@@ -36,7 +36,7 @@ from trainables.training.rungs import DEFAULT, STS, Measure, RungPlan, parse_run
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.reporter import Reporter
-from trainables.trial.rungs import Rungs
+from trainables.trial.watcher import TrialWatcher
 
 TRANSFER = Measure("transfer", GOALS["transfer"].tasks, "dev_accuracy")
 SECONDS = Measure("seconds", (), "seconds")
@@ -212,7 +212,7 @@ class TestWhatIsMeasured:
 
         config = EvaluationConfig(tasks=("STSBenchmark", "CR"), senteval=str(corpus / "senteval"))
         encoder: Encoder = Bag()  # type: ignore[assignment]
-        rungs = Rungs(encoder, Evaluator(config, Workers()), Workers(), Telling())
+        rungs = TrialWatcher(encoder, Evaluator(config, Workers()), Workers(), Telling())
         progress = Progress(step=7, seconds=2.5, sums={"tokens": 90.0})
         assert rungs.rung(1, progress)
         assert not rungs.rung(2, progress)
@@ -232,7 +232,7 @@ class TestWhatIsMeasured:
 
         config = EvaluationConfig(tasks=("STSBenchmark",), senteval=str(corpus / "senteval"))
         encoder: Encoder = Bag()  # type: ignore[assignment]
-        rungs, progress = Rungs(encoder, Evaluator(config, Workers()), Workers(), Never()), Progress(step=1)
+        rungs, progress = TrialWatcher(encoder, Evaluator(config, Workers()), Workers(), Never()), Progress(step=1)
         assert rungs.rung(1, progress)
         assert progress.rungs == []
 

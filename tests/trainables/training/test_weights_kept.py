@@ -36,7 +36,7 @@ from trainables.trial import Reporter, TrialResult, check_recipes, population_ke
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.run import run_trial
-from trainables.trial.rungs import Rungs
+from trainables.trial.watcher import TrialWatcher
 
 STEPS = 12
 LAST = Recipe().preferring(
@@ -426,6 +426,6 @@ def test_the_report_says_what_was_kept(
 def test_rungs_score_what_they_are_given(trial: Recipe, make_encoder: Any):
     """The score that weights are chosen by is the one that a report calls development score."""
     encoder = make_encoder(trial.pooling.mode, layers=1)
-    rungs = Rungs(encoder, Evaluator(EVALUATION, Workers()), Workers(), Reporter(), "scenes")
+    rungs = TrialWatcher(encoder, Evaluator(EVALUATION, Workers()), Workers(), Reporter(), "scenes")
     untrained = run_trial(trial.override({"optimisation.epochs": 0}), 1, EVALUATION)
     assert rungs.score() == pytest.approx(dev(untrained), abs=1e-6)

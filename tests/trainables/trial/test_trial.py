@@ -23,11 +23,11 @@ from trainables.recipe import Recipe
 from trainables.training.checkpoint import NUMBERS, Progress
 from trainables.training.loop import Interrupted
 from trainables.training.rungs import RungPlan, parse_rungs
-from trainables.trial import Reporter, TrialResult, check_recipes, rungs
+from trainables.trial import Reporter, TrialResult, check_recipes, watcher
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import measured
 from trainables.trial.run import run_trial
-from trainables.trial.rungs import Checkpoints
+from trainables.trial.watcher import Checkpoints
 
 STEPS = 10
 
@@ -236,7 +236,7 @@ def test_checkpoints_come_by_time_not_by_rung(
     run_trial(recipe, 1, evaluation, reporter=reporter)
     assert reporter.taken == []
     assert reporter.asked == STEPS
-    monkeypatch.setattr(rungs, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(watcher, "CHECKPOINT_SECONDS", 0.0)
     reporter = Scheduler()
     run_trial(recipe, 1, evaluation, reporter=reporter)
     assert len(reporter.taken) == STEPS / 2, "two steps lie between them, however short they are"
@@ -248,7 +248,7 @@ def test_checkpoints_come_by_time_not_by_rung(
 def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, monkeypatch: pytest.MonkeyPatch):
     """Sixty seconds or two steps, whichever is longer, rounded up to whole steps; also after a resume."""
     clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
-    monkeypatch.setattr(rungs, "time", clock)
+    monkeypatch.setattr(watcher, "time", clock)
     checkpoints = Checkpoints(Reporter())
     taken, wanted_at = [first - 1], None
     for step in range(first, first + 10 * every):

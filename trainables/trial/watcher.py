@@ -45,7 +45,7 @@ class Checkpoints:
         return going_on
 
 
-class Rungs(Watcher):
+class TrialWatcher(Watcher):
     """The `Watcher` of a single trial's training loop."""
 
     def __init__(
