@@ -57,8 +57,8 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     for place, one in enumerate(answer.picked if answer.kind == "use" else answer.picked[:1]):
         found += [Line("Or", _settings(one, say))] * (place > 0)
         found += _lines("Gain", _gain(answer, one, say) if told else _gain_of_none(answer, one, say))
-        besides = {task: _over(gain, "base") for task, gain in one.beside.items()} if told else _elsewhere(answer)
-        found += _lines("Beside", [f"{say(task)} {gain}" for task, gain in besides.items()])
+        besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()]
+        found += _lines("Beside", besides if told else _elsewhere(answer, say))
     found += [
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, first, info)),
@@ -151,11 +151,12 @@ def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     return said
 
 
-def _elsewhere(answer: Answer) -> dict[str, str]:
+def _elsewhere(answer: Answer, say: Say) -> list[str]:
     """What the best of the search gains on other tasks over what is kept, the most first."""
     kept = "encoder" if answer.kind == "as it came" else "base"
     over = sorted((one for one in answer.others if one.over == kept), key=lambda one: -one.gain.gain)
-    return {one.task: f"{_points(one.gain)}, the best of the search against {OVER[kept]}" for one in over[:FEW]}
+    said = [f"{say(one.task)} {_points(one.gain)}" for one in over[:FEW]]
+    return [f"the best of the search against {OVER[kept]}: {said[0]}", *said[1:]] if said else []
 
 
 def _misled(answer: Answer, first: Finalist) -> bool:

@@ -51,8 +51,8 @@ def write(results: Results, pictures: Path) -> str:
     whole = "finalists and goals" if beside else "finalists"
     said = (
         f"Gains are in points. Their intervals hold for all {whole} at once, with {sure:.3g} % at this look; "
-        "the interval of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, as "
-        "steps and tokens, is part of the gain."
+        "the interval of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, "
+        "as steps and tokens, is part of the gain."
     )
     if any(one.in_floors for one in answer.finalists):
         said += " A floor is the noise floor: the standard deviation of one seed's score."

@@ -42,9 +42,9 @@ STUDIES: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
 """By the answer that should come, what the finalists gain over the base."""
 HEADS = {
     "use": ["Use", "Gain", "Beside", "Sure", "Worse", "Cost", "Model", "Again"],
-    "base": ["Keep", "Gain", "Gain", "Sure", "Model", "Again"],
-    "as it came": ["Keep", "Gain", "Sure"],
-    "open": ["Open", "Best", "Gain", "Beside", "Sure", "Next", "Worse", "Cost", "Model", "Again"],
+    "base": ["Keep", "Gain", "Gain", "Beside", "Sure", "Model", "Again"],
+    "as it came": ["Keep", "Gain", "Beside", "Sure"],
+    "open": ["Open", "Best", "Gain", "Beside", "Sure", "Next", "Next", "Worse", "Cost", "Model", "Again"],
     "unfinished": ["Wait", "Again"],
 }
 
@@ -170,7 +170,7 @@ def test_gains_are_told_in_noise_floors_too(make: Make, tmp_path: Path) -> None:
             name: pytest.approx(gain.gain / answer.noise_floor) for name, gain in one.gains.items()
         }
     first = answer.picked[0]
-    assert f" ({first.in_floors['base']:.1f}) | " in finals.write(results, tmp_path)
+    assert f", {first.in_floors['base']:.1f} floors | " in finals.write(results, tmp_path)
     make_results(tmp_path / "rows", rows=["SBERT baseline", "3p3n-Augment"], seeds=(0, 1, 2), predictions=True)
     rows = Answer.of(Results.load(tmp_path / "rows"))
     assert len(rows.noise) == 2
@@ -209,8 +209,8 @@ def test_a_null_says_what_is_possible_and_what_would_settle_it(make: Make) -> No
     words = said(make(*STUDIES["open"][:1], **STUDIES["open"][1]))
     assert "Open   whether the search gained anything; until then keep the base settings (+4.99" in words
     assert re.search(
-        r"the largest gain over the base settings that the intervals leave is \+\d\.\d\d.*; "
-        r"--search (optuna|grid|paper) --finals 3x\d+ would settle it",
+        r"the largest gain over the base settings that the intervals leave is \+\d\.\d\d.*\n"
+        r"Next   --search (optuna|grid|paper) --finals 3x\d+ would settle it in 4 of 5 cases",
         words,
     )
 

@@ -78,7 +78,9 @@ class TestFirstSentence:
 
     def test_nothing_is_proven(self):
         said = " ".join(conclusions([board(standing("a", 60.2), standing("b", 59.9))]))
-        assert said.startswith("On **STS Avg.** no row is shown to be better or worse than `base`: the differences are")
+        assert said.startswith(
+            "On **STS Avg.** no row is shown to be better or worse than `base`: no difference is shown"
+        )
         assert "best" not in said
 
     def test_one_seed_proves_nothing_and_boards_share_the_sentence(self):
