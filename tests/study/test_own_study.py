@@ -155,8 +155,10 @@ def test_the_same_data_go_on_and_others_are_refused(
     check_results(plan)
     prepare_results(plan, "2 cores")
     assert capsys.readouterr().out == (
-        "mine.csv: 100 rows, pairs (an anchor and its positive)\n"
-        "put aside 10 to choose by and 10 to judge by, whose texts are in none of the 80 to train on\n"
+        "mine.csv: 100 rows, pairs: anchor = anchor, positive = positive; the first: "
+        '"a dog eats 0" -> "an animal eats 0"\n'
+        "put aside 10 to choose by and 10 to judge by; the 80 rows to train on hold none of these texts exactly (near "
+        "ones: leaks)\n"
         "leaks: no text of dev and test stands in the training data, and none of test in dev, not even nearly\n"
     )
     again = plan_of(*arguments)
@@ -340,7 +342,9 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     check_results(plan)
     said = capsys.readouterr().out
     assert said.startswith(
-        "all.csv: 100 rows, pairs (an anchor and its positive)\nleaks: heldout (dev): the training data "
+        "all.csv: 100 rows, pairs: anchor = anchor, positive = positive; the first: "
+        '"a dog eats 0" -> "an animal eats 0"\n'
+        "leaks: heldout (dev): the training data "
     )
     ((label, recipe),) = plan.rows.items()
     assert recipe is not None
@@ -388,10 +392,11 @@ def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: 
         (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--write-space", "s.py", "--dry-run"], "leave --dry-run"),
         (["--train", "mine.csv", "--encoder", "./nowhere"], "no encoder at './nowhere'"),
-        (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv'"),
+        (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv' in /"),
+        (["--train", "none.csv", "--encoder", "scenes-small", "--limit", "minute=60"], "did you mean 'minutes'"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "scenes-small"], "is given twice"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--dev", "none.csv"], r"none\.csv does not exist"),
-        (["--train", "few.csv", "--encoder", "scenes-small"], "holds 39 rows, too few to put some aside"),
+        (["--train", "few.csv", "--encoder", "scenes-small"], r"39 rows, too few to put some .*, which takes 40; give"),
         (
             ["--train", "plain.csv", "--encoder", "scenes-small"],
             "plain sentences, which do not say what a good model is",

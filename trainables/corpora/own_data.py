@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,19 +27,19 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from trainables.corpora.columns import Labels, texts_in
-from trainables.corpora.tables import Record, find_tables, open_table
+from trainables.corpora.tables import Record, Table, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
-from trainables.errors import UserError, choices, listed, shown
+from trainables.errors import UserError, choices, listed, meant, shown
 from trainables.files import expanded
 from trainables.labels import LABELS
-from trainables.tabular import NAMES, SEVERAL, as_label, as_number, is_graded, roles_of
+from trainables.tabular import NAMES, SEVERAL, as_label, as_number, is_graded, near_role, roles_of
 
 Kind = Literal["pairs", "triplets", "nli", "scored", "labelled", "sentences"]
 Normal = dict[str, Any]
 """A row in its kind's normal form; a value is a text, a list of texts or a number."""
 
 IN_WORDS: Mapping[Kind, str] = {
-    "pairs": "pairs (an anchor and its positive)",
+    "pairs": "pairs",
     "triplets": "anchors with positives and negatives",
     "nli": "premises and hypotheses labelled entailment, neutral or contradiction",
     "scored": "pairs with scores",
@@ -49,8 +50,12 @@ _MAY_NAME = (*NAMES, "premise", "hypothesis")
 """What `--columns` may name."""
 _PEEKED = 1000
 """Rows that are looked at to tell what a column holds."""
+_BRIEF = 40
+"""Letters of a text that is shown."""
 MOST_TOGETHER = 4
 """Texts of one label that stand together in a batch, at most."""
+_LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|(\S+\s+){4,}\S+|.{51,}", re.S)
+"""What no name of a column looks like: a sentence with its end, five words or 51 letters."""
 _SPACED = 0.5
 """A column without a name that is known is of texts where this share of its values have a space within."""
 
@@ -82,6 +87,22 @@ class Source:
         """The files, for a sentence."""
         return ", ".join(table.name for table in self.tables)
 
+    @property
+    def read_as(self) -> str:
+        """`pairs: anchor = question, positive = answer`; only what they hold where they have no columns."""
+        said = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
+        return f"{IN_WORDS[self.kind]}{': ' * bool(said)}{' or '.join(said)}"
+
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences on what may have been read wrongly."""
+        return [doubt for table in self.tables for doubt in table.doubts]
+
+
+def _read_as(table: _Table) -> Iterator[str]:
+    for role, names in table.columns.items():
+        yield f"{role} = {listed(names)}"
+
 
 @dataclass(frozen=True)
 class _Table:
@@ -90,6 +111,8 @@ class _Table:
     columns: Mapping[str, tuple[str, ...]]
     """Role to the names of its columns."""
     place: Path | str
+    doubts: tuple[str, ...] = ()
+    """Sentences on what may have been read wrongly."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
         if _is_lines(self.place):
@@ -139,7 +162,8 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
         missing = [name for names in asked.values() for name in names if name not in table.columns]
         if missing:
             raise UserError(
-                f"{table.name}: no column {missing[0]!r}, which --columns names (found: {listed(table.columns)})"
+                f"{table.name}: no column {missing[0]!r}, which --columns names (found: {listed(table.columns)}); "
+                f"{meant(missing[0], table.columns)}give names that are there"
             )
         roles = dict(asked)
     else:
@@ -157,14 +181,78 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
     def peek(names: Sequence[str]) -> list[Record]:
         return [record for _, record in islice(table.read(names), _PEEKED)]
 
-    kind = _kind(roles, peek) or _unnamed(table.columns, roles, peek)
+    kind, doubts = _kind(roles, peek), []
+    headless = _headless(table) if asked is None and kind is None else None
     if kind is None:
+        kind = _unnamed(table.columns, roles, peek)
+        if headless:
+            doubts.append(headless)
+        elif kind == "pairs":
+            doubts.append(_by_order(table))
+    if kind is None:
+        near = "".join(meant(column, [name]) for column, name in _near(table.columns))
         raise UserError(
-            f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); say it, as in "
+            f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
+            f"{f'{headless}; else ' if headless else near}say it, as in "
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS"
         )
-    return _Table(table.name, kind, {role: roles[role] for role in _TAKEN[kind] if role in roles}, place)
+    return _Table(table.name, kind, {role: roles[role] for role in _TAKEN[kind] if role in roles}, place, (*doubts,))
+
+
+def _near(columns: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Columns that are nearly called as a known one, and that."""
+    yield from ((column, found[1]) for column in columns if (found := near_role(column)))
+
+
+def _headless(table: Table) -> str | None:
+    """A sentence where the names look like a row of texts: the file has no header, then."""
+    like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
+    if like is None:
+        return None
+    return (
+        f"the first line is read as names of the columns, but looks like texts ({brief(like)}); if so, it is lost: put "
+        "a line of names above it, such as question,answer"
+    )
+
+
+def _by_order(table: Table) -> str:
+    """A sentence on two columns whose names are not both known, so that their order decides. `UserError` where a name
+    that is known, or nearly, says the other order."""
+    first, second = table.columns
+    named = f"--columns anchor={second},positive={first}"
+    sides = [_side(first), _side(second)]
+    near = "".join(meant(column, [name]) for column, name in _near(table.columns))
+    if sides[0] == "positive" or sides[1] == "anchor":
+        raise UserError(
+            f"{table.name}: of its columns {listed(table.columns)} not all names are known; {near}say which is which, "
+            f"as in {named}"
+        )
+    return (
+        f"the names {listed(table.columns)} do not say which column is the anchor, so their order decides; {near}"
+        f"--columns anchor={first},positive={second} says it, and {named[len('--columns ') :]} the other way"
+    )
+
+
+def _side(column: str) -> str | None:
+    """Whether a name, or the known one that it is nearly, is that of an anchor or of a positive."""
+    roles = {**dict.fromkeys(("anchor", "sentence1"), "anchor"), **dict.fromkeys(("positive", "sentence2"), "positive")}
+    near = near_role(column)
+    return next(filter(None, map(roles.get, [*roles_of([column]), *([near[0]] if near else [])])), None)
+
+
+def brief(text: object) -> str:
+    """A text in quotes for a line that shows what a row is, cut short; a number as it is."""
+    if not isinstance(text, str):
+        return f"{text:g}" if isinstance(text, float) else str(text)
+    plain = " ".join(text.split())
+    return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
+
+
+def row_in_words(row: Normal) -> str:
+    """`"How do I …" -> "Open …"`: the first text of each side, then what was judged of them."""
+    values = [value[0] if isinstance(value, list) else value for value in row.values() if value != []]
+    return " -> ".join(dict.fromkeys(map(brief, values)))
 
 
 _TAKEN: Mapping[Kind, tuple[str, ...]] = {
