@@ -302,7 +302,9 @@ def _space(
     tasks = _tasks(prepared, request)
     if not any(task.development for task in tasks):
         raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
-    census = prepared.census
+    general, census = _general(folder, tasks), prepared.census
+    if general is not None:
+        print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
     return space_text(
         OwnSpace(
@@ -316,7 +318,7 @@ def _space(
             most_negatives=census.most_negatives,
             encoders=tuple(encoders),
             tasks=tasks,
-            general=_general(folder, tasks),
+            general=general,
             notes=tuple(f"leaks: {sentence}" for sentence in leaked),
         )
     )

@@ -127,19 +127,26 @@ def test_the_written_space_is_the_same_study() -> None:
         main([*arguments, "--write-space", "my_space.py"])
 
 
-def test_a_dry_run_tells_first_what_is_done_and_last_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--train", write("pairs"), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
     said = capsys.readouterr().out
     order = (
         "mine.csv: 100 rows, pairs",
         "put aside 10 to choose by and 10 to judge by",
         "leaks: no text",
+        "STS-B is scored, too: a check that general sentences do not get worse",
+        "warning: the test has 10 items, so the interval of a gain is at best 14.31 points to each side",
+        "the space that it runs, which --write-space my_space.py keeps; its DATA are written when it runs:",
+        "SPACE = Space(",
         "then the finals, up to",
+        "finals: which gain they can show is not said, as 10 test items decide more of it than seeds do",
         "searched for heldout",
         "limit minutes=60",
         "then 200 recipes over optimisation.learning_rate",
-        "the space that it runs, which --write-space my_space.py keeps:",
-        "SPACE = Space(",
+        "in short:\n  budget    60 minutes of the whole study",
+        "  training  how long one takes is not known before the first has ended",
+        "  stages    a search of 200 recipes from Optuna",
+        f"  results   {Path('results/mine-scenes-small').absolute()}: report.md",
     )
     places = [said.find(words) for words in order]
     assert -1 not in places
@@ -160,6 +167,7 @@ def test_the_same_data_go_on_and_others_are_refused(
         "put aside 10 to choose by and 10 to judge by; the 80 rows to train on hold none of these texts exactly (near "
         "ones: leaks)\n"
         "leaks: no text of dev and test stands in the training data, and none of test in dev, not even nearly\n"
+        "STS-B is scored, too: a check that general sentences do not get worse; no search looks at it\n"
     )
     again = plan_of(*arguments)
     check_results(again)
