@@ -26,6 +26,7 @@ from study.own_study import own_study
 from study.plan import Plan, decide, read_request
 from study.planned_power import (
     ASSUMED,
+    FEW_ITEMS,
     ITEMS_VARY,
     WHY,
     few_items,
@@ -34,6 +35,7 @@ from study.planned_power import (
     items_needed,
     smallest_test,
 )
+from trainables.corpora.held_out import FEWEST
 from trainables.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,6 +139,18 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     assert len(by_seeds) == 2
     assert f"at best {number(half_interval(60))} points to each side, whatever seeds do" in by_items
     assert smallest_test(plan_of(tmp_path / "papers")) is None
+
+
+def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:
+    page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
+    items, _, points = page.partition("| test items |")[2].splitlines()[:3]
+    told = zip(re.findall(r"[\d,]+", items), re.findall(r"[\d.]+", points), strict=True)
+    found = {int(count.replace(",", "")): float(half) for count, half in told}
+    assert found == {count: round(half_interval(count), 2) for count in found}
+    assert {FEW_ITEMS, items_needed(5.0), items_needed(2.0)} <= {*found}
+    assert f"takes {FEWEST} rows" in page
+    assert f"Below {FEW_ITEMS} items" in page
+    assert f"of {FEWEST} rows or more" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
