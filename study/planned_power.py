@@ -62,9 +62,11 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
     by = f"{printable(moved.figure)} by {number(moved.spread.std)} ({printable(moved.source)})"
     gains = _either([f"{gain:g}" for gain in found.needed])
     needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in found.needed.values()])
+    gain = found.gain if items is None else math.hypot(found.gain, _gain_by_items(items))
+    judged, at_best = ("", "") if items is None else (f" and {items:,} test items", " at best")
     return [
-        f"finals: {recipes} show a gain of {number(found.gain)} points over the base settings in "
-        f"{10 * finals.POWER:.0f} of 10 cases, if seeds move {by}",
+        f"finals: {recipes}{judged} show a gain of {number(gain)} points over the base settings in "
+        f"{10 * finals.POWER:.0f} of 10 cases{at_best}, if seeds move {by}",
         f"finals: a gain of {gains} points needs {needs} fresh seeds, counting seeds alone; few test items take more",
         *([] if items is None else [f"finals: {_of_items(items)}"]),
     ]
@@ -88,9 +90,19 @@ def smallest_test(plan: Plan) -> int | None:
 
 def half_interval(items: int) -> float:
     """Points from a gain to the end of its interval at best: of `ITEMS_VARY` alone, without seeds."""
+    return _errors(items, 0.975) * ITEMS_VARY / math.sqrt(items)
+
+
+def _gain_by_items(items: int) -> float:
+    """Points of a gain that is shown in `finals.POWER` of all cases at best, without seeds."""
+    return half_interval(items) + _errors(items, finals.POWER) * ITEMS_VARY / math.sqrt(items)
+
+
+def _errors(items: int, share: float) -> float:
+    """The quantile of Student's t of the mean of so many items; infinite for one, which has no spread."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(items - 1, 0.975)) * ITEMS_VARY / math.sqrt(items) if items > 1 else math.inf
+    return float(stdtrit(items - 1, share)) if items > 1 else math.inf
 
 
 def items_needed(points: float) -> int:

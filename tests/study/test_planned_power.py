@@ -137,6 +137,10 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     assert (smallest_test(many), few_items(many)) == (60, [])
     *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.asked_of))
     assert len(by_seeds) == 2
+    alone = planned(ASSUMED, 3, 5, looks=1 / share(1)).gain
+    gain = math.hypot(alone, (stats.t.ppf(0.975, 59) + stats.t.ppf(0.8, 59)) * ITEMS_VARY / 60**0.5)
+    assert f"5 fresh seeds and 60 test items show a gain of {number(gain)} points" in by_seeds[0]
+    assert gain > 5 * alone
     assert f"at best {number(half_interval(60))} points to each side, whatever seeds do" in by_items
     assert smallest_test(plan_of(tmp_path / "papers")) is None
 
