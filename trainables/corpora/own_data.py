@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,13 +25,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from trainables.corpora.column_doubts import brief, by_order, headless, misspelt
 from trainables.corpora.columns import Labels, texts_in
-from trainables.corpora.tables import Record, Table, find_tables, open_table
+from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, choices, listed, meant, shown
 from trainables.files import expanded
 from trainables.labels import LABELS
-from trainables.tabular import NAMES, SEVERAL, as_label, as_number, is_graded, near_role, roles_of
+from trainables.tabular import NAMES, SEVERAL, as_label, as_number, is_graded, roles_of
 
 Kind = Literal["pairs", "triplets", "nli", "scored", "labelled", "sentences"]
 Normal = dict[str, Any]
@@ -50,12 +50,8 @@ _MAY_NAME = (*NAMES, "premise", "hypothesis")
 """What `--columns` may name."""
 _PEEKED = 1000
 """Rows that are looked at to tell what a column holds."""
-_BRIEF = 40
-"""Letters of a text that is shown."""
 MOST_TOGETHER = 4
 """Texts of one label that stand together in a batch, at most."""
-_LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|(\S+\s+){4,}\S+|.{51,}", re.S)
-"""What no name of a column looks like: a sentence with its end, five words or 51 letters."""
 _SPACED = 0.5
 """A column without a name that is known is of texts where this share of its values have a space within."""
 
@@ -182,71 +178,22 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
         return [record for _, record in islice(table.read(names), _PEEKED)]
 
     kind, doubts = _kind(roles, peek), []
-    headless = _headless(table) if asked is None and kind is None else None
+    no_header = headless(table) if asked is None and kind is None else None
     if kind is None:
         kind = _unnamed(table.columns, roles, peek)
-        if headless:
-            doubts.append(headless)
+        if no_header:
+            doubts.append(no_header)
         elif kind == "pairs":
-            doubts.append(_by_order(table))
+            doubts.append(by_order(table))
     if kind is None:
-        near = "".join(meant(column, [name]) for column, name in _near(table.columns))
+        near = "".join(meant(column, [name]) for column, name in misspelt(table.columns))
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
-            f"{f'{headless}; else ' if headless else near}say it, as in "
+            f"{f'{no_header}; else ' if no_header else near}say it, as in "
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS"
         )
     return _Table(table.name, kind, {role: roles[role] for role in _TAKEN[kind] if role in roles}, place, (*doubts,))
-
-
-def _near(columns: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Columns that are nearly called as a known one, and that."""
-    yield from ((column, found[1]) for column in columns if (found := near_role(column)))
-
-
-def _headless(table: Table) -> str | None:
-    """A sentence where the names look like a row of texts: the file has no header, then."""
-    like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
-    if like is None:
-        return None
-    return (
-        f"the first line is read as names of the columns, but looks like texts ({brief(like)}); if so, it is lost: put "
-        "a line of names above it, such as question,answer"
-    )
-
-
-def _by_order(table: Table) -> str:
-    """A sentence on two columns whose names are not both known, so that their order decides. `UserError` where a name
-    that is known, or nearly, says the other order."""
-    first, second = table.columns
-    named = f"--columns anchor={second},positive={first}"
-    sides = [_side(first), _side(second)]
-    near = "".join(meant(column, [name]) for column, name in _near(table.columns))
-    if sides[0] == "positive" or sides[1] == "anchor":
-        raise UserError(
-            f"{table.name}: of its columns {listed(table.columns)} not all names are known; {near}say which is which, "
-            f"as in {named}"
-        )
-    return (
-        f"the names {listed(table.columns)} do not say which column is the anchor, so their order decides; {near}"
-        f"--columns anchor={first},positive={second} says it, and {named[len('--columns ') :]} the other way"
-    )
-
-
-def _side(column: str) -> str | None:
-    """Whether a name, or the known one that it is nearly, is that of an anchor or of a positive."""
-    roles = {**dict.fromkeys(("anchor", "sentence1"), "anchor"), **dict.fromkeys(("positive", "sentence2"), "positive")}
-    near = near_role(column)
-    return next(filter(None, map(roles.get, [*roles_of([column]), *([near[0]] if near else [])])), None)
-
-
-def brief(text: object) -> str:
-    """A text in quotes for a line that shows what a row is, cut short; a number as it is."""
-    if not isinstance(text, str):
-        return f"{text:g}" if isinstance(text, float) else str(text)
-    plain = " ".join(text.split())
-    return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
 
 
 def row_in_words(row: Normal) -> str:
