@@ -82,6 +82,26 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     return "\n".join(lines)
 
 
+def in_short(plan: Plan, cluster: Cluster) -> str:
+    """The last lines of `--dry-run` for own data: what it may cost, what it does, and where it ends."""
+    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
+    seconds, source = _estimate(plan, cluster, ledger)
+    search = f"a search of {_asked(plan)}" if plan.explored else f"{count(len(plan.fixed_trials()), 'trial')}"
+    finals = "" if plan.finals is None else f", then finals: {printable(plan.finals.in_words())}"
+    lines = {
+        "budget": ", ".join(spent) or "no limit; --limit minutes=60 sets one",
+        "training": f"one takes {duration(seconds)} ({source})"
+        if seconds is not None
+        else "how long one takes is not known before the first has ended; the console says it then",
+        "stages": f"{search}{finals}",
+        "results": f"{plan.place.shown}: report.md begins with the answer; models/ and data/ lie beside it. Nothing is "
+        "written before the study runs",
+    }
+    width = max(map(len, lines))
+    return "\n".join(["in short:", *(f"  {head:<{width}}  {words}" for head, words in lines.items())])
+
+
 def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
     """`18 rows, 2 recipes from Optuna, 1 seed`; where several seeds make more trials of them, `36 of 18 rows`."""
     rows = [trial.recipe.hash for trial in fixed if trial.row]

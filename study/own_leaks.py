@@ -18,6 +18,11 @@ from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
 PARTS = ("dev", "test")
+_IN_WORDS = {
+    "exact": "exactly",
+    "normalised": "but for case, spaces and punctuation",
+    "near": "nearly",
+}
 Items = Mapping[str, Sequence[tuple[str, ...]]]
 """The items of a part by task."""
 
@@ -42,10 +47,10 @@ def held_against(
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
     if drop and found.drop:
         what = "an item that is put aside" if prepared.held_out else "an item"  # of files that were given, none is left
-        said.append(f"{count(len(found.drop), 'training row')} that held {what} whole: left out")
+        said.append(f"{count(len(found.drop), 'training row')} that held {what}, exactly or nearly: left out")
         return leave_out(prepared, found.drop, where), said
     if found.drop:
-        said.append(f"{count(len(found.drop), 'training row')} with an item whole; --drop-leaks leaves such rows out")
+        said.append(f"{count(len(found.drop), 'training row')} with such an item; --drop-leaks leaves these rows out")
     return prepared, said
 
 
@@ -87,11 +92,11 @@ def _said(parts: Mapping[str, Found], where: str, name: str) -> Iterator[str]:
     """A sentence for each part of which something is there."""
     for part, found in parts.items():
         if found.texts.all:
-            items = f"{found.items.all:,} of {found.of_items:,} items whole{_kinds(found.items)}"
+            items = f"{found.items.all:,} of {found.of_items:,} items{_kinds(found.items)}"
             single = f"{found.texts.all:,} of {found.of_texts:,} single texts{_kinds(found.texts)}"
             yield f"{name.format(part)}: {where} holds {items}, and {single}"
 
 
 def _kinds(counts: Counts) -> str:
-    there = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(counts, kind))]
+    there = [f"{number:,} {_IN_WORDS[kind]}" for kind in KINDS if (number := getattr(counts, kind))]
     return f" ({', '.join(there)})" if there else ""

@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,8 +20,10 @@ from reports.ledger.folders import OWN_DATA
 from reports.ledger.location import is_url
 from reports.markdown import count
 from search_spaces.goals import GOALS
+from search_spaces.limits import parse_limits
 from search_spaces.own_data import GENERAL_TASK, OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.options import Request
+from study.cli.terminal import printable
 from study.engine.cluster import inside_copy
 from study.given import plugin
 from study.one_recipe import read_recipe
@@ -28,7 +31,7 @@ from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from study.search.finals import as_it_came
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Prepared, prepare
-from trainables.corpora.own_data import IN_WORDS, Source, find_kind
+from trainables.corpora.own_data import Source, find_kind, row_in_words
 from trainables.encoders.check import check_encoder
 from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
 from trainables.errors import UserError
@@ -58,6 +61,7 @@ def own_study(request: Request) -> Request:
 
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
+    parse_limits(request.limit)  # before data are read, which may take minutes
     withdraw_spaces()  # of two studies in a notebook each has its own names
     for given in request.plugins:  # their objectives are offered for data that these learn from
         plugin(given)
@@ -206,7 +210,7 @@ def _prepare(
     given = {"dev": request.dev, "test": request.test}
     if holding:
         of = " or ".join(f"--{part}" for part, those in given.items() if those)
-        held = f"held an item{f' of {of}' * bool(of)} whole"
+        held = f"held an item{f' of {of}' * bool(of)}, exactly or nearly"
         leaked = [f"{count(len(holding), 'more row')} of {source.name} {held}: left out", *leaked]
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
@@ -272,8 +276,11 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
     """What was read, and what became of it."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if rows]
-    held = f"{IN_WORDS[source.kind]}{f' of {len(prepared.census.labels)} labels' * (source.kind == 'labelled')}"
-    print(f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}", flush=True)
+    labels = f"; {len(prepared.census.labels)} labels" if source.kind == "labelled" else ""
+    held = f"{source.read_as}{labels}; the first: {row_in_words(next(source.rows(Counter())))}"
+    print(printable(f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}"), flush=True)
+    for doubt in source.doubts:
+        print(printable(f"warning: {source.name}: {doubt}"), flush=True)
     if prepared.held_out:
         aside = " and ".join(
             f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
@@ -281,7 +288,8 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
         why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
         few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
-        print(f"put aside {aside}, whose texts are in none of the {parts[TRAIN]:,} to train on{lost}{few}", flush=True)
+        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these texts exactly (near ones: leaks)"
+        print(f"put aside {aside}; {exactly}{lost}{few}", flush=True)
     for sentence in leaked:
         print(f"leaks: {sentence}", flush=True)
 
@@ -298,7 +306,9 @@ def _space(
     tasks = _tasks(prepared, request)
     if not any(task.development for task in tasks):
         raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
-    census = prepared.census
+    general, census = _general(folder, tasks), prepared.census
+    if general is not None:
+        print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
     return space_text(
         OwnSpace(
@@ -312,7 +322,7 @@ def _space(
             most_negatives=census.most_negatives,
             encoders=tuple(encoders),
             tasks=tasks,
-            general=_general(folder, tasks),
+            general=general,
             notes=tuple(f"leaks: {sentence}" for sentence in leaked),
         )
     )

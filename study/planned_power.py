@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 
@@ -16,14 +19,22 @@ from reports.results import Results
 from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed
 from reports.statistics.power import MOST_SEEDS, Spread, pooled_spread
-from search_spaces.goals import needed
+from search_spaces.goals import needed, searched
 from study.cli.terminal import printable
 from study.plan import Plan
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.read_task import kept_task
+from trainables.senteval.tasks import TASKS
 
 ASSUMED = Spread(0.5, 100)
 """Of a score, where no recipe ran more than once. Pooled over the recipes of a study in `docs/examples`, seeds move the
 mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known, since what is told of it begins with `if`."""
 WHY = "assumed; by 0.01 to 1.1 in this repository's examples"
+
+ITEMS_VARY, FEW_ITEMS = 20.0, 50
+"""By how many points two models' scores differ from test item to item (standard deviation), at least: by the intervals
+in `docs/examples` 22 for queries and 38 for labelled texts, between the base settings and the encoder as it came. And
+from how many items on a gain is planned by seeds."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +48,74 @@ class Moved:
 
 
 def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
-    """Two lines for a search with finals; none without them, and where seeds change nothing."""
+    """Lines for a search with finals; none without them, and where seeds change nothing. Few test items decide more
+    than seeds: then no gain is planned."""
     if plan.finals is None or not plan.base.uses_seed:
         return []
+    items = smallest_test(plan)
+    if items is not None and items < FEW_ITEMS:
+        return [f"finals: which gain they can show is not said, as {items} test items decide more of it than seeds do"]
     moved = next(_measured(plan, ledger), Moved(ASSUMED, "a score", WHY))
-    count, seeds = plan.finals.recipes, plan.finals.seeds
-    found = finals.plan(moved.spread, count, seeds, looks=1 / share(len(taken(plan.results)) + 1))
-    recipes = f"{count} recipe{'s' * (count != 1)} x {seeds} fresh seeds"
+    finalists, seeds = plan.finals.recipes, plan.finals.seeds
+    found = finals.plan(moved.spread, finalists, seeds, looks=1 / share(len(taken(plan.results)) + 1))
+    recipes = f"{finalists} recipe{'s' * (finalists != 1)} x {seeds} fresh seeds"
     by = f"{printable(moved.figure)} by {number(moved.spread.std)} ({printable(moved.source)})"
     gains = _either([f"{gain:g}" for gain in found.needed])
     needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in found.needed.values()])
+    gain = found.gain if items is None else math.hypot(found.gain, _gain_by_items(items))
+    judged, at_best = ("", "") if items is None else (f" and {items:,} test items", " at best")
     return [
-        f"finals: {recipes} show a gain of {number(found.gain)} points over the base settings in "
-        f"{10 * finals.POWER:.0f} of 10 cases, if seeds move {by}",
+        f"finals: {recipes}{judged} show a gain of {number(gain)} points over the base settings in "
+        f"{10 * finals.POWER:.0f} of 10 cases{at_best}, if seeds move {by}",
         f"finals: a gain of {gains} points needs {needs} fresh seeds, counting seeds alone; few test items take more",
+        *([] if items is None else [f"finals: {_of_items(items)}"]),
     ]
+
+
+def few_items(plan: Plan) -> list[str]:
+    """A sentence where a task of one's own has so few test items that hardly any gain can be shown."""
+    items = smallest_test(plan)
+    return [f"{_of_items(items)}; give more by --test"] if items is not None and items < FEW_ITEMS else []
+
+
+def smallest_test(plan: Plan) -> int | None:
+    """How many items the smallest test of one's own has that judges the goals; None where none is one's own."""
+    names = {task for goal in searched(plan.space.goals) for task, _ in goal.tested}
+    own = [
+        TASKS[name] for name in names if name in TASKS and all(Path(file).is_absolute() for file in TASKS[name].files)
+    ]
+    tests = [[len(split) for split in KINDS[task.kind].tested(kept_task(task, Path()))] for task in own]
+    return min(map(sum, tests), default=None)
+
+
+def half_interval(items: int) -> float:
+    """Points from a gain to the end of its interval at best: of `ITEMS_VARY` alone, without seeds."""
+    return _errors(items, 0.975) * ITEMS_VARY / math.sqrt(items)
+
+
+def _gain_by_items(items: int) -> float:
+    """Points of a gain that is shown in `finals.POWER` of all cases at best, without seeds."""
+    return half_interval(items) + _errors(items, finals.POWER) * ITEMS_VARY / math.sqrt(items)
+
+
+def _errors(items: int, share: float) -> float:
+    """The quantile of Student's t of the mean of so many items; infinite for one, which has no spread."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(items - 1, share)) if items > 1 else math.inf
+
+
+def items_needed(points: float) -> int:
+    """The fewest test items whose `half_interval` is not above so many points."""
+    return next(items for items in count(2) if half_interval(items) <= points)
+
+
+def _of_items(items: int) -> str:
+    needs = _either([f"{items_needed(points):,}" for points in (5.0, 2.0)])
+    return (
+        f"the test has {items:,} items, so the interval of a gain is at best {number(half_interval(items))} points to "
+        f"each side, whatever seeds do; one of 5 or 2 points takes {needs} items"
+    )
 
 
 def _either(words: Sequence[str]) -> str:

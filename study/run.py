@@ -75,6 +75,7 @@ def _run(request: Request) -> int:
     from reports.ledger import LEDGER, Ledger
     from study.check import check_plan, notes, warnings
     from study.engine.launch import TERMINATED, run_study, stop_on_sigterm
+    from study.planned_power import few_items
     from study.results_folder.check import check_results, continued, set_aside
     from study.search.finals import fitted
 
@@ -83,16 +84,19 @@ def _run(request: Request) -> int:
     plan = continued(plan)
     plan = fitted(plan, Ledger(plan.results / LEDGER, plan.asked_of), allotment.concurrent)
     check_plan(plan)
-    for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0)]:
+    for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0), *few_items(plan)]:
         print(f"warning: {warning}", flush=True)
     for note in notes(plan):
         print(f"note: {note}", flush=True)
-    from study.dry_run import preview
+    from study.dry_run import in_short, preview
 
     if request.dry_run:
-        print(preview(plan, cluster, allotment))
         if request.train and draft.space_file is not None:
-            print(f"\nthe space that it runs, which --write-space my_space.py keeps:\n\n{draft.space_file.text}")
+            print("\nthe space that it runs, which --write-space my_space.py keeps; its DATA are written when it runs:")
+            print(f"\n{draft.space_file.text}")
+        print(preview(plan, cluster, allotment))
+        if request.train:
+            print(f"\n{in_short(plan, cluster)}")
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)
     stop_on_sigterm()

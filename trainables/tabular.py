@@ -6,6 +6,7 @@ read as a number or a label.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 expressions."""
 SEVERAL = ("positive", "negative")
 """Roles of all columns that fit; of others it is the first column."""
+_NEARLY = 0.81
+"""How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
 
 
 def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -37,6 +40,15 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
         if known:
             found[role] = known if role in SEVERAL else known[:1]
     return found
+
+
+def near_role(column: str) -> tuple[str, str] | None:
+    """The role and the known name that a column's name is nearly, as `anwser` is; None where it is none or is known."""
+    if any(re.fullmatch(name, _plain(column)) for names in NAMES.values() for name in names):
+        return None
+    known = {name: role for role, names in NAMES.items() for name in (*names, role) if name.isidentifier()}
+    near = difflib.get_close_matches(_plain(column), known, n=1, cutoff=_NEARLY)
+    return (known[near[0]], near[0]) if near else None
 
 
 def _plain(column: str) -> str:

@@ -147,19 +147,26 @@ def test_the_written_space_is_the_same_study() -> None:
         main([*arguments, "--write-space", "my_space.py"])
 
 
-def test_a_dry_run_tells_first_what_is_done_and_last_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--train", write("pairs"), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
     said = capsys.readouterr().out
     order = (
         "mine.csv: 100 rows, pairs",
         "put aside 10 to choose by and 10 to judge by",
         "leaks: no text",
+        "STS-B is scored, too: a check that general sentences do not get worse",
+        "warning: the test has 10 items, so the interval of a gain is at best 14.31 points to each side",
+        "the space that it runs, which --write-space my_space.py keeps; its DATA are written when it runs:",
+        "SPACE = Space(",
         "then the finals, up to",
+        "finals: which gain they can show is not said, as 10 test items decide more of it than seeds do",
         "searched for heldout",
         "limit minutes=60",
         "then 200 recipes over optimisation.learning_rate",
-        "the space that it runs, which --write-space my_space.py keeps:",
-        "SPACE = Space(",
+        "in short:\n  budget    60 minutes of the whole study",
+        "  training  how long one takes is not known before the first has ended",
+        "  stages    a search of 200 recipes from Optuna",
+        f"  results   {Path('results/mine-scenes-small').absolute()}: report.md",
     )
     places = [said.find(words) for words in order]
     assert -1 not in places
@@ -175,9 +182,12 @@ def test_the_same_data_go_on_and_others_are_refused(
     check_results(plan)
     prepare_results(plan, "2 cores")
     assert capsys.readouterr().out == (
-        "mine.csv: 100 rows, pairs (an anchor and its positive)\n"
-        "put aside 10 to choose by and 10 to judge by, whose texts are in none of the 80 to train on\n"
+        "mine.csv: 100 rows, pairs: anchor = anchor, positive = positive; the first: "
+        '"a dog eats 0" -> "an animal eats 0"\n'
+        "put aside 10 to choose by and 10 to judge by; the 80 rows to train on hold none of these texts exactly (near "
+        "ones: leaks)\n"
         "leaks: no text of dev and test stands in the training data, and none of test in dev, not even nearly\n"
+        "STS-B is scored, too: a check that general sentences do not get worse; no search looks at it\n"
     )
     again = plan_of(*arguments)
     check_results(again)
@@ -360,7 +370,9 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     check_results(plan)
     said = capsys.readouterr().out
     assert said.startswith(
-        "all.csv: 100 rows, pairs (an anchor and its positive)\nleaks: heldout (dev): the training data "
+        "all.csv: 100 rows, pairs: anchor = anchor, positive = positive; the first: "
+        '"a dog eats 0" -> "an animal eats 0"\n'
+        "leaks: heldout (dev): the training data "
     )
     ((label, recipe),) = plan.rows.items()
     assert recipe is not None
@@ -408,10 +420,11 @@ def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: 
         (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--write-space", "s.py", "--dry-run"], "leave --dry-run"),
         (["--train", "mine.csv", "--encoder", "./nowhere"], "no encoder at './nowhere'"),
-        (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv'"),
+        (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv' in /"),
+        (["--train", "none.csv", "--encoder", "scenes-small", "--limit", "minute=60"], "did you mean 'minutes'"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "scenes-small"], "is given twice"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--dev", "none.csv"], r"none\.csv does not exist"),
-        (["--train", "few.csv", "--encoder", "scenes-small"], "holds 39 rows, too few to put some aside"),
+        (["--train", "few.csv", "--encoder", "scenes-small"], r"39 rows, too few to put some .*, which takes 40; give"),
         (
             ["--train", "plain.csv", "--encoder", "scenes-small"],
             "plain sentences, which do not say what a good model is",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from reports.ledger import LEDGER, LOOKS, Ledger, StudyInfo
 from reports.looks import share
@@ -19,8 +22,20 @@ from search_spaces.liao2021.averages import STS_AVERAGE
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Allotment, Cluster
+from study.own_study import own_study
 from study.plan import Plan, decide, read_request
-from study.planned_power import ASSUMED, WHY, gain_in_words
+from study.planned_power import (
+    ASSUMED,
+    FEW_ITEMS,
+    ITEMS_VARY,
+    WHY,
+    few_items,
+    gain_in_words,
+    half_interval,
+    items_needed,
+    smallest_test,
+)
+from trainables.corpora.held_out import FEWEST
 from trainables.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +115,57 @@ def test_else_that_of_a_study_to_learn_from(tmp_path: Path) -> None:
     assert moved(here, "--learn-from", str(there)) == (1.41, f"STS Avg.: as in {there}")
     ran(here, B, 60.0, 61.0, tested=False)
     assert moved(here, "--learn-from", str(there))[1] == "STS on development parts: as in earlier trials of this study"
+
+
+def own(folder: Path, rows: int) -> Plan:
+    """A search with a tenth of so many pairs to judge by."""
+    pairs = "".join(f"how is thing {number} done,by step {number} of the list\n" for number in range(rows))
+    write_whole(folder / f"p{rows}.csv", f"question,answer\n{pairs}")
+    given = ("--train", str(folder / f"p{rows}.csv"), "--encoder", "scenes-small", "--search", "optuna")
+    return decide(read_request(own_study(parse([*given, "--results", str(folder / f"r{rows}")]))), 0)
+
+
+def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) -> None:
+    few = own(tmp_path, 60)
+    (warning,) = few_items(few)
+    assert smallest_test(few) == 6
+    assert warning.startswith("the test has 6 items, so the interval of a gain is at best 20.99 points to each side")
+    assert warning.endswith("one of 5 or 2 points takes 64 or 387 items; give more by --test")
+    (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.asked_of))
+    assert "which gain they can show is not said, as 6 test items decide" in withheld
+    many = own(tmp_path, 600)
+    assert (smallest_test(many), few_items(many)) == (60, [])
+    *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.asked_of))
+    assert len(by_seeds) == 2
+    alone = planned(ASSUMED, 3, 5, looks=1 / share(1)).gain
+    gain = math.hypot(alone, (stats.t.ppf(0.975, 59) + stats.t.ppf(0.8, 59)) * ITEMS_VARY / 60**0.5)
+    assert f"5 fresh seeds and 60 test items show a gain of {number(gain)} points" in by_seeds[0]
+    assert gain > 5 * alone
+    assert f"at best {number(half_interval(60))} points to each side, whatever seeds do" in by_items
+    assert smallest_test(plan_of(tmp_path / "papers")) is None
+
+
+def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:
+    page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
+    items, _, points = page.partition("| test items |")[2].splitlines()[:3]
+    told = zip(re.findall(r"[\d,]+", items), re.findall(r"[\d.]+", points), strict=True)
+    found = {int(count.replace(",", "")): float(half) for count, half in told}
+    assert found == {count: round(half_interval(count), 2) for count in found}
+    assert {FEW_ITEMS, items_needed(5.0), items_needed(2.0)} <= {*found}
+    assert f"takes {FEWEST} rows" in page
+    assert f"Below {FEW_ITEMS} items" in page
+    assert f"of {FEWEST} rows or more" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
+    generator = np.random.default_rng(0)
+    values = generator.normal(size=(4000, 12)) * ITEMS_VARY
+    half = stats.t.ppf(0.975, 11) * values.std(axis=1, ddof=1) / 12**0.5
+    assert half_interval(12) == pytest.approx((half**2).mean() ** 0.5, rel=0.02)
+    for points in (5.0, 2.0):
+        needed = items_needed(points)
+        assert half_interval(needed) <= points < half_interval(needed - 1)
+    assert half_interval(1) == math.inf
 
 
 def test_every_look_that_was_taken_makes_it_harder(tmp_path: Path) -> None:

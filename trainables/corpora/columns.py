@@ -30,6 +30,10 @@ Located = Iterable[tuple[str, Record]]
 
 NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in enumerate(LABELS))
 TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
+TRIPLETS_IN_WORDS = (
+    "each anchor is to be near its positives, and far from its negatives where it has any (what NLI calls entailment "
+    "and contradiction)"
+)
 
 _UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
 _LABELLED = (

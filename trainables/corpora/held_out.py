@@ -172,7 +172,8 @@ class Texts:
         rows = len(self)
         if rows < FEWEST:
             raise UserError(
-                f"{where} holds {rows} rows, too few to put some aside to judge models by; give --dev and --test"
+                f"{where} holds {rows} rows, too few to put some aside to judge models by, which takes {FEWEST}; give "
+                "more rows, or --dev and --test"
             )
         found = _Rows.of(self._texts, self._ends)
         if self._label:

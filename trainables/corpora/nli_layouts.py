@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from trainables.corpora.batch import Sampler
+from trainables.corpora.columns import TRIPLETS_IN_WORDS, TRIPLETS_READ
 from trainables.corpora.layout import Layout
 from trainables.corpora.mining import RenewedSampler, Rules, mined_table, no_table, with_table
 from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_premises, load_nli, stamps
@@ -72,7 +73,7 @@ class LabelledPairs(Source, Layout):
         count = self._count()
         if count is None:
             return []
-        told = [count.labels_read] if count.labels_read else []
+        told = [count.labels_read.replace(TRIPLETS_READ, TRIPLETS_IN_WORDS)] if count.labels_read else []
         told += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
         return [f"corpus.nli={self.nli!r}: {one}" for one in told]
 

@@ -25,10 +25,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from trainables.corpora.column_doubts import brief, by_order, headless, misspelt
 from trainables.corpora.columns import Labels, texts_in
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
-from trainables.errors import UserError, choices, listed, shown
+from trainables.errors import UserError, choices, listed, meant, shown
 from trainables.files import expanded
 from trainables.labels import LABELS
 from trainables.tabular import NAMES, SEVERAL, as_label, as_number, is_graded, roles_of
@@ -38,7 +39,7 @@ Normal = dict[str, Any]
 """A row in its kind's normal form; a value is a text, a list of texts or a number."""
 
 IN_WORDS: Mapping[Kind, str] = {
-    "pairs": "pairs (an anchor and its positive)",
+    "pairs": "pairs",
     "triplets": "anchors with positives and negatives",
     "nli": "premises and hypotheses labelled entailment, neutral or contradiction",
     "scored": "pairs with scores",
@@ -82,6 +83,22 @@ class Source:
         """The files, for a sentence."""
         return ", ".join(table.name for table in self.tables)
 
+    @property
+    def read_as(self) -> str:
+        """`pairs: anchor = question, positive = answer`; only what they hold where they have no columns."""
+        said = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
+        return f"{IN_WORDS[self.kind]}{': ' * bool(said)}{' or '.join(said)}"
+
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences on what may have been read wrongly."""
+        return [doubt for table in self.tables for doubt in table.doubts]
+
+
+def _read_as(table: _Table) -> Iterator[str]:
+    for role, names in table.columns.items():
+        yield f"{role} = {listed(names)}"
+
 
 @dataclass(frozen=True)
 class _Table:
@@ -90,6 +107,8 @@ class _Table:
     columns: Mapping[str, tuple[str, ...]]
     """Role to the names of its columns."""
     place: Path | str
+    doubts: tuple[str, ...] = ()
+    """Sentences on what may have been read wrongly."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
         if _is_lines(self.place):
@@ -139,7 +158,8 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
         missing = [name for names in asked.values() for name in names if name not in table.columns]
         if missing:
             raise UserError(
-                f"{table.name}: no column {missing[0]!r}, which --columns names (found: {listed(table.columns)})"
+                f"{table.name}: no column {missing[0]!r}, which --columns names (found: {listed(table.columns)}); "
+                f"{meant(missing[0], table.columns)}give names that are there"
             )
         roles = dict(asked)
     else:
@@ -157,14 +177,29 @@ def _table(place: Path | str, asked: Mapping[str, tuple[str, ...]] | None) -> _T
     def peek(names: Sequence[str]) -> list[Record]:
         return [record for _, record in islice(table.read(names), _PEEKED)]
 
-    kind = _kind(roles, peek) or _unnamed(table.columns, roles, peek)
+    kind, doubts = _kind(roles, peek), []
+    no_header = headless(table) if asked is None and kind is None else None
     if kind is None:
+        kind = _unnamed(table.columns, roles, peek)
+        if no_header:
+            doubts.append(no_header)
+        elif kind == "pairs":
+            doubts.append(by_order(table))
+    if kind is None:
+        near = "".join(meant(column, [name]) for column, name in misspelt(table.columns))
         raise UserError(
-            f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); say it, as in "
+            f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
+            f"{f'{no_header}; else ' if no_header else near}say it, as in "
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS"
         )
-    return _Table(table.name, kind, {role: roles[role] for role in _TAKEN[kind] if role in roles}, place)
+    return _Table(table.name, kind, {role: roles[role] for role in _TAKEN[kind] if role in roles}, place, (*doubts,))
+
+
+def row_in_words(row: Normal) -> str:
+    """`"How do I …" -> "Open …"`: the first text of each side, then what was judged of them."""
+    values = [value[0] if isinstance(value, list) else value for value in row.values() if value != []]
+    return " -> ".join(dict.fromkeys(map(brief, values)))
 
 
 _TAKEN: Mapping[Kind, tuple[str, ...]] = {

@@ -108,7 +108,8 @@ def _find(part: str) -> list[Path | str]:
         return [path]
     if is_hub_id(part):
         return [part]
-    raise UserError(f"no such file or folder: {part!r}; give a hub id, a folder or files ({FORMS})")
+    looked = "" if path.is_absolute() else f" in {Path.cwd()}"
+    raise UserError(f"no such file or folder: {part!r}{looked}; give a hub id, a folder or files ({FORMS})")
 
 
 def _in_folder(folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import shlex
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
                     raise UserError(f"{file}, after line {number}: {TOO_MUCH_UNPACKED}")
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        raise refusal(file, number, f"not UTF-8 ({error.reason})") from None
+        raise refusal(file, number, _not_utf8(file, error)) from None
     except _UNREADABLE as error:
         raise UserError(f"{file}, after line {number}: not a readable gzip file ({error})") from None
 
@@ -56,7 +57,7 @@ def json_array(file: Path) -> list[Any] | None:
             raise UserError(f"{file}: a JSON array of more than {LONGEST_ARRAY >> 20} MiB; write it as JSON lines")
         records: list[Any] = _parsed(content.decode(), str(file), "a JSON array")
     except UnicodeDecodeError as error:
-        raise refusal(file, content.count(b"\n", 0, error.start) + 1, f"not UTF-8 ({error.reason})") from None
+        raise refusal(file, content.count(b"\n", 0, error.start) + 1, _not_utf8(file, error)) from None
     except _UNREADABLE as error:
         raise UserError(f"{file}: not a readable gzip file ({error})") from None
     return records
@@ -65,6 +66,14 @@ def json_array(file: Path) -> list[Any] | None:
 def most_unpacked(file: Path) -> int:
     """Bytes that a packed file may hold, so that a small one cannot fill the memory."""
     return _FREE + _UNPACKED * file.stat().st_size
+
+
+def _not_utf8(file: Path, error: UnicodeDecodeError) -> str:
+    """What is wrong, and what mends a file as programs of Windows save it."""
+    if _is_packed(file):
+        return f"not UTF-8 ({error.reason})"
+    old, new = shlex.quote(str(file)), shlex.quote(str(file.with_stem(f"{file.stem}_utf8")))
+    return f"not UTF-8 ({error.reason}); one from Windows is mended by: iconv -f WINDOWS-1252 -t UTF-8 {old} > {new}"
 
 
 TOO_MUCH_UNPACKED = f"it unpacks to more than {_UNPACKED} times its size, which no text does"

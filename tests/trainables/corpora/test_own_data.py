@@ -308,6 +308,8 @@ class TestTriplets:
             sides[int(label) // 2].append(batch.sentences[hypothesis])
         assert found == {anchor: (POSITIVES[anchor], NEGATIVES[anchor]) for anchor in POSITIVES}
         assert description["labels"].startswith("anchors with positives read as entailment")
+        (said,) = layout("groups", source).remarks(request())
+        assert ": each anchor is to be near its positives, and far from its negatives where it has any" in said
         layout("pairs", source).check(request())
         assert make_sampler(layout("pairs", source), request())[1]["anchors"] == 3
 

@@ -12,10 +12,11 @@ import pytest
 
 from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Texts, prepare
 from trainables.corpora.leaks import plain
-from trainables.corpora.own_data import find_kind, take_census, texts
+from trainables.corpora.own_data import find_kind, row_in_words, take_census, texts
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
+from trainables.tabular import NAMES, near_role
 
 KINDS = {
     "pairs": "anchor,positive\na dog,an animal\n",
@@ -116,9 +117,65 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, said: str, tmp_
         prepare(find_kind([mine]), tmp_path / "data")
 
 
+PROSE = '"How do I pay?","Open the page of the shop, then pay."\n"May I cancel?","Yes, on the page of your orders."\n'
+"""Two rows, of whose first no name of a column is like."""
+
+
+def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
+    found = find_kind([write(tmp_path, f"question,answer\n{PROSE}")])
+    assert (found.read_as, found.doubts) == ("pairs: anchor = question, positive = answer", [])
+    first = next(found.rows(Counter()))
+    assert row_in_words(first) == '"How do I pay?" -> "Open the page of the shop, then pay."'
+    long = {"anchor": "x" * 60, "positive": ["one", "other"], "negative": []}
+    assert row_in_words(long) == f'"{"x" * 38} …" -> "one"'
+    assert row_in_words({"sentence1": "a", "sentence2": "b", "score": 0.5}) == '"a" -> "b" -> 0.5'
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("title,body", "their order decides; --columns anchor=title,positive=body says it, and anchor=body,positive"),
+        ("qestion,body", "their order decides; did you mean 'question'"),
+    ],
+)
+def test_where_the_order_of_columns_decides_that_is_said(header: str, said: str, tmp_path: Path) -> None:
+    (doubt,) = find_kind([write(tmp_path, f"{header}\n{PROSE}")]).doubts
+    assert said in doubt
+
+
+@pytest.mark.parametrize("header", ["anwser,question", "anwser,body", "body,qestion", "answer,body", "body,query"])
+def test_names_against_the_order_are_refused(header: str, tmp_path: Path) -> None:
+    first, second = header.split(",")
+    with pytest.raises(UserError, match=f"which is which, as in --columns anchor={second},positive={first}"):
+        find_kind([write(tmp_path, f"{header}\n{PROSE}")])
+
+
+def test_a_file_without_a_header_is_said(tmp_path: Path) -> None:
+    (doubt,) = find_kind([write(tmp_path, PROSE)]).doubts
+    assert 'looks like texts ("How do I pay?"); if so, it is lost: put a line of names above it' in doubt
+    with pytest.raises(
+        UserError, match=r"not known .*; the first line is read as names of the columns, but looks like"
+    ):
+        find_kind([write(tmp_path, "1,How do I pay?,Open the page.\n2,May I?,Yes.\n")])
+    assert find_kind([write(tmp_path, f"question,answer\n{PROSE}")]).doubts == []
+
+
+def test_names_that_are_nearly_known_are_told_of(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"did you mean 'question'\? did you mean 'answer'\? say it"):
+        find_kind([write(tmp_path, "id,qestion,anwser\n1,a b,c d\n")])
+    with pytest.raises(UserError, match=r"no column 'bdy'.*; did you mean 'body'\?"):
+        find_kind([write(tmp_path, f"title,body\n{PROSE}")], "anchor=title,positive=bdy")
+    known = [name for names in NAMES.values() for name in names if name.isidentifier()]
+    assert [near_role(name) for name in (*known, "positive_2", "source", "context", "title", "body")] == [None] * (
+        len(known) + 5
+    )
+
+
 def test_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_bytes(b"anchor,positive\na dog,an animal\ncaf\xe9,drink\n")
-    with pytest.raises(UserError, match=r"mine\.csv, line 3: not UTF-8"):
+    with pytest.raises(
+        UserError, match=r"mine\.csv, line 3: not UTF-8 .*: iconv -f WINDOWS-1252 -t UTF-8 .*mine.csv > .*mine_utf8"
+    ):
         [*find_kind([str(tmp_path / "mine.csv")]).rows(Counter())]
 
 

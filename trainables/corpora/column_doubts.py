@@ -1,0 +1,64 @@
+"""What of a table's columns may be read wrongly: misspelt names, an order that decides, a file without a header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from trainables.corpora.tables import Table
+from trainables.errors import UserError, listed, meant
+from trainables.tabular import near_role, roles_of
+
+_BRIEF = 40
+"""Letters of a text that is shown."""
+_LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.S)
+"""What no name of a column looks like: a sentence with its end, 51 letters or five words."""
+
+
+def misspelt(columns: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Columns that are nearly called as a known one, and that."""
+    yield from ((column, found[1]) for column in columns if (found := near_role(column)))
+
+
+def headless(table: Table) -> str | None:
+    """A sentence where the names look like a row of texts: the file has no header, then."""
+    like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
+    if like is None:
+        return None
+    return (
+        f"the first line is read as names of the columns, but looks like texts ({brief(like)}); if so, it is lost: put "
+        "a line of names above it, such as question,answer"
+    )
+
+
+def by_order(table: Table) -> str:
+    """A sentence on two columns whose names are not both known, so that their order decides. `UserError` where a name
+    that is known, or nearly, says the other order."""
+    first, second = table.columns
+    named = f"--columns anchor={second},positive={first}"
+    sides = [_side(first), _side(second)]
+    near = "".join(meant(column, [name]) for column, name in misspelt(table.columns))
+    if sides[0] == "positive" or sides[1] == "anchor":
+        raise UserError(
+            f"{table.name}: of its columns {listed(table.columns)} not all names are known; {near}say which is which, "
+            f"as in {named}"
+        )
+    return (
+        f"the names {listed(table.columns)} do not say which column is the anchor, so their order decides; {near}"
+        f"--columns anchor={first},positive={second} says it, and {named[len('--columns ') :]} the other way"
+    )
+
+
+def _side(column: str) -> str | None:
+    """Whether a name, or the known one that it is nearly, is that of an anchor or of a positive."""
+    roles = {**dict.fromkeys(("anchor", "sentence1"), "anchor"), **dict.fromkeys(("positive", "sentence2"), "positive")}
+    near = near_role(column)
+    return next(filter(None, map(roles.get, [*roles_of([column]), *([near[0]] if near else [])])), None)
+
+
+def brief(text: object) -> str:
+    """A text in quotes for a line that shows what a row is, cut short; a number as it is."""
+    if not isinstance(text, str):
+        return f"{text:g}" if isinstance(text, float) else str(text)
+    plain = " ".join(text.split())
+    return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
