@@ -60,11 +60,12 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()]
         found += _lines("Beside", besides if told else _elsewhere(answer, say))
     found += [
+        *_lines("Most", _most(answer, say)),
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, first, info)),
     ]
     if answer.kind == "open":
-        found += _lines("Next", _next(answer, info.search, say))
+        found += _lines("Next", _next(answer, info.search))
     if told:
         found += _lines("Worse", _worse(answer, say))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
@@ -130,7 +131,7 @@ def _first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
     """So many of them, as far as a line has room for them, and how many more there are."""
     room = LONGEST - 2 - len(before.split())
     shown = [name for place, name in enumerate(named[:most]) if len(" ".join(named[: place + 1]).split()) <= room]
-    return [*shown, *([f"{len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
+    return [*shown, *([f"and {len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
 
 
 def _gain(answer: Answer, one: Finalist, say: Say) -> list[str]:
@@ -199,22 +200,29 @@ def _notes(answer: Answer, first: Finalist, info: StudyInfo) -> list[str]:
     if info.finals is not None and info.finals.smaller:
         said.append("the finals have fewer recipes and seeds than usual, so that half of the limit was left to explore")
     if answer.kind in ("base", "as it came") and _misled(answer, first):
-        said.append("by the development scores that chose it looked better than what is kept; that did not carry over")
+        said.append(
+            "by the development scores the search had found better settings; that did not carry over to the test"
+        )
     return said
 
 
-def _next(answer: Answer, search: str, say: Say) -> list[str]:
+def _most(answer: Answer, say: Say) -> list[str]:
+    """How large the gain may be at most, where that is open."""
+    if answer.flags or not answer.fresh_items or answer.most is None:
+        return []
+    over = answer.open[0]
+    whose = [one.name for one in answer.finalists if over in one.gains and one.gains[over].high == answer.most]
+    of = f", of {say(whose[0])}" if whose and whose[0] != answer.picked[0].name else ""
+    return [f"{_signed(answer.most)} over {OVER[over]} is the largest gain that the intervals leave{of}"]
+
+
+def _next(answer: Answer, search: str) -> list[str]:
     """What would settle it."""
     if answer.flags:
         return ["see the warnings of the report; what they name must be mended before anything can be told"]
     if not answer.fresh_items:
         return ["test sentences that did not choose the settings would settle it"]
     said = []
-    if answer.most is not None:
-        over = answer.open[0]
-        whose = [one.name for one in answer.finalists if over in one.gains and one.gains[over].high == answer.most]
-        of = f", of {say(whose[0])}" if whose and whose[0] != answer.picked[0].name else ""
-        said.append(f"the largest gain over {OVER[over]} that the intervals leave is {_signed(answer.most)}{of}")
     if answer.never:
         measured = answer.picked[0].gains.get(answer.open[0]) if answer.open else None
         if measured is not None and measured.gain <= 0:

@@ -66,7 +66,7 @@ def box(folder: Path) -> str:
 def test_what_was_not_checked_is_not_clean(folder: Path):
     """ "No flags" stood before the admission that nobody looked for test sentences."""
     text = box(folder)
-    assert text.startswith("- **Not checked: test sentences seen in training**: no record says whether")
+    assert text.startswith("- **Not checked: test items seen whole in training**: no record says whether")
     assert "No flags" not in text
     rest = trust.clean(Results.load(folder))
     assert rest.startswith("Nothing was found in: the code that trials ran; ")
@@ -78,7 +78,7 @@ def test_without_flags_it_says_what_was_looked_at(folder: Path):
         overlap={task: {"items": 60, "seen": 0} for task in content["evaluations"][0]["scores"]}))  # fmt: skip
     text = box(folder)
     assert text == "No flags."
-    assert "test sentences seen in training" in trust.clean(Results.load(folder))
+    assert "test items seen whole in training" in trust.clean(Results.load(folder))
     assert "Not checked" not in text
 
 
