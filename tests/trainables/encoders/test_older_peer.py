@@ -93,7 +93,7 @@ def test_what_was_saved_there_gives_the_same_here(exchanged: Path) -> None:
 def test_a_norm_dot_products_and_bf16_go_there_and_back(dtype: Any, exchanged: Path, tmp_path: Path) -> None:
     """Started from a model of theirs, saved here, read there: its dot products are the cosines that are scored here."""
     config = EncoderConfig(name=str(exchanged / "theirs"), dtype=dtype)
-    encoder = load_encoder(config, device="cpu")
+    encoder = load_encoder(config, POOLINGS["mean"](), device="cpu")
     encoder.save(tmp_path / "again")
     _run(LOADED, tmp_path / "again")
     found, scored = np.load(tmp_path / "again" / "found.npz"), encoder.encode(SENTENCES)
