@@ -18,9 +18,10 @@ from reports.mteb_metadata import MODEL_META
 from reports.mteb_scores import FOLDER, kept_scores, score, tasks_of
 from reports.testing import make_study
 from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, PoolingConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 mteb = pytest.importorskip("mteb", reason="the package mteb is not installed: make test-versions brings it")
 
@@ -29,9 +30,7 @@ QUERY, DOCUMENT = "the dog ", "two women "
 
 def saved(folder: Path, **prompts: str) -> str:
     """A model as a study keeps it."""
-    encoder = load_encoder(
-        EncoderConfig(name=SCENES_ENCODER, max_length=32, **prompts), PoolingConfig("mean"), device="cpu"
-    )
+    encoder = load_encoder(EncoderConfig(name=SCENES_ENCODER, max_length=32, **prompts), Mean(), device="cpu")
     assert isinstance(encoder, TransformerEncoder)
     encoder.save(folder)
     return str(folder)
