@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainables.lazy_torch import torch
 
@@ -29,6 +29,13 @@ def judged(entailed: Tensor, text: Tensor, unmasked: Comparison, left: Tensor) -
     anchors = unmasked.positives.any(dim=1, keepdim=True)
     negatives = unmasked.shared & ~unmasked.positives & anchors
     masked = negatives & ~left[:, : len(item)]
+    return counted(anchors, negatives, masked, false)
+
+
+def counted(anchors: Any, negatives: Any, masked: Any, false: Any) -> dict[str, Any]:
+    """The counts, () each, from tensors or arrays of truth values: which anchors are judged; and of their candidates,
+    (anchors, candidates), which are negatives before any is masked, which of these are masked, and which are truly
+    false."""
     return {
         "judged_anchors": anchors.sum(),
         "false_negatives": (negatives & false).sum(),

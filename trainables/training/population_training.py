@@ -31,6 +31,7 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.objectives.ntxent import NTXent
+from trainables.objectives.truly_false import counted
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable
 from trainables.training.loop import Interrupted, learning_rate, total_steps
@@ -213,19 +214,15 @@ def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool, mea
 
 
 def _judged(batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Meanings | None) -> dict[str, int]:
-    """As `objectives/truly_false.py` counts. `items`: (2 m,) the texts; `excluded`: (2 m, 2 m)."""
+    """What `objectives/truly_false.py` counts. `items`: (2 m,) the texts; `excluded`: (2 m, 2 m)."""
     entailed = meanings.entailed(batch.sentences, batch.premise.tolist()) if meanings else None
     if entailed is None:
         return {}
     itself = np.eye(len(items), dtype=bool)
     negatives = ~itself & ~np.roll(itself, len(items) // 2, axis=1)
     false = entailed[np.tile(batch.premise, 2)][:, items]
-    return {
-        "judged_anchors": len(items),
-        "false_negatives": int((negatives & false).sum()),
-        "caught_false_negatives": int((negatives & excluded & false).sum()),
-        "wrongly_masked_negatives": int((negatives & excluded & ~false).sum()),
-    }
+    found = counted(itself.any(axis=1), negatives, negatives & excluded, false)
+    return {name: int(number) for name, number in found.items()}
 
 
 class _Stack:
