@@ -9,9 +9,10 @@ from pathlib import Path
 
 from search_spaces.paper import Column, Overrides, Row, Table
 from search_spaces.published import by_label, read_figures, same
+from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import SCENES_ENCODER, Recipe
 
 _FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 _PUBLISHED = by_label(_FIGURES, {"1": same(_FIGURES["1"])})
@@ -36,28 +37,9 @@ SPACES = (
         name="modern_published",
         title="Do released models of today's losses score here what is printed of them?",
         paper="no single one: AnglE and GISTEmbed, beside multiple negatives ranking",
-        base=Recipe().preferring(
-            {
-                "encoder.name": "bert-base-uncased",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli,nyu-mll/multi_nli",
-                "corpus.layout": "pairs",
-                "objective.name": "mnrl",
-                "objective.temperature": 0.05,
-                "objective.guide": _GUIDE,
-                "optimisation.learning_rate": 5e-5,
-                "optimisation.batch_size": 128,
-            }
-        ),
+        base=Recipe().preferring({**RANKING, "objective.guide": _GUIDE}),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark", "SICKRelatedness")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "objective.guide": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-            "optimisation.learning_rate": 5e-4,
-        },
+        laptop={**LAPTOP, "objective.guide": SCENES_ENCODER},
         rows=(
             Row(_OURS[0], {}),
             Row(_OURS[1], {"objective.false_negatives": "guide"}),
