@@ -140,9 +140,14 @@ def _gain(answer: Answer, one: Finalist, say: Say) -> list[str]:
     return [f"{say(answer.figure or '')} {_level(one.figure)}{chosen_by}: {over[0]}", *over[1:]]
 
 
+def _kept(answer: Answer) -> str:
+    """The reference that is kept where no recipe of the search is to be used."""
+    return "encoder" if answer.kind == "as it came" else "base"
+
+
 def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where no recipe of the search is to be used."""
-    kept = "encoder" if answer.kind == "as it came" else "base"
+    kept = _kept(answer)
     none = "" if answer.kind == "open" else "none: "
     said = [f"{none}{say(answer.figure or '')} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
     said.append(f"the best of the search {_points(first.gains[kept])} against it")
@@ -154,7 +159,7 @@ def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
 
 def _elsewhere(answer: Answer, say: Say) -> list[str]:
     """What the best of the search gains on other tasks over what is kept, the most first."""
-    kept = "encoder" if answer.kind == "as it came" else "base"
+    kept = _kept(answer)
     over = sorted((one for one in answer.others if one.over == kept), key=lambda one: -one.gain.gain)
     said = [f"{say(one.task)} {_points(one.gain)}" for one in over[:FEW]]
     return [f"the best of the search against {OVER[kept]}: {said[0]}", *said[1:]] if said else []
@@ -162,7 +167,7 @@ def _elsewhere(answer: Answer, say: Say) -> list[str]:
 
 def _misled(answer: Answer, first: Finalist) -> bool:
     """Whether the development scores chose what is shown to be worse than what is kept."""
-    kept = "base" if answer.kind == "base" else "encoder"
+    kept = _kept(answer)
     pairs = zip(first.development, answer.references[kept].development, strict=True)
     gain, better = first.gains[kept], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
     return gain.high is not None and gain.high < 0 and any(better)
@@ -172,7 +177,7 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     base = answer.references.get("base")
     more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
     each = "each" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
-    items = [] if answer.items is None else [f"{answer.items:,} {'test item' if answer.items == 1 else 'test items'}"]
+    items = [] if answer.items is None else [count(answer.items, "test item")]
     said = [f"{count(first.seeds, 'fresh seed')} {each}{more}", *items]
     said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} of trials")
     return [*said, *_noise(answer)]
