@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks._minilm import minilm
 from trainables.errors import UserError
+from trainables.files import write_whole
 from trainables.recipe import SCENES
 
 
@@ -56,3 +57,15 @@ def check_model(name: str, option: str) -> None:
     """A model's folder holds its configuration."""
     if not (Path(name) / "config.json").is_file():
         raise UserError(f"{option} {name!r} is no model folder: it holds no config.json")
+
+
+def check_page(page: Path | None, begin: str) -> None:
+    """A page that a table is to be written into (`--out`) has the line where it begins."""
+    if page is not None and not (page.is_file() and begin in page.read_text()):
+        raise UserError(f"--out {page} is no page with the line {begin}")
+
+
+def write_between(page: Path, begin: str, text: str, end: str) -> None:
+    """Put a table between these two lines of a page, in place of what stands there."""
+    before, _, rest = page.read_text().partition(begin)
+    write_whole(page, f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}")

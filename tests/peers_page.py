@@ -13,13 +13,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks._asked import check_page, write_between
 from reports.markdown import DASH, table
 from tests.peers import Case, by_entry
 from tests.trainables.corpora import test_mining, test_mix
 from tests.trainables.encoders import test_static
 from tests.trainables.objectives import test_peers
-from trainables.errors import UserError, answer_user_errors
-from trainables.files import write_whole
+from trainables.errors import answer_user_errors
 
 CASES: Sequence[Case] = [*test_peers.CASES, *test_mining.CASES, *test_mix.CASES, *test_static.CASES]
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
@@ -50,13 +50,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.peers_page", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the table into, after {BEGIN}")
     out = parser.parse_args(arguments).out
-    if out is not None and not (out.is_file() and BEGIN in out.read_text()):
-        raise UserError(f"--out {out} is no page with the line {BEGIN}")
+    check_page(out, BEGIN)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # of epochs that are short, as some shall be
     text = page()
     if out is not None:
-        before, _, rest = out.read_text().partition(BEGIN)
-        write_whole(out, f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
+        write_between(out, BEGIN, text, END)
     print(text)
     return 0
 

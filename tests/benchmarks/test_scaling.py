@@ -13,6 +13,7 @@ import torch
 from benchmarks import scaling
 from benchmarks._gpu_models import write_model
 from benchmarks.scaling import Meter, Side, Turn
+from trainables.recipe import SCENES
 
 
 def test_a_meter_counts_the_bytes_and_the_wait_of_each_exchange(monkeypatch: pytest.MonkeyPatch):
@@ -53,7 +54,7 @@ def test_groups_take_turns_and_few_rows_are_few_bytes(tmp_path: Path):
     """The vectors of 30,522 words take 3.9 MB, a mark for each 0.03."""
     write_model("tiny", tmp_path / "model")
     asked = argparse.Namespace(turns=2, warm_up=2, steps=1, threads=1)
-    recipe = scaling.recipe_of(str(tmp_path / "model"), 2, scaling.SCENES, 8)
+    recipe = scaling.recipe_of(str(tmp_path / "model"), 2, SCENES, 8)
     found = scaling.measured([Side(1), Side(2, whole=True), Side(2)], recipe, asked)
     assert {len(turns) for turns in found.values()} == {2}
     alone, whole, rows = found.values()
