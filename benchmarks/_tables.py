@@ -21,7 +21,8 @@ from trainables.recipe import Recipe, Value
 from trainables.senteval.plain_pickle import read_plain
 
 RECORDS = Path(__file__).parent / "recorded"
-OWN = ("minilm", "scenes")
+OWN = {"minilm": "frozen_grid-minilm", "scenes": "frozen_grid-scenes", "tuned": "tuned_grid-scenes"}
+"""By name the record's file, which begins with its space."""
 HELD_OUT: Mapping[str, tuple[str, ...]] = {
     "hpobench": ("australian", "blood_transfusion", "car", "credit_g", "kc1", "phoneme", "segment", "vehicle"),
     "hpolib": ("naval_propulsion", "parkinsons_telemonitoring", "protein_structure", "slice_localization"),
@@ -92,7 +93,7 @@ class Table:
 
 @functools.cache
 def load_table(name: str) -> Table:
-    """`minilm` or `scenes`, with the goal STS, or e.g. `hpolib/protein_structure`. `UserError` for another name."""
+    """One of our records, with the goal STS, or e.g. `hpolib/protein_structure`. `UserError` for another name."""
     family, _, dataset = name.partition("/")
     if name in OWN:
         return _own(name)
@@ -105,15 +106,22 @@ def load_table(name: str) -> Table:
 def related(name: str) -> list[str]:
     """The other tables of the same space."""
     family, _, _ = name.partition("/")
-    names = OWN if name in OWN else [f"{family}/{each}" for each in HELD_OUT[family]]
+    if name in OWN:
+        names = [each for each in OWN if _space(each) == _space(name)]
+    else:
+        names = [f"{family}/{each}" for each in HELD_OUT[family]]
     return [each for each in names if each != name]
+
+
+def _space(name: str) -> str:
+    return OWN[name].partition("-")[0]
 
 
 def _own(name: str) -> Table:
     from study.replay.metrics import Yardstick
     from study.replay.recorded import read_record
 
-    recorded = read_record(RECORDS / f"frozen_grid-{name}.parquet").of_goals(["sts"])
+    recorded = read_record(RECORDS / f"{OWN[name]}.parquet").of_goals(["sts"])
     yardstick = Yardstick(recorded)
     common = np.flatnonzero((~np.isnan(recorded.seconds[:, :, -1])).all(axis=0))
     grids = {domain.key: domain.grid_values for domain in recorded.space.domains}

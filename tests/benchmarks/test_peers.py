@@ -127,6 +127,7 @@ def test_a_search_learns_from_studies_of_other_tables_of_its_space(
     peer = peers.peers()["ours:gp with --learn-from"](table, 1)
     assert peers.run(table, peer, 0, lambda course: len(course) < 2)[0][0] == best
     assert _tables.related("minilm") == ["scenes"]
+    assert _tables.related("tuned") == []
     assert _tables.related("nasbench201/imagenet") == ["nasbench201/cifar10", "nasbench201/cifar100"]
 
 
