@@ -4,7 +4,8 @@ All rows learn from the same entailed pairs, in batches of one size and for as m
 premise stands in an epoch once, with one of its entailed sentences and one sentence more. Negatives are mined by the
 encoder as it starts, by a guide, or anew by the encoder while it trains; a guide also masks those of a batch that it
 finds nearer than the positive (GISTEmbed). The built-in guide of the laptop's scale is not trained, and shows how a
-study runs; who has a guide of their own names it: `--set corpus.mined_by=FOLDER --set objective.guide=FOLDER`.
+study runs. A guide of your own stands in for it in the rows that have one:
+`--only 'in-batch*' --only '*a guide' --set corpus.mined_by=FOLDER --set objective.guide=FOLDER`.
 
 No paper prints a comparable table: NV-Retriever's (arXiv 2407.15831) are of retrieval, with encoders and queries that
 are not those of the STS tasks here. What is printed of GISTEmbed is in `modern_published`.
