@@ -221,8 +221,9 @@ class ResultWriter:
         self._tell(NotStarted(tuple(keys), reason, self.starts.count + 1), keys)
         if self.starts.hopeless and self.problem is None:
             self.problem = UserError(
-                f"no worker of the study starts any more: {self.starts.count} starts failed while nothing ran, the "
-                f"last one by {reason!r}; mend that, and run the same command again: finished trials are kept"
+                f"no worker of the study starts any more: the last {self.starts.count} starts failed with no "
+                f"progress of any trial between them, the last one by {reason!r}; mend that, and run the same command "
+                "again: finished trials are kept"
             )
 
     def _answer(self, rung: Rung) -> None:

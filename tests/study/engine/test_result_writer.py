@@ -412,7 +412,7 @@ def test_a_worker_is_told_the_scheduler_s_verdict_which_is_asked_for_once(stage:
     assert stage.process.get(stage.actor.outcome.remote(GROUP)) == Done()  # only once its record is kept
 
 
-ENDS = "no worker of the study starts any more: 4 starts failed while nothing ran, the last one by "
+ENDS = "no worker of the study starts any more: the last 4 starts failed with no progress of any trial between them, "
 
 
 def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,7 +431,7 @@ def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, m
         stage.process.get(stage.actor.outcome.remote(name))
         stage.writer.drain()
         assert stage.seen.events[-1] == ("not started", trial.key, number + 1, "ImportError: no [HF_TOKEN]")
-    assert str(stage.writer.problem).startswith(ENDS + "'ImportError: no [HF_TOKEN]'")
+    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no [HF_TOKEN]'")
     assert isinstance(stage.writer.problem, UserError)
     assert StudyLoop(stage.writer).stop_all()
     assert stage.writer.failed == 0
@@ -453,7 +453,7 @@ def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_t
         StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
     assert ("not started", trial.key, STARTS, "ImportError: no") in stage.seen.events or not raises
     assert (stage.writer.problem is not None) == raises
-    assert str(stage.writer.problem).startswith(ENDS + "'ImportError: no'") or not raises
+    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
 
 
 def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
