@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ray import cloudpickle
 from ray.exceptions import ActorDiedError, RayTaskError
 from ray.tune.experiment import Trial
 
@@ -445,13 +444,13 @@ def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_t
     trial = made()
     stage.begin(trial)
     raised = RayTaskError("__init__", "Traceback ...\nImportError: no\n", ImportError("no"))
-    path = tmp_path / "error.pkl"
-    path.write_bytes(cloudpickle.dumps(ActorDiedError(raised) if raises else ActorDiedError()))
-    tunes = SimpleNamespace(config={"key": trial.key}, pickled_error_file=str(path))
+    tunes = Trial("trainable", config={"key": trial.key}, stub=True)
+    tunes.storage = SimpleNamespace(trial_driver_staging_path=str(tmp_path))
     for _ in range(STARTS):
         assert stage.writer.problem is None
+        tunes.handle_error(ActorDiedError(raised) if raises else ActorDiedError())  # as Tune does before
         StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
-    assert ("not started", trial.key, STARTS, "ImportError: no") in stage.seen.events or not raises
+    assert [event[2] for event in stage.seen.events if event[0] == "not started"] == [1, 2, 3, 4] * raises
     assert (stage.writer.problem is not None) == raises
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
 
