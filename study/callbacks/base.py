@@ -38,6 +38,10 @@ class Callback:
     def interrupted(self, trials: Sequence[Trial]) -> None:
         """Their workers died. Others begin them again, from their checkpoint, as soon as there is a place."""
 
+    def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
+        """A worker group that should begin them raised an error as it started, and another one is started; so many
+        starts failed since a trial of the study last began, took a step or ended well."""
+
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         """About a hundred times in a training, and after its last step. `scalars` has `loss`, and for a trial that
         trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and what its objective counts."""

@@ -146,7 +146,7 @@ class Console(Callback):
         runs = [*self.state.running.values()]
         lines = ["  ".join(["", _named(run.trial, self._name_width), *_state(run, align=True)]) for run in runs[:most]]
         lines += [f"  and {len(runs) - most} more"] if len(runs) > most else []
-        return [*lines, self._summary()]
+        return [*lines, *self._failed_starts(), self._summary()]
 
     def _bar(self) -> tuple[int, int, str]:
         """How many trials ended, of how many, and `40 %  best so far: dev 61.20`."""
@@ -166,7 +166,15 @@ class Console(Callback):
         runs = [*self.state.running.values()]
         told = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in runs[:TOLD]]
         told += [f"and {len(runs) - len(told)} more"] if len(runs) > len(told) else []
-        return "; now: ".join(part for part in (self._summary(), "; ".join(told)) if part)
+        known = "; ".join([self._summary(), *self._failed_starts()])
+        return "; now: ".join(part for part in (known, "; ".join(told)) if part)
+
+    def _failed_starts(self) -> list[str]:
+        """`the last 3 starts failed: ImportError: ...` while no worker group starts, else nothing."""
+        if self.state.failed_starts is None:
+            return []
+        starts, reason = self.state.failed_starts
+        return [f"the last {f'{starts:,} starts' if starts > 1 else 'start'} failed: {printable(reason)}"]
 
     def _end(self) -> str:
         """`20 trials done in 3 min 5 s, none failed`; `4 of 20 trials done` where the study was stopped."""

@@ -79,6 +79,8 @@ class StudyState(Callback):
         """By trial, in the order of their begin."""
         self.orphans: dict[str, Trial] = {}
         """By trial, those whose worker group died, until another one begins them."""
+        self.failed_starts: tuple[int, str] | None = None
+        """How many starts of worker groups failed since a trial last began or ended well, and the last reason."""
         self.ended = 0
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
@@ -112,6 +114,7 @@ class StudyState(Callback):
 
     def started(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
+        self.failed_starts = None
         new = [trial for trial in trials if trial.key not in self.statuses]  # some of a resumed population are done
         group = Group(time.monotonic(), len(new))
         for trial in new:
@@ -130,6 +133,10 @@ class StudyState(Callback):
                 self.orphans[trial.key] = trial
         self._changed()
 
+    def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
+        self.events += 1
+        self.failed_starts = starts, reason
+
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         self.events += 1
         run = self.running.get(trial.key)
@@ -145,6 +152,7 @@ class StudyState(Callback):
 
     def finished(self, trial: Trial, record: Record) -> None:
         self._pass_time()
+        self.failed_starts = None
         self.ended += 1
         self.statuses[trial.key] = record.status
         self.failures.discard(trial.key)

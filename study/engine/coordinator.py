@@ -8,7 +8,7 @@ Who calls what:
 
     the study       events, offer, settled, answer, halt, release, watch_machines
     a trainable     assign, outcome, ended, interrupted, abandon, dismiss
-    a worker        places, take, tell, hand_over, finish, stumbled, wait_for_verdict, orders
+    a worker        places, not_started, take, tell, hand_over, finish, stumbled, wait_for_verdict, orders
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from study.engine.messages import (
     HandedOver,
     Interrupted,
     Lost,
+    NotStarted,
     Started,
     Step,
     Task,
@@ -78,6 +79,8 @@ class _Group:
     """That its workers are in; None where they sit in their trainable's."""
     trainable: ActorHandle | None = None
     """The actor that assigns its tasks."""
+    error: str | None = None
+    """What its workers raised before it was given a task, and ended by."""
 
     def change(self, change: Change) -> bool:
         """Go to the next state; False where the change comes too late."""
@@ -193,7 +196,8 @@ class Coordinator:
             if not group.open:
                 self._finish(group, Change.FINISHED)
             elif group.state is State.LOST:
-                group.outcomes.put_nowait(Lost("its workers were renewed", taken=False))
+                group.outcomes.put_nowait(Lost(group.error or "its workers were renewed", taken=False))
+                self._not_started(group, group.error)
             else:
                 self._begin(group)
             self._changed.notify_all()
@@ -202,16 +206,20 @@ class Coordinator:
         """What has become of the group's task, as soon as it is known."""
         return await self._groups[name].outcomes.get()
 
-    async def ended(self, name: str, reason: str) -> None:
-        """The group's workers have ended."""
+    async def ended(self, name: str, reason: str, failed: bool = False) -> None:
+        """The group's workers have ended. `failed`: by an error that they raised."""
         async with self._changed:
             group = self._groups[name]
             taken = group.state in TAKEN
+            error = reason if failed and group.state in (State.IDLE, State.ASSIGNED) else None
             self._interrupt(group)
             if group.change(Change.ENDED) and group.state is State.LOST:
                 assert group.task is not None
                 self._reasons[group.task.key] = reason
                 group.outcomes.put_nowait(Lost(reason, taken))
+                self._not_started(group, error)
+            else:
+                group.error = error
             self._changed.notify_all()
 
     async def interrupted(self, name: str) -> None:
@@ -240,6 +248,11 @@ class Coordinator:
             await asyncio.to_thread(give_back, places)
         else:
             self._groups[name].places = places
+
+    async def not_started(self, name: str, error: str) -> None:
+        """The group's workers raised that error before they could take a task, and Train starts them anew."""
+        async with self._changed:
+            self._not_started(self._groups[name], error)
 
     async def take(self, name: str, rank: int, life: str, node: str, after: int) -> Task | None:
         """The group's task with a number above `after`, as soon as there is one; None where the worker is to end.
@@ -387,6 +400,10 @@ class Coordinator:
     def _interrupt(self, group: _Group) -> None:
         if group.change(Change.INTERRUPTED):
             self._post(Interrupted(tuple(sorted(group.open))))
+
+    def _not_started(self, group: _Group, error: str | None) -> None:
+        if error is not None and group.open:
+            self._post(NotStarted(tuple(sorted(group.open)), error))
 
     def _give_up(self, group: _Group, reason: str) -> None:
         self._finish(group, Change.FINISHED, reason)

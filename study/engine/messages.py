@@ -108,6 +108,19 @@ class Interrupted(OfSeveral):
 
 
 @dataclass(frozen=True)
+class NotStarted(OfSeveral):
+    """No worker group began them: an error was raised while it started. Another one is started."""
+
+    reason: str
+    starts: int = 1
+    """How many failed so, of whatever trials, since one of the study last began, took a step or ended well."""
+    hears = "not_started"
+
+    def arguments(self, trials: Sequence[Trial]) -> tuple[Any, ...]:
+        return trials, self.starts, self.reason
+
+
+@dataclass(frozen=True)
 class Step(OfSeveral):
     """A step of their training is done."""
 

@@ -24,14 +24,26 @@ from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
 from study.callbacks.dispatch import Dispatch
 from study.engine.checkpoints import places
-from study.engine.messages import DiskFull, Event, Failed, HandedOver, Interrupted, Rung, Scored, Step, Task
+from study.engine.messages import (
+    DiskFull,
+    Event,
+    Failed,
+    HandedOver,
+    Interrupted,
+    NotStarted,
+    Rung,
+    Scored,
+    Step,
+    Task,
+)
 from study.engine.models_kept import ModelsKept, left_behind
 from study.engine.scoring import score_apart
+from study.engine.starts import FailedStarts
 from study.engine.transport import Transport
 from study.results_folder.redact import redacted
 from study.search.schedulers import Scheduler
 from study.trial import Trial
-from trainables.errors import UserError, sentence
+from trainables.errors import SHORT, UserError, sentence
 from trainables.files import write_whole
 
 HALT_SECONDS = 20.0
@@ -63,6 +75,7 @@ class ResultWriter:
         self.failed = 0
         self.problem: BaseException | None = None
         """What ends the study, such as a full disk."""
+        self.starts = FailedStarts()
         self._writes, self._halted = True, False  # whether results can be written; whether groups were told to stop
         self._heard = 0
         """Events that are dealt with. A person may stop the study in the midst of one, which then comes again."""
@@ -104,10 +117,13 @@ class ResultWriter:
             self.place.push(name)
         ray.get(self.coordinator.offer.remote(task))
 
-    def lost_actor(self, task: str) -> None:
-        """The actor died that had the task of that key; Tune starts another one as soon as a machine has room."""
+    def lost_actor(self, task: str, error: str | None) -> None:
+        """The actor died that had the task of that key, or raised that error; Tune starts another one as soon as a
+        machine has room."""
         keys = tuple(sorted(self.open.get(task, ())))
         self._tell(Interrupted(keys), keys)
+        if error is not None:
+            self._not_started(keys, error)
 
     def given_up(self, task: str) -> None:
         """Tune gave the task of that key up, which it does only where its actor cannot be started, or was dead before
@@ -182,6 +198,8 @@ class ResultWriter:
                 for each in event.each():
                     if each.members[0] in self.trials:
                         self._tell(each, each.members)
+            case NotStarted():
+                self._not_started(open_keys, event.reason)
             case Rung():
                 self._answer(event)
                 if open_keys:
@@ -190,7 +208,23 @@ class ResultWriter:
                 self._tell(event, open_keys)
 
     def _tell(self, event: Event, keys: Sequence[str]) -> None:
-        self.callbacks.hear(event, [self.trials[key] for key in keys])
+        self._hear(event, [self.trials[key] for key in keys])
+
+    def _hear(self, event: Event, trials: Sequence[Trial]) -> None:
+        if trials:
+            self.starts.hear(event, [trial.key for trial in trials])
+            self.callbacks.hear(event, trials)
+
+    def _not_started(self, keys: Sequence[str], reason: str) -> None:
+        """A worker group for these trials raised that error as it started."""
+        reason = sentence(redacted(reason), SHORT)
+        self._tell(NotStarted(tuple(keys), reason, self.starts.count + 1), keys)
+        if self.starts.hopeless and self.problem is None:
+            self.problem = UserError(
+                f"no worker of the study starts any more: the last {self.starts.count} starts failed with no "
+                f"progress of any trial between them, the last one by {reason!r}; mend that, and run the same command "
+                "again: finished trials are kept"
+            )
 
     def _answer(self, rung: Rung) -> None:
         """Ask the scheduler, and send its verdict to the worker that waits for it."""
@@ -233,7 +267,7 @@ class ResultWriter:
                 self._remove(path)
             self.place.remove(f"{POPULATIONS}/{files}.json")
         self.settle(key, event.record)
-        self.callbacks.hear(event, [trial])
+        self._hear(event, [trial])
         self.coordinator.settled.remote([key])
 
     def _write(self, record: Record) -> None:
@@ -258,7 +292,7 @@ class ResultWriter:
         self.failed += 1
         trial, _ = self._close(key)
         self.settle(key, None)
-        self.callbacks.hear(event, [trial])
+        self._hear(event, [trial])
         self.coordinator.settled.remote([key])
 
     def _close(self, key: str) -> tuple[Trial, str]:

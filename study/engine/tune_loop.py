@@ -7,11 +7,13 @@ import shutil
 import tempfile
 from typing import Any
 
+import ray
 from ray import tune
 from ray.tune.search import Searcher
 
 from study.engine.ray_internals import care_for_actors, count_no_loggers
 from study.engine.result_writer import ResultWriter
+from study.engine.starts import is_raised, last_words
 from study.engine.trainable import TaskTrainable, placement
 
 
@@ -37,7 +39,7 @@ class StudyLoop(tune.Callback, tune.Stopper):
         trial.last_result.pop("config", None)
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        self.writer.lost_actor(trial.config["key"])
+        self.writer.lost_actor(trial.config["key"], _raised(trial))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self.writer.given_up(trial.config["key"])
@@ -49,6 +51,16 @@ class StudyLoop(tune.Callback, tune.Stopper):
     def stop_all(self) -> bool:
         """Tune's loop ends once the study has a problem."""
         return self.writer.problem is not None
+
+
+def _raised(trial: Any) -> str | None:
+    """What Tune's actor raised, as at an import; None where its process or machine died, or nobody can read it."""
+    try:
+        with open(trial.pickled_error_file, "rb") as file:
+            error = ray.cloudpickle.load(file)
+    except Exception:  # it may be of a class that this process cannot import
+        return None
+    return last_words(error) if is_raised(error) else None
 
 
 def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:

@@ -26,6 +26,7 @@ from ray.actor import ActorHandle
 from study.engine.coordinator import HALT, SAVE
 from study.engine.messages import Event, Task
 from study.engine.ray_internals import RAYS_WATCHER, local_trainer
+from study.engine.starts import is_raised, last_words
 from study.trial import Resources
 from trainables.registry import load
 
@@ -50,12 +51,12 @@ class WorkerGroup:
         return self.thread.is_alive()
 
     def _run(self) -> None:
-        reason = "its workers were renewed"
+        reason, failed = "its workers were renewed", False
         try:
             self._trainer().fit()
         except BaseException as error:  # whatever it is, the trainable must not wait for ever
-            reason = " ".join(str(error).strip().splitlines()[-1:])
-        ray.get(ray.get_actor(self.coordinator).ended.remote(self.name, reason))
+            reason, failed = last_words(error), is_raised(error)
+        ray.get(ray.get_actor(self.coordinator).ended.remote(self.name, reason, failed))
 
     def _trainer(self) -> Any:
         config = {
@@ -180,7 +181,12 @@ def take_tasks(config: Mapping[str, Any]) -> None:
     if config["several"] and rank == 0:  # at once: should the trainable die now, nobody else gives the places back
         ray.get(coordinator.places.remote(group, ray.util.get_current_placement_group()))
     gc.disable()  # of what is imported nothing is garbage, and looking for some takes a sixth of a worker's start
-    perform = load(config["perform"])
+    try:
+        perform = load(config["perform"])
+    except BaseException as error:
+        if config["several"] and rank == 0:  # Train starts them anew, and says why to nobody
+            ray.get(coordinator.not_started.remote(group, last_words(error)))
+        raise
     gc.enable()
     orders, timesheet = Orders(coordinator, group), Timesheet()
     timesheet.add("starting", max(0.0, time.time() - config["began"]))

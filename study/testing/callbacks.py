@@ -23,7 +23,7 @@ from reports.ledger import LEDGER, Ledger, Record
 from reports.testing import made_record
 from study.callbacks import Callback, CallbackEntry, StudyState
 from study.cli.options import parse
-from study.engine.messages import Event, Failed, Interrupted, Rung, Scored, Started, Step
+from study.engine.messages import Event, Failed, Interrupted, NotStarted, Rung, Scored, Started, Step
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.trial import Resources, Trial
@@ -96,6 +96,9 @@ class Followed:
     def interrupted(self, trials: Sequence[Trial]) -> None:
         self._hear(Interrupted(tuple(trial.key for trial in trials)), trials)
 
+    def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
+        self._hear(NotStarted(tuple(trial.key for trial in trials), reason, starts), trials)
+
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         self._hear(Step((trial.key,), step, steps, scalars), [trial])
 
@@ -147,6 +150,8 @@ class CallbackContract:
         told.rung(first, 1, scores)
         told.interrupted([first, second])
         told.step(first, 50, 90, scalars)  # told late
+        told.not_started([first, second], 1, "ImportError: \x1b[31m" + "x" * 300)
+        told.tick()
         told.started([first, second])
         told.step(first, 45, 90, scalars)
         told.finished(first, whole)

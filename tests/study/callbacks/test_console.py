@@ -355,6 +355,36 @@ def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.Captur
     assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
 
 
+def test_starts_that_fail_are_told_with_the_last_reason_until_one_succeeds(
+    begin: Begin, terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, shown = begin()
+    (trial,) = study.start(shown)
+    study.tell(shown, "interrupted", [trial])
+    study.tell(shown, "not_started", [trial], 1, "ImportError: no torch")
+    study.now += 8
+    shown.tick()
+    assert capsys.readouterr().out.endswith(" (8 s so far); the last start failed: ImportError: no torch\n")
+    study.tell(shown, "not_started", [trial], 3, "ModuleNotFoundError: No module\x1b[31m named 'study'")
+    study.now += 12
+    shown.tick()
+    said = capsys.readouterr().out
+    assert said.startswith("[0/4] 0 running, 1 waiting for a new worker group")
+    assert said.endswith("; the last 3 starts failed: ModuleNotFoundError: No module\\x1b[31m named 'study'\n")
+    study.tell(shown, "started", [trial])
+    study.now += 20
+    shown.tick()
+    assert "failed" not in capsys.readouterr().out
+    study, shown = begin(screen=terminal)
+    study.tell(shown, "not_started", study.queue, 3, "ImportError: no torch")
+    shown.tick()
+    assert "the last 3 starts failed: ImportError: no torch" in terminal.screen()
+    study.finish(shown, study.queue[0], record_of(study.queue[0], 20, 10))
+    study.now += 1
+    shown.tick()
+    assert "failed" not in " ".join(terminal.screen())
+
+
 def test_trials_that_no_limit_has_room_for_are_said_and_not_waited_for(
     begin: Begin, capsys: pytest.CaptureFixture[str]
 ) -> None:

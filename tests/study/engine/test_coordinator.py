@@ -21,6 +21,7 @@ from study.engine.messages import (
     HandedOver,
     Interrupted,
     Lost,
+    NotStarted,
     Rung,
     Scored,
     Started,
@@ -523,6 +524,42 @@ def test_a_group_whose_workers_died_runs_nothing_until_they_are_back(tmp_path: P
 
     play(scene, tmp_path)
     play(lost, tmp_path)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_an_error_before_a_task_is_taken_is_a_failed_start(early: bool, tmp_path: Path) -> None:
+    """Also one of workers that ended before they were given it."""
+
+    async def scene(actor: Heard) -> None:
+        calls = [actor.ended("a", "ImportError: no", True), actor.give("a", task("p", "p-0", "p-1", done=("p-0",)))]
+        for call in calls if early else reversed(calls):
+            await call
+        assert await actor.outcome("a") == Lost("ImportError: no", taken=False)
+        assert await actor.news() == [NotStarted(("p-1",), "ImportError: no")]
+        await actor.give("b", task("t"))
+        await actor.not_started("b", "ImportError: of Train's workers")
+        assert await actor.news() == [NotStarted(("t",), "ImportError: of Train's workers")]
+
+    play(scene, tmp_path)
+
+
+def test_deaths_and_what_comes_after_a_task_was_taken_are_no_failed_starts(tmp_path: Path) -> None:
+    async def scene(actor: Heard) -> None:
+        await actor.give("died", task("t"))
+        await actor.ended("died", "its controller died")
+        await actor.give("a", task("t"))
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.ended("a", "an error", True)
+        await actor.give("b", task("t"))
+        await actor.take("b", 0, "life", "node", -1)
+        await actor.tell("b", record("t"))
+        await actor.settled(["t"])
+        await actor.finish("b", 0)
+        await actor.dismiss("b")
+        await actor.ended("b", "its workers were renewed")
+        assert {type(told) for told in await actor.news()} == {Started, Interrupted, Scored}
+
+    play(scene, tmp_path)
 
 
 def test_places_of_a_dead_trainable_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

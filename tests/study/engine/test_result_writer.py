@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ray.exceptions import ActorDiedError, RayTaskError
 from ray.tune.experiment import Trial
 
 import study.engine.result_writer as module
@@ -46,6 +47,7 @@ from study.engine.messages import (
 )
 from study.engine.models_kept import ModelsKept
 from study.engine.result_writer import ResultWriter
+from study.engine.starts import STARTS
 from study.engine.trainable import config_of
 from study.engine.tune_loop import StudyLoop
 from study.testing import callbacks as followed
@@ -69,6 +71,9 @@ class Seen(Callback):
 
     def interrupted(self, trials: Any) -> None:
         self.events.append(("interrupted", *(trial.key for trial in trials)))
+
+    def not_started(self, trials: Any, starts: int, reason: str) -> None:
+        self.events.append(("not started", *(trial.key for trial in trials), starts, reason))
 
     def step(self, trial: StudyTrial, step: int, steps: int, scalars: Any) -> None:
         self.events.append(("step", trial.key, dict(scalars)))
@@ -404,6 +409,50 @@ def test_a_worker_is_told_the_scheduler_s_verdict_which_is_asked_for_once(stage:
     stage.tell(result(trial))
     stage.process.get(stage.actor.finish.remote(GROUP, 0))
     assert stage.process.get(stage.actor.outcome.remote(GROUP)) == Done()  # only once its record is kept
+
+
+ENDS = "no worker of the study starts any more: the last 4 starts failed with no progress of any trial between them, "
+
+
+def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is finished is kept, and no trial has failed."""
+    monkeypatch.setenv("HF_TOKEN", "hf_planted0token1")
+    done, trial = made(0), made(1)
+    stage.begin(done)
+    stage.train(done)
+    stage.tell(result(done))
+    stage.begin(trial)
+    for number in range(STARTS):
+        assert stage.writer.problem is None
+        name = f"group {number}"
+        stage.process.get(stage.actor.assign.remote(name, trial.key, None))
+        stage.process.get(stage.actor.ended.remote(name, "ImportError: no hf_planted0token1", True))
+        stage.process.get(stage.actor.outcome.remote(name))
+        stage.writer.drain()
+        assert stage.seen.events[-1] == ("not started", trial.key, number + 1, "ImportError: no [HF_TOKEN]")
+    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no [HF_TOKEN]'")
+    assert isinstance(stage.writer.problem, UserError)
+    assert StudyLoop(stage.writer).stop_all()
+    assert stage.writer.failed == 0
+    assert [record.key for record in stage.writer.ledger.sift()[0]] == [done.key]
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_that_dies_is_none(
+    stage: Stage, raises: bool, tmp_path: Path
+) -> None:
+    trial = made()
+    stage.begin(trial)
+    raised = RayTaskError("__init__", "Traceback ...\nImportError: no\n", ImportError("no"))
+    tunes = Trial("trainable", config={"key": trial.key}, stub=True)
+    tunes.storage = SimpleNamespace(trial_driver_staging_path=str(tmp_path))
+    for _ in range(STARTS):
+        assert stage.writer.problem is None
+        tunes.handle_error(ActorDiedError(raised) if raises else ActorDiedError())  # as Tune does before
+        StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
+    assert [event[2] for event in stage.seen.events if event[0] == "not started"] == [1, 2, 3, 4] * raises
+    assert (stage.writer.problem is not None) == raises
+    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
 
 
 def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:

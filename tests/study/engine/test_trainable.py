@@ -15,7 +15,7 @@ from ray.train.v2._internal.constants import get_env_vars_to_propagate
 from ray.train.v2._internal.execution.controller import TrainController
 
 from study.engine.ray_internals import RAYS_WATCHER
-from study.engine.worker_group import WorkerGroup
+from study.engine.worker_group import WorkerGroup, take_tasks
 from study.trial import Resources
 
 
@@ -58,3 +58,45 @@ def test_the_coordinator_hears_of_workers_that_train_starts_anew(trainer: Any, m
     for callback in trainer.run_config.callbacks:
         callback.after_exception(MagicMock(), {1: RuntimeError("its machine is gone")})
     assert told == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ImportError("replaced"), ("ImportError: replaced", True)),
+        (ray.exceptions.ActorDiedError(), ("The actor died unexpectedly before finishing this task.", False)),
+        (None, ("its workers were renewed", False)),
+    ],
+)
+def test_the_coordinator_hears_whether_a_group_ended_by_an_error(
+    error: Exception | None, told: tuple[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[Any, ...]] = []
+    coordinator = SimpleNamespace(ended=SimpleNamespace(remote=lambda *given: heard.append(given)))
+    monkeypatch.setattr(ray, "get_actor", lambda name: coordinator)
+    monkeypatch.setattr(ray, "get", lambda reference: reference)
+    group: Any = object.__new__(WorkerGroup)
+    trainer = MagicMock(fit=MagicMock(side_effect=error))
+    vars(group).update(name="a", coordinator="that of a study", _trainer=lambda: trainer)
+    group._run()
+    ((name, reason, failed),) = heard
+    assert (name, failed) == ("a", told[1])
+    assert told[0] in reason
+
+
+@pytest.mark.parametrize(("several", "rank", "told"), [(True, 0, 1), (True, 1, 0), (False, 0, 0)])
+def test_of_a_start_that_train_repeats_the_first_worker_tells(
+    several: bool, rank: int, told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a group of one worker is told anyway."""
+    heard: list[tuple[Any, ...]] = []
+    coordinator = MagicMock(not_started=SimpleNamespace(remote=lambda *given: heard.append(given)))
+    monkeypatch.setattr(ray, "get_actor", lambda name: coordinator)
+    monkeypatch.setattr(ray, "get", lambda reference: reference)
+    monkeypatch.setattr(ray, "get_runtime_context", MagicMock())
+    monkeypatch.setattr(ray.util, "get_current_placement_group", MagicMock())
+    monkeypatch.setattr(ray.train, "get_context", lambda: MagicMock(get_world_rank=lambda: rank))
+    with pytest.raises(Exception, match="no_such_module"):
+        take_tasks({"group": "a", "coordinator": "", "several": several, "perform": "no_such_module:perform"})
+    assert [name for name, _ in heard] == ["a"] * told
+    assert all("no_such_module" in reason for _, reason in heard)
