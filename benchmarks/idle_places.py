@@ -3,8 +3,9 @@
 The study's own searcher hands trials out, and its own scheduler stops them; only trials are made up. Each takes as long
 as is drawn for its recipe, about a third more or less than the median; its score comes from the recipe and the seed.
 A search has so many recipes for each place, and ends in its finals: some places must stand idle at the end of each of
-its parts, when fewer trials are left than places. So two shares are told: of the whole study, and until nothing of the
-exploration (the race included) was left to begin.
+its parts, when fewer trials are left than places. So three shares are told: until nothing of the search (race and
+semifinal included) was left to begin, of the whole study, and what of this no order of the same trials could spare,
+even one that knew how long each takes.
 """
 
 from __future__ import annotations
@@ -48,16 +49,18 @@ def main(arguments: Sequence[str]) -> None:
     asked = _parser().parse_args(arguments)
     if min(*asked.places, asked.recipes, asked.repeats) < 1:
         raise UserError("--places, --recipes and --repeats must be at least 1")
-    print("| search | places | recipes | trials | idle until the exploration's end, % | idle, whole, % |")
-    print("|---|---:|---:|---:|---:|---:|")
+    shares = "idle until the search's end, % | idle, whole, % | of it inherent, %"
+    print(f"| search | places | recipes | trials | seconds | {shares} |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for way, options in WAYS.items():
         for places in asked.places:
             recipes = asked.recipes * places
             with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # what a study says on its way
                 runs = [simulated(options, places, recipes, seed) for seed in range(asked.repeats)]
-            explored, whole = ([100 * one.idle(end) for one in runs] for end in (True, False))
             cells = [way, str(places), str(recipes), f"{fmean(one.trials for one in runs):.0f}"]
-            cells += [f"{fmean(each):.1f} ({min(each):.1f} to {max(each):.1f})" for each in (explored, whole)]
+            cells.append(f"{fmean(one.seconds for one in runs):.0f}")
+            for each in zip(*((one.searching, one.whole, one.least) for one in runs), strict=True):
+                cells.append(f"{100 * fmean(each):.1f} ({100 * min(each):.1f} to {100 * max(each):.1f})")
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
@@ -68,19 +71,40 @@ class Course:
     places: int
     spans: list[tuple[float, float]] = field(default_factory=list)
     """When each trial began and ended."""
-    explored: float = 0.0
-    """When the last trial of the exploration began: later, idle places are those of a part's end."""
+    searched: float = 0.0
+    """When the last trial of the search began, race and semifinal included."""
+    shortest: float = 0.0
+    """What it would take in the best order of its trials."""
 
     @property
     def trials(self) -> int:
         """How many there were."""
         return len(self.spans)
 
-    def idle(self, until_explored: bool) -> float:
-        """The share of all places' time without a trial."""
-        end = self.explored if until_explored else max(last for _, last in self.spans)
+    @property
+    def seconds(self) -> float:
+        """What it took."""
+        return max(last for _, last in self.spans)
+
+    @property
+    def searching(self) -> float:
+        """The share of all places' time without a trial, until the last trial of the search began."""
+        return self._idle(self.searched, self.searched)
+
+    @property
+    def whole(self) -> float:
+        """The same, of all of it."""
+        return self._idle(self.seconds, self.seconds)
+
+    @property
+    def least(self) -> float:
+        """The same, of all of it in the best order."""
+        return self._idle(self.seconds, self.shortest)
+
+    def _idle(self, end: float, length: float) -> float:
+        """Of that length, with what ran until the end."""
         busy = math.fsum(max(0.0, min(last, end) - first) for first, last in self.spans)
-        return max(0.0, 1 - busy / (self.places * end))
+        return max(0.0, 1 - busy / (self.places * length))
 
 
 def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> Course:
@@ -91,6 +115,7 @@ def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> C
         plan, ledger, searcher = _study(Path(folder), ("--trials", str(recipes), *options), places)
         goes_on = _scheduler(plan)
         course, clock, begun = Course(places), 0.0, 0
+        ran: list[tuple[Trial, float]] = []
         running: list[tuple[float, int, Any, list[float], float]] = []
         """A heap: when its next stop comes, who, at which times the others come, and when it began."""
         over = False
@@ -106,8 +131,9 @@ def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> C
                 stops = stops if plan.may_stop(trial) else stops[-1:]
                 heapq.heappush(running, (stops[0], begun, trial, stops[1:], clock))
                 if not is_fresh(trial.seed):
-                    course.explored = clock
+                    course.searched = clock
             if not running:
+                course.shortest = _shortest(ran, searcher, places)
                 return course
             clock, number, trial, later, began = heapq.heappop(running)
             over = False  # what ends may leave more to begin
@@ -116,7 +142,8 @@ def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> C
                 heapq.heappush(running, (later[0], number, trial, later[1:], began))
                 continue
             course.spans.append((began, clock))
-            _settle(searcher, ledger, trial, None if stopped else _score(trial, seed))
+            ran.append((trial, clock - began))
+            _settle(searcher, ledger, trial, None if stopped else _score(trial, seed), clock - began)
 
 
 def _study(folder: Path, options: Sequence[str], places: int) -> tuple[Plan, Ledger, TuneSearcher]:
@@ -142,6 +169,26 @@ def _scheduler(plan: Plan) -> Callable[[Trial, int, float], bool]:
     return lambda trial, rung, score: scheduler.goes_on(trial.key, rung, [score])
 
 
+def _shortest(ran: Sequence[tuple[Trial, float]], searcher: TuneSearcher, places: int) -> float:
+    """No order of these trials takes less: each has one place, a recipe's semifinal comes after its exploration, and
+    the finalists come after all of both."""
+    from reports.ledger import is_fresh
+    from reports.ledger.finals import SEMIFINAL
+
+    assert searcher.finals is not None
+    finalists = {entrant.recipe.hash for entrant in searcher.finals.finalists or ()}
+    search, chains, finals = [], dict[str, float](), [0.0]
+    for trial, seconds in ran:
+        if not is_fresh(trial.seed):
+            search.append(seconds)
+            before = chains.get(trial.recipe_hash, 0.0)
+            chains[trial.recipe_hash] = before + seconds if trial.seed == SEMIFINAL else max(before, seconds)
+        elif trial.recipe_hash in finalists:
+            finals.append(seconds)
+    work = math.fsum(seconds for _, seconds in ran)
+    return max(work / places, max(math.fsum(search) / places, *chains.values()) + max(finals))
+
+
 def _seconds(trial: Trial, seed: int) -> float:
     """What the whole of it takes: most of the spread is its recipe's."""
     recipe = random.Random(f"{seed} {trial.recipe_hash}").gauss(0, SPREAD)
@@ -153,14 +200,14 @@ def _score(trial: Trial, seed: int) -> float:
     return recipe + random.Random(f"score {seed} {trial.key}").gauss(0, 0.5)
 
 
-def _settle(searcher: TuneSearcher, ledger: Ledger, trial: Trial, score: float | None) -> None:
+def _settle(searcher: TuneSearcher, ledger: Ledger, trial: Trial, score: float | None, seconds: float) -> None:
     """Its record is written; None: it was stopped."""
     from reports.ledger import Evaluation, Record
 
     numbers: Any = {"STSBenchmark": {"dev_spearman_cosine": score}}
     scores = [] if score is None else [Evaluation("fast", numbers)]
     status: Any = "pruned" if score is None else "finished"
-    record = Record(dict(trial.recipe.flat()), trial.recipe_hash, trial.seed, status, scores)
+    record = Record(dict(trial.recipe.flat()), trial.recipe_hash, trial.seed, status, scores, cost={"seconds": seconds})
     ledger.write(record)
     searcher.settle(trial.key, record)
 

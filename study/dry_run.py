@@ -147,7 +147,7 @@ def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int, int]:
     if before is not None and before.finals is not None and before.finals.finalists:
         grid = {one.hash for one in plan.grid}
         if plan.explored <= (before.trials or 0) and grid <= {*before.explored}:  # no recipes more: the same finalists
-            ready = found.next((), wait=False)
+            ready = found.next((), ())
     return found.wanted(plan.explored), found.again(plan.explored), len(ready) + found.left(plan.explored)
 
 

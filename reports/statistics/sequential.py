@@ -110,7 +110,7 @@ def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level:
         if _lacks(entrants, going, seeds):
             return courses | _open(entrants, going, seeds, courses)
         if seeds == 1:
-            pilots = [name for name in _best_first(entrants, going) if not entrants[name].fixed][:PILOT]
+            pilots = [name for name in best_first(entrants, going) if not entrants[name].fixed][:PILOT]
             ready = [name for name in pilots if not entrants[name].failed]
             if _lacks(entrants, ready, 2):
                 return courses | _open(entrants, going, 1, courses) | _open(entrants, ready, 2, courses)
@@ -204,7 +204,7 @@ def _without_failed(
     return there
 
 
-def _best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[str]:
+def best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[str]:
     """By the first seed; of several goals by the sum of ranks. Of equal ones in the order given."""
     first = np.stack([entrants[name].values[0] for name in names])
     ranks = (first[:, None] < first).sum(axis=1).sum(axis=1)

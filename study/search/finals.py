@@ -5,7 +5,8 @@ base recipe, over the space's baseline row, and over the encoder without any tra
 
 One seed's score chooses badly: of forty recipes the best is often passed over for three that were lucky. So where each
 has one seed, the best fifth run once more in a semifinal, under a seed that is neither the search's nor the finals',
-and the finalists are those of the best means.
+and the finalists are those of the best means. Who is in the semifinal whatever the last recipes come to begins while
+these run, in places that would be idle.
 
 Where a learning curve is asked for, the recipe to use comes last, on parts of its data (`learning_curve.py`).
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -29,12 +30,14 @@ from reports.recipe_names import AS_IT_CAME, BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
 from reports.statistics.finals import base_seeds
 from reports.statistics.fronts import front_numbers, spread
+from search_spaces.goals import searched
 from search_spaces.limits import LIMITS
 from study.search.budget import Budget
 from study.search.learning_curve import Parts, parts_of, trainings
 from study.trial import Trial
 from trainables.encoders import available
 from trainables.recipe import EncoderConfig, Recipe
+from trainables.trial import population_key
 
 if TYPE_CHECKING:
     from study.plan import Plan
@@ -265,7 +268,11 @@ class StudyFinals:
     def __init__(self, plan: Plan, asked: SearchFinals, ledger: Ledger) -> None:
         self.plan, self.asked, self.ledger = plan, asked, ledger
         self.semifinal: list[Entrant] | None = None
-        """None until its recipes are chosen; empty where there is none."""
+        """None until all of its recipes are chosen; empty where there is none."""
+        self.ahead: set[str] = set()
+        """Keys of its trials that were handed out before that."""
+        self.beside: frozenset[str] = frozenset()
+        """Keys of the explored trials that ran when it was last asked who is sure to be in it."""
         self.finalists: list[Entrant] | None = None
         """None until they are chosen."""
         self.parts = None if asked.curve else Parts()
@@ -277,8 +284,8 @@ class StudyFinals:
         """How many trials were not handed out yet: of recipes that are not chosen yet, as many as there may be once the
         search has asked for so many."""
         finalists = 0 if self.finalists is not None else self.asked.recipes * self.asked.seeds
-        before = len(self.later) + finalists + (self._semifinalists(explored) if self.semifinal is None else 0)
-        return before + self.of_curve
+        again = max(0, self._semifinalists(explored) - len(self.ahead)) if self.semifinal is None else 0
+        return len(self.later) + finalists + again + self.of_curve
 
     def cost(self, explored: int) -> int:
         """As many whole trainings as these cost together."""
@@ -319,16 +326,14 @@ class StudyFinals:
         """As `study.json` keeps it."""
         return self.asked.told(self.finalists or (), self.parts.curve if self.parts else None)
 
-    def next(self, explored: Sequence[str], wait: bool, runs: bool = False) -> list[Trial]:
-        """What is to run now that nothing of the exploration is left to begin. `wait`: trials of it still run, and may
-        change who is in. `runs`: trials of any kind still run or are next, and may change what a learning curve is of.
-        `explored`: the hashes of the recipes that a search asked for."""
-        if self.finalists is None and not wait:
-            if self.semifinal is None:
-                self.semifinal = self._semifinal(explored)
-                again = self._left(self.semifinal)
-                self.later, wait = again + self.later, bool(again)
-            if not wait:
+    def next(self, explored: Sequence[str], running: Collection[Trial], runs: bool = False) -> list[Trial]:
+        """What is to run now that nothing of the exploration is left to begin. `running`: trials that were begun; those
+        of fresh seeds change nothing. `runs`: trials of any kind still run or are next, and may change what a learning
+        curve is of. `explored`: the hashes of the recipes that a search asked for."""
+        if self.finalists is None:
+            again = [] if self.semifinal is not None else self._again(explored, running)
+            self.later = again + self.later
+            if self.semifinal is not None and not again and all(is_fresh(trial.seed) for trial in running):
                 self.finalists = self._finalists(explored)
                 self.later += self._left(self.finalists)
         if self.parts is None and self.finalists is not None and not (runs or self.later):
@@ -348,14 +353,47 @@ class StudyFinals:
             return f"finals: no recipe of the search has a score, so {self.asked.beside_in_words} run alone{room}"
         return f"finals: {self.asked.in_words(len(names))}: {', '.join(names)}"
 
+    def _again(self, explored: Sequence[str], running: Collection[Trial]) -> list[Trial]:
+        """What the semifinal has to begin: all that is left of it, or while recipes are explored what is sure of it."""
+        beside = frozenset(trial.key for trial in running if is_explored(trial.seed))
+        if not beside:
+            self.semifinal = entrants = self._semifinal(explored)
+        elif beside != self.beside:
+            self.beside, entrants = beside, self._sure(explored, len(beside))
+        else:
+            return []
+        found = [trial for trial in self._left(entrants) if trial.key not in self.ahead]
+        self.ahead |= {trial.key for trial in found if beside}
+        return found
+
+    def _sure(self, explored: Sequence[str], running: int) -> list[Entrant]:
+        """Those who are in the semifinal whatever becomes of so many recipes that still run, even if all come before
+        them; but for one that is a copy of another of these. Of several goals nobody is sure; and what may train
+        together with others waits for them."""
+        if running >= self._semifinalists(len(explored)) or len(searched(self.plan.space.goals)) > 1:
+            return []
+        found, _ = self._candidates(explored)
+        most = semifinalists(len(found), self.asked.recipes) and semifinalists(len(found) + running, self.asked.recipes)
+        sure = self._once_more([entrant for entrant, _ in found[: max(0, most - running)]])
+        return [entrant for entrant in sure if population_key(entrant.recipe) is None]
+
     def _semifinal(self, explored: Sequence[str]) -> list[Entrant]:
         """The best fifth, one seed more of each, where that may change who is in the finals."""
         found, lost = self._candidates(explored)
         most = semifinalists(len(found), self.asked.recipes) if self.plan.most_seeds == 1 else 0
-        return [
-            Entrant(one.recipe, one.name, [SEMIFINAL] if one.recipe.uses_seed else [])
-            for one in self._chosen(found, most, lost)
-        ]
+        return self._once_more(self._chosen(found, most, lost))
+
+    def _once_more(self, found: Sequence[Entrant]) -> list[Entrant]:
+        """In the semifinal, the best first, or where no limit may end it the longest: none is waited for alone."""
+        if not any(LIMITS[name].whole for name in self.plan.limits):
+            found = sorted(found, key=lambda one: -self._seconds(one.recipe))
+        return [Entrant(one.recipe, one.name, [SEMIFINAL] if one.recipe.uses_seed else []) for one in found]
+
+    def _seconds(self, recipe: Recipe) -> float:
+        """How long it took in the search; 0 where that is unknown."""
+        record = self.ledger.get(recipe.hash, self.plan.seeds[0])
+        seconds = record.cost.get("seconds") if record else None
+        return seconds if isinstance(seconds, int | float) else 0.0
 
     def _finalists(self, explored: Sequence[str]) -> list[Entrant]:
         """The best of those in the semifinal, or where there is none of all."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from reports.ledger import Ledger, Record
 from reports.recipe_names import recipe_name
 from reports.seed_race import Raced, entrant, raced
+from reports.statistics.sequential import Entrant, best_first
 from search_spaces.goals import searched, upward_values
 from study.plan import Plan
 from study.trial import Trial
@@ -34,6 +35,7 @@ class SeedRace:
     def __init__(self, least: int, most: int, goals: int = 1, baseline: str | None = None) -> None:
         self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
         self.recipes: dict[str, RacingRecipe] = {}
+        self._entrants: dict[str, Entrant] = {}
         self._raced: dict[str, Raced] | None = None
 
     def enter(self, name: str, row: bool = False, fixed: bool = False) -> None:
@@ -50,28 +52,32 @@ class SeedRace:
     def raced(self) -> dict[str, Raced]:
         """By name, how far each recipe has come."""
         if self._raced is None:
-            entrants = {
+            self._entrants = {
                 name: entrant(recipe.values, self.goals, recipe.fixed, None in recipe.values.values())
                 for name, recipe in self.recipes.items()
             }
             rows = [name for name, recipe in self.recipes.items() if recipe.row]
-            self._raced = raced(entrants, rows, self.baseline, self.least, self.most)
+            self._raced = raced(self._entrants, rows, self.baseline, self.least, self.most)
         return self._raced
 
     def wanted(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
         """The trials to begin now, as name and seed: what the round still lacks, and where that leaves places idle the
-        seeds that these recipes would need next. `running` are those that were begun and have not ended.
+        seeds that these recipes would need next: first of those nearest to winning, and before any round is judged of
+        those best so far. `running` are those that were begun and have not ended.
 
         Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, and where
         trials that run must end first.
         """
         ended = {name for name, recipe in self.recipes.items() if None in recipe.values.values()}
         going = {name: found for name, found in self.raced().items() if found.going and name not in ended}
+        if not going:
+            return []
         begun = set(running)
         asked = [(name, seed) for name, found in going.items() for seed in range(found.has, found.seeds)]
         asked = [trial for trial in asked if trial not in begun]
+        nearest = sorted(best_first(self._entrants, [*going]), key=lambda name: going[name].gap)
         for more in range(self.most):
-            for name in sorted(going, key=lambda name: going[name].gap):
+            for name in nearest:
                 trial = name, going[name].seeds + more
                 if len(asked) + len(begun) >= places:
                     return asked
@@ -95,7 +101,11 @@ class StudySeedRace:
         self.plan = plan
         baseline = plan.rows.get(plan.space.baseline or "")
         self.goals = searched(plan.space.goals)
-        self.race = SeedRace(len(plan.seeds), plan.most_seeds, len(self.goals), baseline.hash if baseline else None)
+        self.race, self.of_rows = (
+            SeedRace(len(plan.seeds), plan.most_seeds, len(self.goals), baseline.hash if baseline else None)
+            for _ in range(2)
+        )
+        """All of it, and that of the rows alone, which asks for no seed that the whole does not ask for."""
         self.named: dict[str, Trial] = {}
         known = {trial.recipe.hash: trial for trial in plan.fixed_trials()}
         for number, recipe_hash in enumerate(explored, start=1):
@@ -118,12 +128,17 @@ class StudySeedRace:
         if record is not None and record.status == "finished":
             values = upward_values(self.goals, record.scores, record.cost)
         self.race.tell(trial.recipe.hash, seed, values)
+        if trial.recipe.hash in self.of_rows.recipes:
+            self.of_rows.tell(trial.recipe.hash, seed, values)
 
     def next(self, places: int, running: Collection[Trial]) -> list[Trial]:
-        """What to begin, once every recipe has its least seeds; empty before."""
-        if any(trial.seed < self.race.least for trial in running):
+        """What to begin, once every recipe has its least seeds; before, once the rows have theirs, what these need
+        whatever the others come to."""
+        first = [trial.recipe.hash for trial in running if trial.seed < self.race.least]
+        if self.of_rows.recipes.keys() & first:
             return []
-        wanted = self.race.wanted(places, [(trial.recipe.hash, trial.seed) for trial in running])
+        begun = [(trial.recipe.hash, trial.seed) for trial in running]
+        wanted = self.of_rows.wanted(0, begun) if first else self.race.wanted(places, begun)
         named = [(self.named[name], seed) for name, seed in wanted]
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
@@ -137,3 +152,5 @@ class StudySeedRace:
     def _enter(self, trial: Trial) -> None:
         self.named.setdefault(trial.recipe.hash, trial)
         self.race.enter(trial.recipe.hash, trial.row, not trial.recipe.uses_seed)
+        if self.race.recipes[trial.recipe.hash].row:
+            self.of_rows.enter(trial.recipe.hash, True, not trial.recipe.uses_seed)

@@ -220,8 +220,9 @@ class TuneSearcher(Searcher):
 
     @property
     def _of_finals(self) -> int:
-        """How many trials of theirs are to come, as whole trainings."""
-        return self.finals.cost(self._still_explored) if self.finals else 0
+        """How many trials of theirs are to come, as whole trainings; what is queued behind the semifinal, too."""
+        queued = sum(is_fresh(trial.seed) for trial in self.queue)
+        return queued + self.finals.cost(self._still_explored) if self.finals else 0
 
     @property
     def _still_explored(self) -> int:
@@ -296,9 +297,9 @@ class TuneSearcher(Searcher):
         if self.finals is None or self._explores:
             return
         chosen, parts = self.finals.finalists is not None, self.finals.parts is not None
-        waits = any(not is_fresh(trial.seed) for trial in self.running.values())
         runs = bool(self.running) or next(self.waiting(), None) is not None
-        self.queue.extend(self.finals.next(self.explored, waits, runs))
+        self.queue.extend(self.finals.next(self.explored, self.running.values(), runs))
+        self.queue = deque(sorted(self.queue, key=lambda trial: is_fresh(trial.seed)))  # finalists wait for a semifinal
         if not chosen and self.finals.finalists is not None:
             self.asked(self.explored, self.finals.told)
             if self.queue and parts == (self.finals.parts is not None):

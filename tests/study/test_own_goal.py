@@ -174,7 +174,7 @@ def first_of_the_semifinal(results: Results) -> str:
     plan = plan_of(results, "mine", "--finals", "1x3")
     assert plan.finals is not None
     asked = StudyFinals(plan, plan.finals, Ledger(results.folder / LEDGER))
-    asked.next(results.explored, wait=False)
+    asked.next(results.explored, ())
     assert asked.semifinal
     return asked.semifinal[0].recipe.hash
 

@@ -163,6 +163,15 @@ def run(searcher: Any, ledger: Ledger, most: int = 1000) -> list[Trial]:
     return [trial for task in run_all(searcher, ledger, limit=most, score=score) for trial in task["trials"]]
 
 
+def run_waiting(searcher: Any, ledger: Ledger) -> list[Trial]:
+    """The same, up to where it waits for what was begun before."""
+    ran = []
+    while isinstance(task := searcher.suggest("next"), dict):
+        finish(searcher, ledger, task, score(task["trials"][0]))
+        ran += task["trials"]
+    return ran
+
+
 def finalists(trials: list[Trial]) -> list[str]:
     """Of the trials of finals, in their order, those of finalists."""
     named = [trial.name for trial in trials if is_fresh(trial.seed)]
@@ -359,6 +368,74 @@ class TestStudy:
         assert searcher.finals is not None
         assert searcher.finals.told.finalists[0] == last["trials"][0].recipe_hash
 
+    @pytest.mark.parametrize("last", [99.0, 0.0, None])
+    @pytest.mark.parametrize("killed", [False, True])
+    def test_who_is_sure_of_the_semifinal_begins_while_the_last_recipe_runs(
+        self, last: float | None, killed: bool, tmp_path: Path
+    ) -> None:
+        """The same trials run as where each waits for all before it, whatever the last one comes to."""
+        arguments = (*TAU, "--trials", "10", "--sampler", "random")
+
+        def told(trial: Trial) -> float | None:
+            return last if trial.name.startswith("#10 ") and trial.seed == 0 else score(trial)
+
+        _, ledger, searcher = make(tmp_path / "one place", *arguments)
+        waited = run_all(searcher, ledger, score=told)
+        plan, ledger, searcher = make(tmp_path / "many", *arguments)
+        keys = [trial.key for trial in run(searcher, ledger, most=len(plan.fixed_trials()) + 9)]
+        tenth: Any = searcher.suggest("last")
+        left = searcher.remaining
+        ahead: list[Any] = [searcher.suggest(f"a{number}") for number in range(3)]
+        assert [task["trials"][0].seed for task in ahead] == [SEMIFINAL] * 3
+        beside: Any = searcher.suggest("beside")
+        assert is_fresh(beside["trials"][0].seed)
+        assert searcher.remaining == left
+        for task in ahead if killed else ahead[:1]:
+            finish(searcher, ledger, task, score(task["trials"][0]))
+        if killed:
+            _, ledger, searcher = make(tmp_path / "many", *arguments)
+            tenth = searcher.suggest("last")
+        finish(searcher, ledger, tenth, told(tenth["trials"][0]))
+        going = [beside, *ahead[1:]]
+        after = [searcher.suggest(f"b{number}") for number in range(40)]
+        going = [*([] if killed else going), *(task for task in after if isinstance(task, dict))]
+        for task in going:
+            finish(searcher, ledger, task, told(task["trials"][0]))
+        rest = run(searcher, ledger)
+        ran = [*(task["trials"][0].key for task in (tenth, *ahead[: 3 if killed else 1], *going)), *keys]
+        ran += [trial.key for trial in rest]
+        assert sorted(ran) == sorted(task["trials"][0].key for task in waited)
+        assert searcher.remaining == 0
+
+    def test_nobody_is_sure_of_the_semifinal_of_two_goals(self, tmp_path: Path) -> None:
+        plan, ledger, searcher = make(tmp_path, *TAU, "--trials", "10", "--goals", "sts,encode_ms")
+        for number in range(len(plan.fixed_trials()) + 9):
+            finish(
+                searcher,
+                ledger,
+                searcher.suggest(f"t{number}"),
+                1.0,
+                scores=dev(50.0 + number),
+                cost={"encode_ms": number},
+            )
+        assert isinstance(searcher.suggest("last"), dict)
+        assert is_fresh(searcher.suggest("next")["trials"][0].seed)  # type: ignore[index]
+
+    def test_the_longest_of_the_semifinal_begin_first_unless_a_limit_may_end_it(self, tmp_path: Path) -> None:
+        def lengths(*limit: str) -> list[float]:
+            folder = tmp_path / f"limited{len(limit)}"
+            _, ledger, searcher = make(folder, *TAU, "--trials", "10", "--sampler", "random", *limit)
+            found, took = [], dict[str, float]()
+            while isinstance(task := searcher.suggest("next"), dict):
+                (trial,) = task["trials"]
+                seconds = took.setdefault(trial.recipe_hash, 60.0 + (7 * len(took)) % 11)
+                found += [seconds] if trial.seed == SEMIFINAL else []
+                finish(searcher, ledger, task, 1.0, scores=dev(score(trial)), cost={"seconds": seconds})
+            return found
+
+        alone, limited = lengths(), lengths("--limit", "worker_hours=100")
+        assert alone == sorted(limited, reverse=True) != limited
+
     def test_what_fails_in_the_finals_is_not_tried_again_in_this_run(self, tmp_path: Path) -> None:
         plan, ledger, searcher = make(tmp_path, *TAU)
         run(searcher, ledger, most=len(plan.fixed_trials()) + 4)
@@ -403,6 +480,23 @@ class TestStudy:
         assert max(raced) < min(chosen)
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
         assert (searcher.remaining, run(searcher, ledger)) == (0, [])
+
+    def test_rows_race_on_while_the_last_recipe_runs(self, tmp_path: Path) -> None:
+        """For the seeds that they need whatever it comes to: so the same trials run as where they wait for it."""
+        arguments = (*TAU, "--seeds", "1:3", "--sampler", "random")
+        _, ledger, searcher = make(tmp_path / "one place", *arguments)
+        waited = run(searcher, ledger)
+        plan, ledger, searcher = make(tmp_path / "many", *arguments)
+        before = run(searcher, ledger, most=len(plan.fixed_trials()) + 3)
+        last: Any = searcher.suggest("last")
+        beside = run_waiting(searcher, ledger)
+        raced = [trial for trial in beside if not is_fresh(trial.seed)]
+        assert beside[: len(raced)] == raced
+        assert len(raced) > 1
+        assert all(trial.row and trial.seed in (1, 2) for trial in raced)
+        finish(searcher, ledger, last, score(last["trials"][0]))
+        ran = [*before, *beside, *last["trials"], *run(searcher, ledger)]
+        assert sorted(trial.key for trial in ran) == sorted(trial.key for trial in waited)
 
     def test_neither_the_base_nor_a_copy_is_a_finalist(self, tmp_path: Path) -> None:
         """Two rows that score the same to the last digit are one recipe; the base is what all are compared with."""

@@ -9,7 +9,7 @@ import pytest
 
 from reports.sections.racing import why
 from reports.seed_race import Raced
-from reports.statistics.sequential import Entrant, race_for_best
+from reports.statistics.sequential import PILOT, Entrant, race_for_best
 from study.cli.options import parse
 from study.search.seed_race import SeedRace
 from trainables.errors import UserError
@@ -106,6 +106,17 @@ def test_a_round_is_wanted_at_once_and_idle_places_run_ahead() -> None:
     more = race.wanted(12, first)
     assert len(first) + len(more) == 12
     assert max(seed for _, seed in more) > 2
+
+
+def test_before_a_round_is_judged_the_best_run_ahead() -> None:
+    race = SeedRace(1, 3)
+    for number in range(40):
+        race.enter(f"r{number}")
+        race.tell(f"r{number}", 0, [50.0 + number])
+    pilots = race.wanted(1)
+    assert {name for name, _ in pilots} == {f"r{number}" for number in range(40 - PILOT, 40)}
+    ahead = {name for name, _ in race.wanted(4 * PILOT, pilots)}
+    assert ahead <= {f"r{number}" for number in range(40 - 3 * PILOT, 40)}
 
 
 def test_far_behind_recipes_stop_and_close_ones_go_on() -> None:
