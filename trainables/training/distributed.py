@@ -89,19 +89,19 @@ class Workers:
         return value
 
     def from_first(self, value: Any) -> Any:
-        """The first worker's value, on every worker."""
+        """The first worker's value, on every worker. It does not go through their GPUs."""
         if self.count == 1:
             return value
         box = [value]
-        dist.broadcast_object_list(box, src=0)
+        dist.broadcast_object_list(box, src=0, group=self.hosts)
         return box[0]
 
     def gather_arrays(self, own: np.ndarray) -> list[np.ndarray] | None:
-        """Everyone's array, on the first worker; None on the others."""
+        """Everyone's array, on the first worker; None on the others. Their GPUs need no memory for it."""
         if self.count == 1:
             return [own]
         arrays: list[Any] | None = [None] * self.count if self.rank == 0 else None
-        dist.gather_object(own, arrays, dst=0)
+        dist.gather_object(own, arrays, dst=0, group=self.hosts)
         return arrays
 
 

@@ -88,7 +88,7 @@ def build_sampler(
     layout = recipe.part(Layout)
     request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
     if layout.mines:
-        with torch.random.fork_rng():  # a head is drawn as without it
+        with torch.random.fork_rng(devices=[]):  # a head is drawn as without it
             if layout.miner is None:
                 miner = load_base(recipe, seed)
             else:
@@ -122,7 +122,7 @@ def _guide(recipe: Recipe, shared: Path | None) -> EmbeddingStore | None:
     config = guide_config(recipe)
     if config is None:
         return None
-    with torch.random.fork_rng():  # whatever loading draws, a head is drawn as without it
+    with torch.random.fork_rng(devices=[]):  # whatever loading draws, a head is drawn as without it
         return EmbeddingStore(load_encoder(config, evaluation_precision=recipe.encoder.precision), shared)
 
 
