@@ -1,0 +1,379 @@
+"""What runs on a GPU mixes no tensors of both devices: on one that is only pretended."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from tests.chunked import CASES, batch_of
+from tests.conftest import SENTENCES
+from tests.gloo_worker import Tiny
+from tests.pretended_gpu import GPU, Pretended, pretended
+from tests.trainables.training.test_population import TinySampler
+from trainables.corpora import scenes
+from trainables.encoders import load_encoder
+from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.embedding_store import EmbeddingStore
+from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.projection import PROJECTIONS
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
+from trainables.senteval import geometry, projections
+from trainables.senteval.classifier import Fold, fit_classifiers
+from trainables.senteval.examples import Split
+from trainables.senteval.features import Singles
+from trainables.senteval.protocol import Fit
+from trainables.to_device import to_device
+from trainables.training import chunks, distributed, gradients
+from trainables.training.distributed import Workers
+from trainables.training.loop import Watcher, stepwise, train
+from trainables.training.lora_population import train_in_turns
+from trainables.training.model import StudyModel
+from trainables.training.optimisers import OPTIMISERS
+from trainables.training.population_training import Member, train_population
+from trainables.trial import TrialResult
+from trainables.trial.build import build_encoder, build_model
+from trainables.trial.run import run_trial
+
+BASE = Recipe().preferring(
+    {
+        "encoder.name": SCENES_ENCODER,
+        "encoder.layers": 1,
+        "corpus.layout": "pairs",
+        "objective.name": "mnrl",
+        "objective.temperature": 0.1,
+        "optimisation.batch_size": 6,
+        "optimisation.epochs": 1,
+        "optimisation.learning_rate": 1e-3,
+        "optimisation.warmup": 0.0,
+    }
+)
+SAMPLER = TinySampler(1)
+LORA = {"encoder.adapter": "lora", "encoder.lora_rank": 2}
+MLP = {"encoder.adapter": "mlp", "objective.name": "ntxent"}
+COMPONENTS: list[dict[str, Any]] = [
+    *({"optimisation.optimiser": name} for name in OPTIMISERS),
+    *({"head.kind": name} for name in PROJECTIONS),
+    *({"pooling.mode": name} for name in POOLINGS),
+    {"pooling.mode": "mean_without_cls", "pooling.padding": "count"},
+    {"objective.temperature": "learned", "objective.bank": 8},
+    {"optimisation.precision": "bf16", "optimisation.clip_norm": 1.0},
+    {"encoder.dtype": "bf16", "encoder.precision": "bf16"},
+    {"optimisation.chunk": 12},
+    {"optimisation.keep": "average"},
+    {"objective.mlm": 0.1},
+    {"objective.false_negatives": "guide", "objective.guide": SCENES_ENCODER},
+    {"objective.name": "distill", "objective.teacher": SCENES_ENCODER},
+    {"encoder.kind": "static"},
+    LORA,
+    MLP,
+]
+
+
+@pytest.fixture
+def pretended_gpu() -> Iterator[None]:
+    with pretended():
+        yield
+
+
+pytestmark = pytest.mark.usefixtures("pretended_gpu")
+
+
+class Small(Tiny):
+    """A tiny encoder on the GPU."""
+
+    device = GPU
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        starts = np.cumsum([0, *map(len, tokens)])[:-1]
+        flat = torch.tensor([word for ids in tokens for word in ids])
+        return torch.tanh(self.layer(self.words(to_device(flat, GPU), to_device(torch.tensor(starts), GPU))))
+
+
+def model_of(changes: dict[str, Any], shared: Path | None = None) -> tuple[StudyModel, Recipe]:
+    recipe = BASE.override(changes)
+    torch.manual_seed(2)
+    return build_model(recipe, build_encoder(recipe, 1, shared), shared), recipe  # type: ignore[arg-type]
+
+
+def all_on_gpu(model: nn.Module) -> None:
+    tensors = [*model.parameters(), *model.buffers(), *(p.grad for p in model.parameters() if p.grad is not None)]
+    assert tensors
+    assert all(isinstance(tensor, Pretended) for tensor in tensors)
+
+
+@pytest.mark.parametrize("changes", CASES, ids=lambda changes: " ".join(map(str, changes.values())))
+def test_two_steps_of_every_objective(changes: dict[str, Any]):
+    recipe, found, batch = Recipe().preferring(changes), [], batch_of(20)
+    for encoder in (Tiny(), Small()):
+        torch.manual_seed(5)
+        model = build_model(recipe, encoder)  # type: ignore[arg-type]
+        for number, parameter in enumerate(model.parameters()):
+            draws = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number))
+            parameter.data.copy_(0.5 * draws)
+        for pause in stepwise(model, lambda steps: [batch for _ in steps], 2, recipe, 1, Watcher(), Workers()):
+            loss = pause.progress.last_loss
+        found.append(loss)
+    all_on_gpu(model)
+    assert found[1] == pytest.approx(found[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("changes", COMPONENTS, ids=lambda changes: " ".join(map(str, changes.values())))
+def test_a_training_and_an_encoding_with_every_component(changes: dict[str, Any], tmp_path: Path):
+    model, recipe = model_of(changes, tmp_path)
+    assert model.encoder.device == GPU
+    progress = train(model, SAMPLER, recipe, 1, Watcher(), Workers())
+    assert progress.step == SAMPLER.steps_per_epoch
+    assert math.isfinite(progress.last_loss or math.nan)
+    all_on_gpu(model)
+    embedded = model.encoder.encode(SENTENCES)
+    assert embedded.shape == (len(SENTENCES), model.encoder.dim)
+    assert np.isfinite(embedded).all()
+    assert len(model.encoder.fingerprint()) == 16
+
+
+def members(changes: dict[str, Any], store: EmbeddingStore | None) -> list[Member]:
+    """Two, which share a base."""
+    made = []
+    for seed in (1, 2):
+        recipe = BASE.override(changes)
+        if store is None:
+            base = made[0].model.encoder if made else None
+            encoder: Any = build_encoder(recipe, seed, None)
+            encoder = encoder if base is None else type(encoder)(base.base, recipe.encoder, beside=base)
+        else:
+            encoder = AdaptedEncoder(store.encoder, store=store)
+        made.append(Member(build_model(recipe, encoder), recipe, SAMPLER, seed))
+    return made
+
+
+class Saving:
+    """Saves a population after its second step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def looks(self, step: int) -> bool:
+        return step == 2
+
+    def step(self, step: int, save: Any) -> bool:
+        save(self.folder)
+        return True
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_population_of_adapters(optimiser: str, tmp_path: Path):
+    changes = {**MLP, "optimisation.optimiser": optimiser, "optimisation.clip_norm": 1.0, "head.kind": "mlp"}
+    store = EmbeddingStore(build_encoder(BASE, 1, None), tmp_path / "embeddings")
+    unbroken, resumed = members(changes, store), members(changes, store)
+    train_population(unbroken, Saving(tmp_path / "saved"))
+    train_population(resumed, resume=tmp_path / "saved")
+    for mine, right in zip(resumed, unbroken, strict=True):
+        all_on_gpu(mine.model)
+        assert mine.progress.last_loss == pytest.approx(right.progress.last_loss)
+
+
+def test_a_population_of_lora_trials(tmp_path: Path):
+    unbroken = members({**LORA, "objective.name": "ntxent"}, None)
+    train_in_turns(unbroken, Saving(tmp_path / "saved"))
+    resumed = members({**LORA, "objective.name": "ntxent"}, None)
+    train_in_turns(resumed, resume=tmp_path / "saved")
+    for mine, right in zip(resumed, unbroken, strict=True):
+        assert mine.progress.last_loss == right.progress.last_loss
+
+
+class Saver(Watcher):
+    """Saves after the second step; scores the encoder by a made-up number."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.scores = folder, iter((50.0, 70.0, 60.0, 40.0))
+
+    def wants_checkpoint(self, step: int) -> bool:
+        return step == 2
+
+    def checkpoint(self, step: int, save: Any) -> bool:
+        save(self.folder)
+        return True
+
+    def score(self) -> float:
+        return next(self.scores)
+
+
+@pytest.mark.parametrize("keep", ["best", "average"])
+def test_a_resumed_training_goes_on_as_if_unbroken(keep: str, tmp_path: Path):
+    """Dropout included, which a GPU draws from a stream of its own."""
+    changes: dict[str, Any] = {"optimisation.keep": keep, "objective.bank": 8, "objective.temperature": "learned"}
+    changes |= {"optimisation.keep_every": 1} if keep == "best" else {"optimisation.keep_share": 0.9}
+    made = [model_of(changes) for _ in range(2)]
+    saver = Saver(tmp_path)
+    (whole, recipe), (resumed, _) = made
+    train(whole, SAMPLER, recipe, 1, saver, Workers())
+    after = Saver(tmp_path)
+    after.scores = iter((60.0, 40.0))
+    train(resumed, SAMPLER, recipe, 1, after, Workers(), tmp_path)
+    all_on_gpu(resumed)
+    for mine, right in zip(resumed.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(mine.detach().cpu(), right.detach().cpu(), rtol=0, atol=0)
+
+
+def test_a_step_that_runs_out_of_memory_is_done_again_in_smaller_passes(monkeypatch: pytest.MonkeyPatch):
+    model, recipe = model_of({"objective.bank": 8})
+    embed, most = model.encoder.embed, 40
+
+    def tight(tokens: Sequence[Sequence[int]]) -> Tensor:
+        if torch.is_grad_enabled() and sum(map(len, tokens)) > most:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return embed(tokens)
+
+    monkeypatch.setattr(model.encoder, "embed", tight)
+    monkeypatch.setattr(chunks, "TIGHT", set())
+    progress = train(model, SAMPLER, recipe, 1, Watcher(), Workers())
+    assert isinstance(progress.chunk, int)
+    all_on_gpu(model)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+def test_classifiers_are_those_of_the_cpu(optimiser: str, apart: bool):
+    random = np.random.RandomState(0)
+    labels = random.randint(0, 3, 60)
+    vectors = torch.from_numpy((random.randn(60, 5) + labels[:, None]).astype(np.float32))
+    folds = [Fold(np.delete(np.arange(60), part), part) for part in np.split(np.arange(60), 3)]
+    fit, index = Fit(optimiser, batch=16, tenacity=1, epoch_size=1, max_epochs=3), torch.arange(60)
+    here, there = (
+        fit_classifiers(rows, labels, 3, folds, (1e-4, 1e-2), fit, 1, apart=apart)
+        for device in ("cpu", GPU)
+        for rows in (Singles(vectors.to(device), index.to(device)),)
+    )
+    torch.testing.assert_close(there.weights.cpu(), here.weights)
+    assert np.array_equal(there.dev_correct, here.dev_correct)
+
+
+def test_retrieval_and_geometry_are_computed_on_the_gpu(monkeypatch: pytest.MonkeyPatch):
+    random = np.random.default_rng(0)
+
+    def part(images: int) -> tuple[Tensor, Split]:
+        texts = torch.from_numpy(random.standard_normal((5 * images, 3), dtype=np.float32))
+        features = random.standard_normal((images, 4), dtype=np.float32)
+        return texts, Split([""] * len(texts), None, np.arange(images).repeat(5), features)
+
+    monkeypatch.setattr(projections, "_MAX_EPOCHS", 0)
+    _, to_images, _ = projections.fit_projections({"train": part(30), "dev": part(5), "test": part(5)}, 1)
+    assert to_images.shape == (25,)
+    uniformity, _ = geometry._spread(nn.functional.normalize(part(5)[0], dim=1))
+    assert uniformity is not None
+    assert uniformity < 0
+
+
+def test_a_whole_trial(tmp_path: Path):
+    """With its corpus and its evaluation, saved and read again."""
+    scenes.write(tmp_path / "corpus", size=0.1)
+    pairs = str(tmp_path / "corpus" / "nli" / "train.jsonl")
+    changes = {"corpus.layout": "groups", "corpus.nli": pairs, "corpus.limit": 48, "pooling.after": "whiten"}
+    recipe = BASE.override(
+        {**changes, "corpus.negatives_from": "mined", "corpus.mined_every": 1, "objective.negatives": 1}
+    )
+    tasks = EvaluationConfig(str(tmp_path / "corpus" / "senteval"), ("STSBenchmark", "TREC"), "fast")
+    result = run_trial(recipe, 1, tasks, model_folder=tmp_path / "model")
+    assert isinstance(result, TrialResult)
+    assert not result.stopped
+    assert result.tasks["TREC"]["test_accuracy"] > 0
+    saved = load_encoder(EncoderConfig(name=str(tmp_path / "model")))
+    assert saved.device == GPU
+    assert np.isfinite(saved.encode(SENTENCES)).all()
+
+
+@pytest.mark.parametrize("changes", [{}, LORA, {"encoder.kind": "static"}], ids=["transformer", "lora", "static"])
+def test_encoding_gives_the_embeddings_of_the_cpu(changes: dict[str, Any]):
+    encoder: Any = build_encoder(BASE.override(changes), 1, None)
+    found = encoder.encode(SENTENCES)
+    np.testing.assert_allclose(found, encoder.to("cpu").encode(SENTENCES), atol=1e-5)
+
+
+class Told:
+    """Of `torch.distributed`: two workers of one kind. What is told on the GPUs must lie there, the rest must not."""
+
+    ReduceOp = dist.ReduceOp
+
+    def __init__(self, hosts: Any) -> None:
+        self.hosts, self.told = hosts, Counter[str]()
+
+    def all_reduce(self, tensor: Tensor, op: Any = None, group: Any = None, async_op: bool = False) -> Any:
+        self.told["all_reduce"] += 1
+        assert isinstance(tensor, Pretended) == (group is None)
+        return SimpleNamespace(wait=lambda: None)
+
+    def all_gather(self, parts: list[Tensor], own: Tensor) -> None:
+        self.told["all_gather"] += 1
+        for part in (own, *parts):
+            assert isinstance(part, Pretended)
+        for part in parts:
+            part.copy_(own)
+
+    def broadcast_object_list(self, box: list[Any], src: int, group: Any) -> None:
+        self.told["objects"] += 1
+        assert group is self.hosts
+
+    def gather_object(self, own: Any, arrays: list[Any], dst: int, group: Any) -> None:
+        self.told["objects"] += 1
+        assert group is self.hosts
+        arrays[:] = [own, own]
+
+
+@pytest.mark.parametrize("chunk", ["auto", 12])
+def test_several_workers_tell_each_other_tensors_of_the_gpu_and_objects_of_the_cpu(
+    chunk: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """NCCL takes nothing else than tensors of the GPU, and objects would need its memory."""
+    workers = Workers(0, 2, hosts=object())  # type: ignore[arg-type]
+    told = Told(workers.hosts)
+    for module in (distributed, gradients):
+        monkeypatch.setattr(module, "dist", told)
+    model, recipe = model_of({"optimisation.chunk": chunk, "objective.bank": 8, "objective.temperature": "learned"})
+    train(model, SAMPLER, recipe, 1, Watcher(), workers)
+    all_on_gpu(model)
+    assert workers.gather_arrays(np.ones(2)) is not None
+    assert {"all_reduce", "all_gather", "objects"} == set(told.told)
+
+
+def test_mixing_devices_is_refused():
+    """What the tests above would see."""
+    gpu, cpu = torch.ones(3, 2, device="cuda"), torch.ones(3, 2)
+    places, generator = torch.tensor([1, 0]), torch.Generator()
+    assert (gpu.device, gpu.is_cuda, cpu.to(GPU).device, gpu.cpu().is_cuda) == (GPU, True, GPU, False)
+    refused = [
+        lambda: gpu + cpu,
+        lambda: cpu.add_(gpu),
+        lambda: gpu @ cpu.T,
+        lambda: torch.cat([gpu, cpu]),
+        lambda: gpu.index_select(0, places),
+        lambda: cpu[places.to(GPU)],
+        lambda: torch.stack([gpu[0, 0], torch.tensor(1.0)]),
+        lambda: nn.Linear(2, 2)(gpu),
+        lambda: torch.randn(2, generator=generator, device=GPU),
+        lambda: gpu.pin_memory(),
+        lambda: nn.functional.cross_entropy(gpu, torch.tensor([0, 1, 0])),
+    ]
+    for mixed in refused:
+        with pytest.raises(RuntimeError, match=r"device|pin"):
+            mixed()
+    with pytest.raises(TypeError, match="numpy"):
+        gpu.numpy()
+    assert torch.equal((gpu[places] * torch.tensor(2.0)).cpu(), torch.full((2, 2), 2.0))
+
+
+def test_a_planted_mistake_in_a_training_is_found(monkeypatch: pytest.MonkeyPatch):
+    model, recipe = model_of({})
+    monkeypatch.setattr("trainables.training.model.to_device", lambda tensor, device: tensor)
+    with pytest.raises(RuntimeError, match="found at least two devices, cuda:0 and cpu"):
+        train(model, SAMPLER, recipe, 1, Watcher(), Workers())
