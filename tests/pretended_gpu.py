@@ -110,7 +110,7 @@ class _Calls(TorchFunctionMode):
                 kwargs = {"dtype": args[0].dtype, "device": args[0].device, **kwargs}
                 func, args = torch.tensor, args[1:]
             if kwargs.get("device") is not None:
-                kwargs["device"] = ASKED[torch.device(kwargs["device"]).type]
+                kwargs["device"] = _asked(kwargs["device"])
                 if func in (torch.tensor, torch.as_tensor, torch.asarray):
                     return Tensor.to(func(*args, **{**kwargs, "device": None}), kwargs["device"])
             return func(*args, **kwargs)
@@ -129,7 +129,12 @@ def _to(tensor: Tensor, *where: Any, **kwargs: Any) -> Tensor:
     if device is None or torch.device(device).type == tensor.device.type:
         return Tensor.to(tensor, **kwargs)
     assert not (tensor.requires_grad and torch.is_grad_enabled()), "no gradient goes from one device to the other"
-    return Tensor.to(tensor, device=ASKED[torch.device(device).type], **kwargs)
+    return Tensor.to(tensor, device=_asked(device), **kwargs)
+
+
+def _asked(device: Any) -> torch.device:
+    """`meta`, for one, is what it is."""
+    return ASKED.get(torch.device(device).type, torch.device(device))
 
 
 class _Operations(TorchDispatchMode):
@@ -145,7 +150,7 @@ def _compute(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if on_gpu and name not in ACROSS:
         _refuse(op, name, given)
     held = tree_map_only(Pretended, lambda tensor: tensor.held, given)
-    if (asked := given.get("device")) is not None:
+    if (asked := given.get("device")) is not None and asked.type != "meta":
         on_gpu = asked == ASKED["cuda"] or (asked != ASKED["cpu"] and (on_gpu or getattr(_Calls.inside, "gpu", False)))
         held["device"] = torch.device("cpu")
     if name in PINNING or held.pop("pin_memory", False):
