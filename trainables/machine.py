@@ -27,5 +27,5 @@ def machine() -> dict[str, str | bool | None]:
     return {
         "processor": processor(),
         "device": torch.cuda.get_device_name() if gpu else None,
-        "bf16": gpu and torch.cuda.is_bf16_supported(),
+        "bf16": gpu and torch.cuda.is_bf16_supported(including_emulation=False),
     }

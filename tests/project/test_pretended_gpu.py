@@ -26,8 +26,10 @@ from trainables.encoders import builtin, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.precision import resolve_precision
 from trainables.encoders.projection import PROJECTIONS
 from trainables.evaluation_config import EvaluationConfig
+from trainables.machine import machine
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval import geometry, projections
 from trainables.senteval.classifier import Fold, fit_classifiers
@@ -355,6 +357,15 @@ def test_loading_encoders_leaves_the_streams_of_other_gpus_alone(monkeypatch: py
         warnings.simplefilter("error", UserWarning)
         builtin.build()
         model_of({"objective.false_negatives": "guide", "objective.guide": SCENES_ENCODER})
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_auto_is_bf16_where_the_gpu_does_not_emulate_it(native: bool, monkeypatch: pytest.MonkeyPatch):
+    """torch says of a V100 and a T4 that they support it, for they emulate it, slowly."""
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: native or including_emulation)
+    assert resolve_precision("auto", GPU) == (torch.bfloat16 if native else torch.float32)
+    assert resolve_precision("bf16", GPU) == torch.bfloat16
+    assert machine()["bf16"] is native
 
 
 def test_mixing_devices_is_refused():

@@ -15,8 +15,8 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtype:
-    """What a wish means on a device: `auto` is bf16 on a GPU that has it, else fp32."""
-    hardware = torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported()
+    """What a wish means on a device: `auto` is bf16 on a GPU that has it, and does not emulate it, else fp32."""
+    hardware = torch.device(device).type == "cuda" and native_bf16(device)
     return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
 
 
