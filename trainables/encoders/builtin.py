@@ -29,7 +29,7 @@ def build() -> tuple[BertModel, PreTrainedTokenizerFast]:
         pad_token_id=tokenizer.pad_token_id,
     )
     with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         # In float32 whatever this process makes else: other weights are drawn in float64, and they would be kept.
         return AutoModel.from_config(config, dtype=torch.float32, add_pooling_layer=False), tokenizer
 
