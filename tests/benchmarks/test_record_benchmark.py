@@ -93,5 +93,5 @@ class TestTheCommittedRecord:
 
 
 def test_what_is_recorded():
-    assert [path.stem for path in RECORDED] == [f"{FROZEN}-minilm", f"{FROZEN}-scenes"]
+    assert [path.stem for path in RECORDED] == [f"{FROZEN}-minilm", f"{FROZEN}-scenes", f"{TUNED}-scenes"]
     assert sum(path.stat().st_size for path in RECORDED) < 20e6
