@@ -44,8 +44,8 @@ SPACES = (
             Domain("objective.weight", low=0.3, high=1.0, grid=(0.3, 1.0), when=("objective.name", ("scl",))),
             Domain("optimisation.batch_size", choices=(16, 32)),
             Domain("pooling.mode", choices=("mean", "max")),
-            # For the small built-in encoder, whose weights are random.
-            Domain("optimisation.learning_rate", low=3e-4, high=1e-2, log=True, grid=(3e-4, 1e-3, 3e-3, 1e-2)),
+            # From a large pretrained encoder to the small built-in one, which the grid is for.
+            Domain("optimisation.learning_rate", low=2e-5, high=1e-2, log=True, grid=(3e-4, 1e-3, 3e-3, 1e-2)),
         ),
         goals=("sts",),
     ),

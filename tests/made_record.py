@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.record import RUNGS, SPACE, every_point
+from benchmarks.record import FROZEN, RUNGS, every_point
 from search_spaces import load_space
 
 
@@ -19,10 +19,10 @@ def write_record(path: Path, *, recipes: int | None = 40, more_seeds: int = 5, s
 
     A recipe's scores depend on its keys, on its seed, and on how far it was trained.
     """
-    space = load_space(SPACE)
+    space = load_space(FROZEN)
     base = space.recipe("laptop")
     random = np.random.default_rng(seed)
-    points = every_point(base)
+    points = every_point(FROZEN)
     effects = {pair: random.normal(0, 3, size=2) for pair in dict.fromkeys(pair for point in points for pair in point)}
     random.shuffle(points)
     rows = []
@@ -45,7 +45,13 @@ def write_record(path: Path, *, recipes: int | None = 40, more_seeds: int = 5, s
     table = pd.DataFrame(rows)
     measured = ("epoch", "seconds", "scoring_seconds", *(name for name in table if name.startswith(("dev_", "test_"))))
     table = table.astype(dict.fromkeys(measured, "float32"))
-    made = {"space": SPACE, "scale": "laptop", "goals": list(space.goals), "rung_steps": list(RUNGS), "machine": "none"}
+    made = {
+        "space": FROZEN,
+        "scale": "laptop",
+        "goals": list(space.goals),
+        "rung_steps": list(RUNGS),
+        "machine": "none",
+    }
     content = pa.Table.from_pandas(table, preserve_index=False)
     pq.write_table(content.replace_schema_metadata({"record": json.dumps(made)}), path)
     return path
