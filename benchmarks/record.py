@@ -373,7 +373,8 @@ def pack(job: Job, parts: Path, to: Path) -> Path:
     import pyarrow.parquet as pq
 
     table = pd.concat([pd.read_parquet(path) for path in sorted(parts.glob("*.parquet"))], ignore_index=True)
-    domains = [domain.key for domain in load_space(job.space).domains]
+    space = load_space(job.space)
+    domains = [domain.key for domain in space.domains]
     measured = [name for name in table if name not in ("recipe", "seed", *domains)]
     table = table.reindex(columns=["recipe", "seed", *domains, *measured])
     for name in table.select_dtypes("float64"):
@@ -381,9 +382,9 @@ def pack(job: Job, parts: Path, to: Path) -> Path:
             table[name] = table[name].astype("float32")
     made = {
         "schema": SCHEMA,
-        "space": job.space,
+        "space": space.name,
         "scale": job.scale,
-        "goals": [*load_space(job.space).goals],
+        "goals": [*space.goals],
         "rung_steps": list(RUNGS),
         "made_with": {
             "python": platform.python_version(),

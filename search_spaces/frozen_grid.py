@@ -6,6 +6,7 @@ several seeds, so that a search over it can be replayed.
 
 from __future__ import annotations
 
+from search_spaces.shared import RECORDED
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -20,20 +21,12 @@ SPACES = (
         paper="no single one: objectives of all four, on a frozen encoder as in Qiu 2022",
         base=Recipe().preferring(
             {
-                "encoder.name": "sentence-transformers/all-MiniLM-L6-v2",
+                **RECORDED,
                 "encoder.layers": 2,
                 "encoder.adapter": "mlp",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli",
-                "corpus.layout": "groups",
-                "objective.name": "supmpn",
-                "objective.weight": 1.0,
-                "objective.temperature": 0.05,
                 "head.dim": 64,
                 "optimisation.learning_rate": 1e-3,
                 "optimisation.batch_size": 48,
-                "optimisation.epochs": 10,
-                "optimisation.max_steps": 48,
             }
         ),
         evaluation=EvaluationConfig(tasks=("STSBenchmark", "CR")),

@@ -1,4 +1,5 @@
-"""What many spaces have in common: a base recipe that ranks negatives over pairs of NLI, and the laptop's scale."""
+"""What many spaces have in common: a base recipe that ranks negatives over pairs of NLI, that of recorded
+grids, and the laptop's scale."""
 
 from __future__ import annotations
 
@@ -22,3 +23,15 @@ LAPTOP: Overrides = {
     "evaluation.protocol": "fast",
     "optimisation.learning_rate": 5e-4,
 }
+RECORDED: Overrides = {
+    "encoder.name": "sentence-transformers/all-MiniLM-L6-v2",
+    "pooling.mode": "mean",
+    "corpus.nli": "stanfordnlp/snli",
+    "corpus.layout": "groups",
+    "objective.name": "supmpn",
+    "objective.weight": 1.0,
+    "objective.temperature": 0.05,
+    "optimisation.epochs": 10,
+    "optimisation.max_steps": 48,
+}
+"""What the spaces have in common whose whole grid is recorded (`docs/record.md`)."""

@@ -6,7 +6,7 @@ top of a frozen encoder, every weight is trained here.
 
 from __future__ import annotations
 
-from search_spaces.shared import LAPTOP
+from search_spaces.shared import LAPTOP, RECORDED
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
@@ -20,17 +20,9 @@ SPACES = (
         paper="no single one: objectives of all four",
         base=Recipe().preferring(
             {
-                "encoder.name": "sentence-transformers/all-MiniLM-L6-v2",
-                "pooling.mode": "mean",
-                "corpus.nli": "stanfordnlp/snli",
-                "corpus.layout": "groups",
-                "objective.name": "supmpn",
-                "objective.weight": 1.0,
-                "objective.temperature": 0.05,
+                **RECORDED,
                 "optimisation.learning_rate": 5e-5,
                 "optimisation.batch_size": 32,
-                "optimisation.epochs": 10,
-                "optimisation.max_steps": 48,
             }
         ),
         evaluation=EvaluationConfig(tasks=("STSBenchmark",)),
