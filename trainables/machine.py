@@ -23,9 +23,11 @@ def machine() -> dict[str, str | bool | None]:
     in bf16, as a precision of `auto` then does."""
     import torch
 
+    from trainables.encoders.precision import native_bf16
+
     gpu = torch.cuda.is_available()
     return {
         "processor": processor(),
         "device": torch.cuda.get_device_name() if gpu else None,
-        "bf16": gpu and torch.cuda.is_bf16_supported(including_emulation=False),
+        "bf16": gpu and native_bf16("cuda"),
     }
