@@ -12,6 +12,7 @@ import contextlib
 import functools
 import gc
 import itertools
+import random
 import shutil
 import signal
 import socket
@@ -246,9 +247,13 @@ def end_head(head: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that nobody is given by chance before it is used: the system hands out ports from 32768 on, and another Ray
+    that starts beside this one takes dozens of them. Ray's own workers have those from 10002 to 19999."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_768)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("0.0.0.0", port))
+            return port
 
 
 @pytest.fixture

@@ -110,6 +110,7 @@ def find_cluster() -> Cluster:
                 f"no Ray cluster answers at {address}, which RAY_ADDRESS or an earlier `ray start` names; start it, "
                 "or unset RAY_ADDRESS and run `ray stop`"
             )
+        print(f"joining the Ray cluster at {address} ...", flush=True)
         try:
             with _silent_backend():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
