@@ -7,19 +7,26 @@ the loss MNRL, a model's score by Spearman on the dev part. Recipes are drawn be
 same order: epochs 1 to 2, batch 32 to 128, warm-up 0 to 30 %, learning rate 1e-6 to 1e-4. A side is a whole process,
 from its start to its last word; they take turns, and a ratio is taken within one turn. Ours places its trials as it
 does by default.
+
+A second table says where our time went. `start`, `search`, `finals` and `end` follow each other and are the whole
+process: until its first trial begins, until its last recipe is scored, until its last trial is, and the report. The
+rest is of its trials: how many ran at once, and what they spent their own seconds on.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import datetime
+import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,9 +34,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks._asked import add_encoder, check_numbers, chosen_encoder
+from reports.ledger import LEDGER, Ledger, Record
+from reports.ledger.finals import is_explored
+from study.callbacks.console import spent_on
 from trainables.errors import UserError
 
-SIDES = ("sentence_transformers", "ours", "ours with finals")
+PEER, FINALS = "sentence_transformers", "ours with finals"
+SIDES = (PEER, "ours", FINALS)
+PHASES = ("start", "search", "finals", "end")
 SAMPLER = """
 import json
 from pathlib import Path
@@ -96,27 +108,54 @@ SPACE = Space(
 """Its space."""
 
 
+@dataclass(frozen=True)
+class Turn:
+    """What a side took, and found."""
+
+    seconds: float
+    best: float
+    """Its best score on the dev part, in %."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Of ours, where the time went (`parts_of`)."""
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Measure, and print a markdown table."""
+    """Measure, and print markdown tables."""
     asked = _parser().parse_args(arguments)
     check_numbers(asked, recipes=1, turns=1)
+    if PEER not in asked.sides:
+        raise UserError(f"--sides must name {PEER} too, as the times of the others are given as parts of its time")
     encoder = chosen_encoder(asked)
-    print(f"{asked.recipes} recipes, {asked.turns} turns, {os.cpu_count()} cores, {Path(encoder).name}\n")
-    print("| side | minutes | of the peer's time | best on dev |\n|---|---|---|---|")
-    turns: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
+    turns: dict[str, list[Turn]] = {side: [] for side in SIDES if side in asked.sides}
     for turn in range(asked.turns):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "asked.json"
             here = {"train": asked.train, "dev": asked.dev, "test": asked.test, "encoder": encoder}
             here = {name: str(Path(place).resolve()) for name, place in here.items()}
             file.write_text(json.dumps({**here, "recipes": recipes(asked.recipes, seed=turn)}), encoding="utf-8")
-            for side in SIDES:
-                turns[side].append(_measured(side, file))
-    for side in SIDES:
-        minutes = [seconds / 60 for seconds, _ in turns[side]]
-        ratios = [ours / theirs for (ours, _), (theirs, _) in zip(turns[side], turns[SIDES[0]], strict=True)]
-        best = ", ".join(f"{score:.2f}" for _, score in turns[side])
-        print(f"| {side} | {_spread(minutes)} | {_spread(ratios)} | {best} |")
+            for side, found in turns.items():
+                found.append(_measured(side, file))
+                print(f"turn {turn + 1}, {side}: {found[-1].seconds / 60:.2f} minutes", file=sys.stderr, flush=True)
+    print(f"{asked.recipes} recipes, {asked.turns} turns, {os.cpu_count()} cores, {Path(encoder).name}\n")
+    print("\n".join(_table(turns)))
+
+
+def parts_of(records: Sequence[Record], began: float, ended: float) -> dict[str, float]:
+    """Where the time of our process went, between these moments (seconds since 1970): the minutes of each of `PHASES`;
+    `trials at once`, on average from the first trial's start to the last one's end; and the share of each part of the
+    trials' own seconds. A record has its end to the second, so the phases are as exact."""
+    ends = [datetime.datetime.fromisoformat(record.finished_at).timestamp() for record in records]
+    first = min(end - record.cost["seconds"] for record, end in zip(records, ends, strict=True))
+    explored = max(end for record, end in zip(records, ends, strict=True) if is_explored(record.seed))
+    last = max(ends)
+    moments = (began, first, explored, last, ended)
+    minutes = [(later - moment) / 60 for moment, later in itertools.pairwise(moments)]
+    seconds: Counter[str] = Counter()
+    for record in records:
+        seconds.update(spent_on(record))
+    whole = seconds.total()
+    shares = {name: took / whole for name, took in seconds.items()}
+    return {**dict(zip(PHASES, minutes, strict=True)), "trials at once": whole / (last - first), **shares}
 
 
 def recipes(number: int, seed: int) -> list[dict[str, Any]]:
@@ -141,41 +180,54 @@ def written(asked: Path) -> tuple[Path, Path]:
     return sampler, space
 
 
-def _measured(side: str, file: Path) -> tuple[float, float]:
-    """Seconds of the whole process, and the best score on the dev part in %."""
+def _measured(side: str, file: Path) -> Turn:
     trials = len(json.loads(file.read_text(encoding="utf-8"))["recipes"])
     command = [sys.executable, "-m", "benchmarks._peer_search", str(file)]
     results = file.parent / side.replace(" ", "-")
-    if side != SIDES[0]:
+    if side != PEER:
         sampler, space = written(file)
-        finals = "3x5" if side == SIDES[2] else "none"
-        command = [
-            sys.executable,
-            "study/run.py",
-            "--space",
-            str(space),
-            "--plugin",
-            str(sampler),
-            "--search",
-            "optuna",
-        ]
-        command += ["--sampler", "listed"]
-        command += ["--trials", str(trials), "--finals", finals, "--results", str(results)]
-    began = time.perf_counter()
+        command = [sys.executable, "study/run.py", "--space", str(space), "--plugin", str(sampler)]
+        command += ["--search", "optuna", "--sampler", "listed", "--trials", str(trials)]
+        command += ["--finals", "3x5" if side == FINALS else "none", "--results", str(results)]
+    moment, began = time.time(), time.perf_counter()
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     seconds = time.perf_counter() - began
     if done.returncode:
         raise UserError(f"{side} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-2000:]}")
-    if side == SIDES[0]:
-        return seconds, float(done.stdout.split()[-1])
-    with (results / "trials.csv").open(encoding="utf-8", newline="") as rows:
-        scores = [float(row["dev.dev_spearman"]) for row in csv.DictReader(rows) if row["dev.dev_spearman"]]
-    return seconds, max(scores)
+    if side == PEER:
+        return Turn(seconds, float(done.stdout.split()[-1]))
+    records = Ledger(results / LEDGER).read()
+    best = max(record.scores["dev"]["dev_spearman"] for record in records if record.scores)
+    return Turn(seconds, best, parts_of(records, moment, moment + seconds))
 
 
-def _spread(numbers: list[float]) -> str:
-    """The median, and from least to most."""
-    return f"{median(numbers):.2f} ({min(numbers):.2f} to {max(numbers):.2f})"
+def _table(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
+    """Lines of markdown: the sides' times, and below, where ours went."""
+    lines = ["| side | minutes | of the peer's time | best on dev |", "|---|---|---|---|"]
+    for side, found in turns.items():
+        minutes = [turn.seconds / 60 for turn in found]
+        ratios = [turn.seconds / peer.seconds for turn, peer in zip(found, turns[PEER], strict=True)]
+        best = ", ".join(f"{turn.best:.2f}" for turn in found)
+        lines.append(f"| {side} | {_spread(minutes)} | {_spread(ratios)} | {best} |")
+    ours = {side: [turn.parts for turn in found] for side, found in turns.items() if side != PEER}
+    if ours:
+        columns = list(next(iter(ours.values()))[0])
+        lines += ["", "Where our time went: minutes by phase, and shares of the trials' own seconds.", ""]
+        lines += [f"| side | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+        for side, parts in ours.items():
+            cells = [_spread([one[column] for one in parts], _form(column)) for column in columns]
+            lines.append(f"| {side} | {' | '.join(cells)} |")
+    return lines
+
+
+def _form(column: str) -> str:
+    return ".2f" if column in (*PHASES, "trials at once") else ".0%"
+
+
+def _spread(numbers: Sequence[float], form: str = ".2f") -> str:
+    """The median, and from least to most where there are several."""
+    most = f" ({min(numbers):{form}} to {max(numbers):{form}})" if len(numbers) > 1 else ""
+    return f"{median(numbers):{form}}{most}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -184,6 +236,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dev", required=True, help="scored pairs with the columns sentence1, sentence2, score (CSV)")
     parser.add_argument("--test", required=True, help="likewise, what our finals are judged by")
     add_encoder(parser)
+    parser.add_argument(
+        "--sides", nargs="+", choices=SIDES, default=list(SIDES), help=f"which run; {PEER} must (default: all)"
+    )
     parser.add_argument("--recipes", type=int, default=20, help="recipes of each search (default: 20)")
     parser.add_argument("--turns", type=int, default=1, help="how often each side runs (default: 1)")
     return parser
