@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     import torch
     from transformers import AutoConfig
 
-    from trainables.encoders.precision import native_bf16
+    from trainables.machine import native_bf16
 
     encoder = chosen_encoder(asked)
     for name in asked.work:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         os.sched_setaffinity(0, cores[:threads])  # of its processes, too: a tokenizer's threads find no other core
         torch.set_num_threads(threads)
         for precision in asked.precisions:
-            if precision == "bf16" and not native_bf16("cpu"):
+            if precision == "bf16" and native_bf16("cpu") is False:
                 print("\nThis processor has no instructions for bf16, so it is left out.")
                 continue
             for name in asked.work:

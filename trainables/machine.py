@@ -1,9 +1,11 @@
-"""What a process computes on. Imports nothing heavy until it is asked for a GPU."""
+"""What a process computes on. Imports nothing heavy until it is asked for a GPU or for bf16."""
 
 from __future__ import annotations
 
 import platform
 from pathlib import Path
+
+from trainables.lazy_torch import torch
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -21,13 +23,19 @@ def processor() -> str:
 def machine() -> dict[str, str | bool | None]:
     """`processor`; `device`, the GPU that this process trains on, None without one; `bf16`: whether that GPU computes
     in bf16, as a precision of `auto` then does."""
-    import torch
-
-    from trainables.encoders.precision import native_bf16
-
     gpu = torch.cuda.is_available()
     return {
         "processor": processor(),
         "device": torch.cuda.get_device_name() if gpu else None,
         "bf16": gpu and native_bf16("cuda"),
     }
+
+
+def native_bf16(device: torch.device | str) -> bool | None:
+    """Whether the device multiplies bf16 by instructions of its own; None where an older torch cannot say."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if not hasattr(torch.cpu, "get_capabilities"):
+        return None
+    known = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
+    return any(known.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -32,6 +32,7 @@ SHARED = tuple(
         "delimited",
         "tabular",
         "to_device",
+        "machine",
         "lazy_torch",
         "typed_json",
     )

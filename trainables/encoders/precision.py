@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from trainables.encoders.kinds import Precision
+from trainables.machine import native_bf16
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 """The values of `encoder.dtype`."""
@@ -25,23 +26,13 @@ def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisati
 
     `key` is the key of the recipe that asks: `optimisation.precision`, `encoder.precision` or `encoder.dtype`.
     """
-    if precision != "bf16" or native_bf16(device):
+    if precision != "bf16" or native_bf16(device) is not False:
         return None
     remedy = f"{key}=fp32, or auto" if key == "optimisation.precision" else f"{key}=fp32"
     what = "GPU" if torch.device(device).type == "cuda" else "processor"
     return (
         f"{key} is bf16, which this {what} has no instructions for: it can be ten times slower than fp32; use {remedy}"
     )
-
-
-def native_bf16(device: torch.device | str) -> bool:
-    """Whether the device multiplies bf16 by instructions of its own."""
-    if torch.device(device).type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    if not hasattr(torch.cpu, "get_capabilities"):  # an older torch cannot say; then there is no warning
-        return True
-    known = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
-    return any(known.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
 @contextlib.contextmanager

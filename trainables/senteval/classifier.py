@@ -16,6 +16,7 @@ is left out: w starts at (w1 - w0) / 2 of the usual start.
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
+from trainables.machine import native_bf16
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import Fit
 from trainables.to_device import to_device
@@ -126,11 +128,10 @@ def fit_classifiers(
 
 
 def fast_precision(device: torch.device) -> torch.dtype:
-    """bf16 where the device multiplies it natively, else fp32."""
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float32
-    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if native else torch.float32
+    """bf16 where the device is known to multiply it natively, else fp32. ARM processors have fp32: not every build of
+    torch uses their bf16."""
+    arm = device.type == "cpu" and platform.machine().lower() in ("arm64", "aarch64")
+    return torch.bfloat16 if native_bf16(device) and not arm else torch.float32
 
 
 def _fit(

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from trainables.encoders.model_card import model_card, write_card
-from trainables.encoders.precision import native_bf16, resolve_precision, slow_bf16
+from trainables.encoders.precision import resolve_precision, slow_bf16
 from trainables.evaluation_config import EvaluationConfig
+from trainables.machine import native_bf16
 from trainables.recipe import Recipe
 
 SCORES = {
@@ -141,6 +142,11 @@ class TestPrecision:
             other = slow_bf16("bf16", "cpu", "encoder.precision")
             assert other is not None
             assert other.endswith("use encoder.precision=fp32")  # it has no auto
+
+    def test_an_older_torch_cannot_say_and_so_nobody_is_warned(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.delattr(torch.cpu, "get_capabilities")
+        assert native_bf16("cpu") is None
+        assert slow_bf16("bf16", "cpu") is None
 
     def test_torch_says_something_of_this_processor(self):
         """The names that are asked for are torch's."""

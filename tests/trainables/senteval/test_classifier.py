@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks import _one_by_one as oracle
-from trainables.senteval.classifier import Fold, fit_classifiers, hold_out, initial_weights
+from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out, initial_weights
 from trainables.senteval.features import Pairs, Singles
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import PROTOCOLS, Fit
@@ -241,3 +242,32 @@ def test_regressor_repeats_the_original_fit() -> None:
         else:
             failures += 1
     np.testing.assert_allclose(predict(rows[60:]), kept, atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("processor", "capabilities", "precision"),
+    [
+        ("x86_64", {"avx512_bf16": True}, torch.bfloat16),
+        ("x86_64", {"amx_bf16": True}, torch.bfloat16),
+        ("x86_64", {"avx2": True, "avx512_bf16": False}, torch.float32),
+        ("aarch64", {"bf16": True}, torch.float32),
+        ("arm64", {"bf16": True}, torch.float32),
+        ("x86_64", None, torch.float32),  # an older torch, which cannot say
+    ],
+)
+def test_inner_folds_use_bf16_where_it_is_known_to_be_fast(
+    processor: str, capabilities: dict[str, bool] | None, precision: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: processor)
+    if capabilities is None:
+        monkeypatch.delattr(torch.cpu, "get_capabilities")
+    else:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert fast_precision(torch.device("cpu")) == precision
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_gpus_precision_does_not_depend_on_the_processor(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: native)
+    assert fast_precision(torch.device("cuda")) == (torch.bfloat16 if native else torch.float32)
