@@ -114,9 +114,12 @@ class GaussianProcessSampler(BaseSampler):
         return points.reshape(len(trials), len(self.domains))
 
     def _far_from(self, points: np.ndarray) -> np.ndarray:
+        """Numbers lie on a ring here, or what is farthest would be the corners, where many a recipe is ruined."""
         candidates = self._applying(self._random(200))
-        apart = self._apart(candidates, points).sum(axis=2).min(axis=1, initial=math.inf)
-        return np.asarray(candidates[np.argmax(apart)])
+        away = np.sqrt(self._apart(candidates, points))
+        numbers = [place for place, domain in enumerate(self.domains) if not domain.choices]
+        away[:, :, numbers] = 2 * np.minimum(away[:, :, numbers], 1 - away[:, :, numbers])
+        return np.asarray(candidates[np.argmax((away**2).sum(axis=2).min(axis=1, initial=math.inf))])
 
     def _improving(self, x: np.ndarray, y: np.ndarray, running: np.ndarray, asked: np.ndarray) -> np.ndarray:
         process = _Process(self._apart(x, x), y)

@@ -49,6 +49,18 @@ def test_it_comes_close_to_the_best_where_random_draws_do_not() -> None:
     assert max(best) < 0.05  # 25 random draws lose 0.17 on average
 
 
+def test_the_first_recipes_lie_apart_and_not_in_the_corners() -> None:
+    """Farthest from each other on a line they would have 67 % of their numbers in the outer fifth."""
+    numbers = (RATE, Domain("optimisation.warmup", low=0.0, high=0.3))
+    starts = [search((*numbers, HEAD), gaussian_process.FIRST, lambda chosen: 0.5, seed) for seed in range(40)]
+    rates = np.log10([float(str(chosen["optimisation.learning_rate"])) for start in starts for chosen in start])
+    warmups = np.array([chosen["optimisation.warmup"] for start in starts for chosen in start], dtype=float)
+    for on_range in ((rates + 5) / 3, warmups / 0.3):
+        assert 0.12 < np.mean(np.abs(on_range - 0.5) > 0.4) < 0.28
+    for start in starts:
+        assert {chosen["head.kind"] for chosen in start} == set(HEAD.choices)
+
+
 def test_the_slopes_of_the_fit_are_those_of_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = np.random.default_rng(1)
     points = chance.random((12, 3))
