@@ -79,6 +79,8 @@ class Progress:
     seconds_left: float | None = None
     estimate: str = ""
     """How that is known, or why it is not."""
+    failed_starts: str = ""
+    """`the last 3 starts failed: ImportError: ...` while no worker starts, else nothing."""
     ended: bool = False
 
     def save(self, results: Path) -> Path:

@@ -72,6 +72,11 @@ def _name(view: View) -> str:
 
 
 def _state(view: View) -> str:
+    starts = view.progress.failed_starts if view.progress else ""
+    return _stand(view) + (f'<p class="warning">No trial could begin: {escape(starts)}</p>' if starts else "")
+
+
+def _stand(view: View) -> str:
     progress = view.progress
     if progress is None:
         return "<p>No trial has begun yet, or an older version runs this study, which does not tell how far it is.</p>"

@@ -170,11 +170,7 @@ class Console(Callback):
         return "; now: ".join(part for part in (known, "; ".join(told)) if part)
 
     def _failed_starts(self) -> list[str]:
-        """`the last 3 starts failed: ImportError: ...` while no worker group starts, else nothing."""
-        if self.state.failed_starts is None:
-            return []
-        starts, reason = self.state.failed_starts
-        return [f"the last {f'{starts:,} starts' if starts > 1 else 'start'} failed: {printable(reason)}"]
+        return [printable(self.state.failed_starts)] if self.state.failed_starts else []
 
     def _end(self) -> str:
         """`20 trials done in 3 min 5 s, none failed`; `4 of 20 trials done` where the study was stopped."""

@@ -79,8 +79,8 @@ class StudyState(Callback):
         """By trial, in the order of their begin."""
         self.orphans: dict[str, Trial] = {}
         """By trial, those whose worker group died, until another one begins them."""
-        self.failed_starts: tuple[int, str] | None = None
-        """How many starts of worker groups failed since a trial last began or ended well, and the last reason."""
+        self.failed_starts = ""
+        """`the last 3 starts failed: ImportError: ...` while no worker group starts, else nothing."""
         self.ended = 0
         """How many ended in this run of the study, whatever became of them."""
         self.failed_now = 0
@@ -114,7 +114,7 @@ class StudyState(Callback):
 
     def started(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
-        self.failed_starts = None
+        self.failed_starts = ""
         new = [trial for trial in trials if trial.key not in self.statuses]  # some of a resumed population are done
         group = Group(time.monotonic(), len(new))
         for trial in new:
@@ -135,7 +135,7 @@ class StudyState(Callback):
 
     def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
         self.events += 1
-        self.failed_starts = starts, reason
+        self.failed_starts = f"the last {f'{starts:,} starts' if starts > 1 else 'start'} failed: {reason}"
 
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         self.events += 1
@@ -152,7 +152,7 @@ class StudyState(Callback):
 
     def finished(self, trial: Trial, record: Record) -> None:
         self._pass_time()
-        self.failed_starts = None
+        self.failed_starts = ""
         self.ended += 1
         self.statuses[trial.key] = record.status
         self.failures.discard(trial.key)

@@ -218,7 +218,8 @@ class TestWhatIsShown:
         progress = running_study(tmp_path, seeds=(0,))
         nasty = dataclasses.replace(progress.running[0], name=NASTY, changes=NASTY)
         waiting = dataclasses.replace(progress.queued[0], name=NASTY, changes=NASTY)
-        dataclasses.replace(progress, running=[nasty], queued=[waiting], estimate=NASTY).save(tmp_path)
+        texts = {"estimate": NASTY, "failed_starts": NASTY}
+        dataclasses.replace(progress, running=[nasty], queued=[waiting], **texts).save(tmp_path)
         info = StudyInfo.load(tmp_path)
         hashes = {**info.row_hashes, NASTY: info.row_hashes["SBERT baseline"]}
         missing = {NASTY: NASTY}
@@ -245,7 +246,7 @@ class TestWhatIsShown:
             assert "<script>alert" not in content
             assert "onload='x'" not in content
             assert "' &" not in content  # the quotation mark would end an attribute
-        assert html.page(view, judged).count("&lt;script&gt;alert(1)") > 12  # so it was there
+        assert html.page(view, judged).count("&lt;script&gt;alert(1)") > 13  # so it was there
 
     def test_a_study_that_is_silent_or_has_ended_says_so(self, tmp_path: Path) -> None:
         progress = running_study(tmp_path, seeds=(0,))

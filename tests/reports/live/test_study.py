@@ -155,9 +155,28 @@ def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: Pro
     assert "20 of 100, again (2)" in _running_part(file)
 
 
+def test_starts_that_fail_are_on_the_page_until_one_succeeds_or_the_study_has_ended_by_them(
+    study: Study, file: ProgressFile
+) -> None:
+    (trial,) = study.start(file)
+    study.tell(file, "interrupted", [trial])
+    assert "failed" not in _part(file, "state")
+    study.tell(file, "not_started", [trial], 3, "ImportError: no <b>torch</b>")
+    said = "the last 3 starts failed: ImportError: no &lt;b&gt;torch&lt;/b&gt;"
+    assert said in _part(file, "state")
+    file.close()
+    assert said in parts_of(Folder(file.results).view(), {})["state"]
+    study.tell(file, "started", [trial])
+    assert "failed" not in _part(file, "state")
+
+
 def _running_part(file: ProgressFile) -> str:
+    return _part(file, "running")
+
+
+def _part(file: ProgressFile, name: str) -> str:
     file.write()
-    return parts_of(Folder(file.results).view(), {})["running"]
+    return parts_of(Folder(file.results).view(), {})[name]
 
 
 def test_it_is_written_soon_after_a_change_and_seldom_otherwise(
