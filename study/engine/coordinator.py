@@ -6,7 +6,7 @@ that a thousand groups cost it little. What a group is doing is a state of `stud
 
 Who calls what:
 
-    the study       events, offer, settled, answer, halt, release, watch_machines
+    the study       events, offer, settled, answer, halt, release, died, watch_machines
     a trainable     assign, outcome, ended, interrupted, abandon, dismiss
     a worker        places, not_started, take, tell, hand_over, finish, stumbled, wait_for_verdict, orders
 """
@@ -29,6 +29,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from study.engine.messages import (
     Checkpointed,
+    Died,
     DiskFull,
     Done,
     Event,
@@ -150,6 +151,10 @@ class Coordinator:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait_for(done), seconds)
 
+    async def died(self, key: str, reason: str) -> None:
+        """The process died that had the task of that key."""
+        self._reasons[key] = reason
+
     async def watch_machines(self) -> None:
         """Order a checkpoint wherever Ray says that a machine is about to go. Never returns."""
         from study.engine.ray_internals import machines_that_leave
@@ -199,7 +204,7 @@ class Coordinator:
                 group.outcomes.put_nowait(Lost(group.error or "its workers were renewed", taken=False))
                 self._not_started(group, group.error)
             else:
-                self._begin(group)
+                self._check_attempts(group)
             self._changed.notify_all()
 
     async def outcome(self, name: str) -> Done | Lost:
@@ -222,11 +227,18 @@ class Coordinator:
                 group.error = error
             self._changed.notify_all()
 
-    async def interrupted(self, name: str) -> None:
-        """Workers of the group died or failed, and all of them are started anew once machines have room."""
+    async def interrupted(self, name: str, nodes: frozenset[str] = frozenset(), reason: str = "") -> None:
+        """Workers of the group died or failed, and all of them are started anew once machines have room. `nodes`: where
+        processes died, where Ray knows of no machine that did; and what it says of it."""
         async with self._changed:
-            if name in self._groups:
-                self._interrupt(self._groups[name])
+            group = self._groups.get(name)
+            if group is None:
+                return
+            if nodes and group.task is not None:
+                self._reasons[group.task.key] = reason
+                if group.state in (State.ASSIGNED, State.INTERRUPTED):  # nobody had taken it since they were started
+                    self._post(Died(tuple(sorted(group.open)), nodes, reason))
+            self._interrupt(group)
 
     async def abandon(self, name: str, reason: str) -> None:
         """The group's task cannot be begun; its trials have failed."""
@@ -275,10 +287,11 @@ class Coordinator:
             task = group.task
             assert task is not None
             if rank == 0:
-                if group.state in TAKEN and not self._begin(group):
+                if not self._check_attempts(group):
                     self._changed.notify_all()
                     # Others of its workers may have taken it already, and would wait for this one.
                     raise RuntimeError(f"{task.key} is given up")
+                self._attempts[task.key] += 1
                 group.change(Change.TAKEN)
                 self._post(Started(tuple(sorted(group.open))))
             self._changed.notify_all()
@@ -383,15 +396,15 @@ class Coordinator:
 
     # --- inside, with the condition held
 
-    def _begin(self, group: _Group) -> bool:
-        """Count an attempt at the group's task; False, and the task is given up, where there were too many."""
+    def _check_attempts(self, group: _Group) -> bool:
+        """Whether the group may begin its task, which is given up where it was begun too often."""
         assert group.task is not None
         key = group.task.key
-        self._attempts[key] += 1
-        if self._attempts[key] > ATTEMPTS:
-            why = self._reasons.get(key, "its worker died")
-            self._give_up(group, f"it was begun {ATTEMPTS} times; the last time: {why}")
-        return self._attempts[key] <= ATTEMPTS
+        if self._attempts[key] < ATTEMPTS:
+            return True
+        why = self._reasons.get(key, "its worker died")
+        self._give_up(group, f"it was begun {ATTEMPTS} times; the last time: {why}")
+        return False
 
     def _post(self, event: Event) -> None:
         self._posted.append((next(self._numbers), event))

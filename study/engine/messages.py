@@ -108,8 +108,19 @@ class Interrupted(OfSeveral):
 
 
 @dataclass(frozen=True)
+class Died(OfSeveral):
+    """Processes of theirs died, and not their machines as far as Ray knows, before they took them. Others are started.
+    `FailedStarts` makes of it that none started, once the machines have outlived it."""
+
+    nodes: frozenset[str]
+    """Of these processes, as Ray calls them."""
+    reason: str
+    """What Ray says of it."""
+
+
+@dataclass(frozen=True)
 class NotStarted(OfSeveral):
-    """No worker group began them: an error was raised while it started. Another one is started."""
+    """No worker group began them: an error was raised while it started, or its process died. Another one is started."""
 
     reason: str
     starts: int = 1

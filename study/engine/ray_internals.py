@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,17 @@ Watch for: a field of `ray.train.RunConfig`."""
 ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Ray's switch for nodes that other machines reach; without it, as on macOS, a node listens on the loopback alone.
 Watch for: an argument of `ray.init` for the address to listen at."""
+
+FOR_MEMORY = re.compile(
+    r"low on memory\. Memory on the node \(IP: (?P<ip>[^,]+), ID: (?P<node>\w+)\) was (?P<used>[^()]+) \("
+)
+"""What Ray says where it killed a process to keep a machine's memory."""
+CRASHED = re.compile(
+    r"worker process has died\. Worker exit type: SYSTEM_ERROR Worker exit detail: "
+    r"(?P<detail>.*?)\.?( Some common causes|$)",
+    re.DOTALL,
+)
+"""What it says of one that ended without having been asked to. The causes that it goes on to guess at are left out."""
 
 
 def address_file() -> Path:
@@ -67,6 +79,56 @@ def machines_that_leave() -> set[str]:
     import ray._private.state
 
     return set(ray._private.state.state.get_draining_nodes())
+
+
+def machines_that_stay() -> set[str]:
+    """Nodes that live and are not about to go; none where Ray does not answer."""
+    import ray
+
+    try:
+        return {node["NodeID"] for node in ray.nodes() if node["Alive"]} - machines_that_leave()
+    except Exception:  # its control service may be away for a while
+        return set()
+
+
+def death_of(error: BaseException) -> tuple[str, str] | None:
+    """Where a process died by itself, or was killed: the node, and what Ray says of it. None where it was asked to end,
+    its machine is gone, or nothing is known. Watch for: `ray.exceptions.ActorDiedError` telling node and cause."""
+    import ray._private.state
+
+    if memory := FOR_MEMORY.search(str(error)):
+        return memory["node"], f"Ray killed a process on {memory['ip']}, as its memory was full ({memory['used']})"
+    if not isinstance(error, ray.exceptions.ActorDiedError) or error.actor_id is None:
+        return None
+    try:
+        found = ray._private.state.state.actor_table(error.actor_id)
+    except Exception:  # its control service may be away for a while
+        return None
+    told = CRASHED.search(found["DeathCause"].actor_died_error_context.error_message) if found else None
+    if told is None or "SIGTERM" in told["detail"]:  # by which machines are shut down
+        return None
+    pid, ip, node = found["Pid"], found["Address"]["IPAddress"], found["Address"]["NodeID"]
+    return node, (
+        f"process {pid} on {ip} died ({told['detail']}); of a crash logs/*-{pid}.err in Ray's session folder there "
+        "tells, of a kill to free memory `dmesg`"
+    )
+
+
+def care_for_starts(died: Callable[[Mapping[int, BaseException]], Any]) -> Any:
+    """A callback for Train that is given an error where workers fail before they run anything. Watch for: the same in
+    `ray.train.UserCallback`."""
+    from ray.train.v2._internal.execution.callback import ControllerCallback
+
+    class Starts(ControllerCallback):
+        """Of a group of several workers."""
+
+        def after_controller_state_update(self, previous_state: Any, current_state: Any) -> None:
+            error = getattr(current_state, "training_failed_error", None)
+            cause = getattr(getattr(error, "controller_failure", None), "__cause__", None)
+            if cause is not None:
+                died({0: cause})
+
+    return Starts()
 
 
 def cluster_config() -> Any:

@@ -25,6 +25,7 @@ from reports.ledger.names import to_write
 from study.callbacks.dispatch import Dispatch
 from study.engine.checkpoints import places
 from study.engine.messages import (
+    Died,
     DiskFull,
     Event,
     Failed,
@@ -37,8 +38,9 @@ from study.engine.messages import (
     Task,
 )
 from study.engine.models_kept import ModelsKept, left_behind
+from study.engine.ray_internals import death_of, machines_that_stay
 from study.engine.scoring import score_apart
-from study.engine.starts import FailedStarts
+from study.engine.starts import FailedStarts, is_raised, last_words
 from study.engine.transport import Transport
 from study.results_folder.redact import redacted
 from study.search.schedulers import Scheduler
@@ -117,13 +119,21 @@ class ResultWriter:
             self.place.push(name)
         ray.get(self.coordinator.offer.remote(task))
 
-    def lost_actor(self, task: str, error: str | None) -> None:
-        """The actor died that had the task of that key, or raised that error; Tune starts another one as soon as a
-        machine has room."""
+    def lost_actor(self, task: str, error: BaseException | None) -> None:
+        """The actor that had the task of that key ended by that error, where it is known; Tune starts another one as
+        soon as a machine has room."""
         keys = tuple(sorted(self.open.get(task, ())))
+        begun = self.starts.begun(keys)
         self._tell(Interrupted(keys), keys)
-        if error is not None:
-            self._not_started(keys, error)
+        if error is None:
+            return
+        if is_raised(error):
+            self._not_started(keys, last_words(error))
+        elif (death := death_of(error)) is not None:
+            node, reason = death
+            self.coordinator.died.remote(task, reason)
+            if not begun:
+                self._tell(Died(keys, frozenset([node]), reason), keys)
 
     def given_up(self, task: str) -> None:
         """Tune gave the task of that key up, which it does only where its actor cannot be started, or was dead before
@@ -155,6 +165,8 @@ class ResultWriter:
                 self._scored(self._scoring[key], key)
                 del self._scoring[key]
                 self.coordinator.release.remote()
+            for death in self.starts.outlived(_here, machines_that_stay):
+                self._not_started(death.members, death.reason)
             self.callbacks.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
                 self.place.push_changed()
@@ -216,14 +228,17 @@ class ResultWriter:
             self.callbacks.hear(event, trials)
 
     def _not_started(self, keys: Sequence[str], reason: str) -> None:
-        """A worker group for these trials raised that error as it started."""
-        reason = sentence(redacted(reason), SHORT)
-        self._tell(NotStarted(tuple(keys), reason, self.starts.count + 1), keys)
+        """A worker group for these trials raised that error as it started, or died so."""
+        if not keys:
+            return
+        event = NotStarted(tuple(keys), sentence(redacted(reason), SHORT), self.starts.count + 1)
+        self.starts.hear(event, keys)
+        self.callbacks.hear(event, [self.trials[key] for key in keys if key in self.trials])
         if self.starts.hopeless and self.problem is None:
             self.problem = UserError(
                 f"no worker of the study starts any more: the last {self.starts.count} starts failed with no "
-                f"progress of any trial between them, the last one by {reason!r}; mend that, and run the same command "
-                "again: finished trials are kept"
+                f"progress of any trial between them, the last one by {event.reason!r}; mend that, and run the same "
+                "command again: finished trials are kept"
             )
 
     def _answer(self, rung: Rung) -> None:
@@ -302,6 +317,11 @@ class ResultWriter:
         if not self.open[files]:
             del self.open[files]
         return trial, files
+
+
+def _here() -> str:
+    """The study's own machine, as Ray calls it."""
+    return str(ray.get_runtime_context().get_node_id())
 
 
 def _ready(references: list[ObjectRef]) -> list[ObjectRef]:

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from study.engine.messages import Event, Failed, Interrupted, NotStarted, Rung, Started, Step
+from study.engine.messages import Died, Event, Failed, Interrupted, NotStarted, Rung, Started, Step
 from trainables.errors import unforeseen, words_of
 
 STARTS = 4
 """So many failed starts for one task, and nothing good meanwhile, end the study."""
+OUTLIVED_SECONDS = 120.0
+"""So long a machine must outlive a process, so that it was not the machine that died: of one that goes, Ray may tell
+the deaths of its processes first, and its own up to a minute later."""
 
 
 class FailedStarts:
     """Counts the starts of worker groups that failed since a trial of the study last began, took a step or ended well.
 
-    A start has failed where an error was raised before the group took its task, as by an import. A process or a machine
-    that dies raises nothing and counts for nothing, however often, so preemption never ends a study; and what fails
-    after a task was taken is the trial's own, of which the coordinator counts the attempts. Starts are counted by
-    task, so that a thousand groups that fail by one hiccup have failed once each. Nobody who works is disturbed: while
-    any trial runs, the others are started again and again.
+    A start has failed where an error was raised before the group took its task, as by an import, or its process died
+    there, as by a segmentation fault or a kill for memory. A machine that dies counts for nothing, however often, and
+    so do processes that it takes along, so preemption never ends a study; and what fails after a task was taken is the
+    trial's own, of which the coordinator counts the attempts. Starts are counted by task, so that a thousand groups
+    that fail by one hiccup have failed once each. Nobody who works is disturbed: while any trial runs, the others are
+    started again and again.
     """
 
     def __init__(self) -> None:
         self._running: set[str] = set()
         self._by_task: Counter[tuple[str, ...]] = Counter()
         """By the keys of its open trials."""
+        self._deaths: list[tuple[float, Died]] = []
+        """Those of which it is not known yet whether it was the machine, and when they were told."""
 
     @property
     def count(self) -> int:
@@ -43,12 +50,30 @@ class FailedStarts:
         """Something happened to trials; `keys` are those of them that were open until then."""
         if isinstance(event, NotStarted):
             self._by_task[tuple(keys)] += 1
+        elif isinstance(event, Died):
+            self._deaths.append((time.monotonic(), event))
         elif not isinstance(event, Interrupted | Failed):
             self._by_task.clear()
+            self._deaths.clear()
         if isinstance(event, Started):
             self._running.update(keys)
         elif not isinstance(event, Step | Rung):
             self._running.difference_update(keys)
+
+    def begun(self, keys: Sequence[str]) -> bool:
+        """Whether any of these trials runs."""
+        return not self._running.isdisjoint(keys)
+
+    def outlived(self, here: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
+        """Deaths that were failed starts, each told once: their machines live on. Those of machines that are gone are
+        forgotten. `here`: the study's own machine, which it need not wait for; `living`: those that live and stay."""
+        if not self._deaths:
+            return []
+        soon, late = {here()}, time.monotonic() - OUTLIVED_SECONDS
+        due = [death for death in self._deaths if death[0] <= late or death[1].nodes <= soon]
+        self._deaths = [death for death in self._deaths if death not in due]
+        machines = living() if due else ()
+        return [event for _, event in due if event.nodes.issubset(machines)]
 
 
 def is_raised(error: BaseException) -> bool:

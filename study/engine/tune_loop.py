@@ -13,7 +13,6 @@ from ray.tune.search import Searcher
 
 from study.engine.ray_internals import care_for_actors, count_no_loggers
 from study.engine.result_writer import ResultWriter
-from study.engine.starts import is_raised, last_words
 from study.engine.trainable import TaskTrainable, placement
 
 
@@ -39,7 +38,7 @@ class StudyLoop(tune.Callback, tune.Stopper):
         trial.last_result.pop("config", None)
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        self.writer.lost_actor(trial.config["key"], _raised(trial))
+        self.writer.lost_actor(trial.config["key"], _error(trial))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self.writer.given_up(trial.config["key"])
@@ -53,14 +52,14 @@ class StudyLoop(tune.Callback, tune.Stopper):
         return self.writer.problem is not None
 
 
-def _raised(trial: Any) -> str | None:
-    """What Tune's actor raised, as at an import; None where its process or machine died, or nobody can read it."""
+def _error(trial: Any) -> BaseException | None:
+    """By what Tune's actor ended; None where nobody can read it."""
     try:
         with open(trial.pickled_error_file, "rb") as file:
-            error = ray.cloudpickle.load(file)
+            error: BaseException = ray.cloudpickle.load(file)
     except Exception:  # it may be of a class that this process cannot import
         return None
-    return last_words(error) if is_raised(error) else None
+    return error
 
 
 def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:

@@ -25,7 +25,7 @@ from ray.actor import ActorHandle
 
 from study.engine.coordinator import HALT, SAVE
 from study.engine.messages import Event, Task
-from study.engine.ray_internals import RAYS_WATCHER, local_trainer
+from study.engine.ray_internals import RAYS_WATCHER, care_for_starts, death_of, local_trainer
 from study.engine.starts import is_raised, last_words
 from study.trial import Resources
 from trainables.registry import load
@@ -71,6 +71,7 @@ class WorkerGroup:
         from ray.train.torch import TorchTrainer
 
         os.environ[RAYS_WATCHER] = "0"  # Train hands it on from here, on whatever cluster
+        interruptions = Interruptions(self.coordinator, self.name)
         least, most = self.resources.workers, self.resources.most_workers
         return TorchTrainer(
             take_tasks,
@@ -83,7 +84,7 @@ class WorkerGroup:
             run_config=ray.train.RunConfig(
                 name=self.name,
                 failure_config=ray.train.FailureConfig(max_failures=-1),
-                callbacks=[Interruptions(self.coordinator, self.name)],
+                callbacks=[interruptions, care_for_starts(interruptions.tell)],
             ),
         )
 
@@ -96,7 +97,15 @@ class Interruptions(ray.train.UserCallback):
         self.coordinator, self.group = coordinator, group
 
     def after_exception(self, run_context: Any, worker_exceptions: Mapping[int, Exception]) -> None:
-        ray.get_actor(self.coordinator).interrupted.remote(self.group)
+        self.tell(worker_exceptions)
+
+    def tell(self, errors: Mapping[int, BaseException]) -> None:
+        """By rank, what became of those that failed. Where any machine died, the others may have died of that."""
+        ends = [getattr(error, "health_check_failure", error) for error in errors.values()]
+        deaths = [death_of(end) for end in ends if not is_raised(end)]
+        known = [death for death in deaths if death is not None]
+        told = (frozenset(node for node, _ in known), known[0][1]) if known and len(known) == len(deaths) else ()
+        ray.get_actor(self.coordinator).interrupted.remote(self.group, *told)
 
 
 @dataclass

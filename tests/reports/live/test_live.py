@@ -218,8 +218,8 @@ class TestWhatIsShown:
         progress = running_study(tmp_path, seeds=(0,))
         nasty = dataclasses.replace(progress.running[0], name=NASTY, changes=NASTY)
         waiting = dataclasses.replace(progress.queued[0], name=NASTY, changes=NASTY)
-        texts = {"estimate": NASTY, "failed_starts": NASTY}
-        dataclasses.replace(progress, running=[nasty], queued=[waiting], **texts).save(tmp_path)
+        progress = dataclasses.replace(progress, running=[nasty], queued=[waiting], estimate=NASTY)
+        dataclasses.replace(progress, failed_starts=NASTY).save(tmp_path)
         info = StudyInfo.load(tmp_path)
         hashes = {**info.row_hashes, NASTY: info.row_hashes["SBERT baseline"]}
         missing = {NASTY: NASTY}

@@ -14,6 +14,7 @@ import pytest
 
 from study.engine.coordinator import ATTEMPTS, HALT, HELD, Coordinator
 from study.engine.messages import (
+    Died,
     DiskFull,
     Done,
     Event,
@@ -539,6 +540,43 @@ def test_an_error_before_a_task_is_taken_is_a_failed_start(early: bool, tmp_path
         await actor.give("b", task("t"))
         await actor.not_started("b", "ImportError: of Train's workers")
         assert await actor.news() == [NotStarted(("t",), "ImportError: of Train's workers")]
+
+    play(scene, tmp_path)
+
+
+def test_workers_of_several_that_die_before_they_take_their_task_are_told_of(tmp_path: Path) -> None:
+    """Also those of a later start; of ones that had taken it, and where a machine died, only the end is told."""
+
+    async def scene(actor: Heard) -> None:
+        told = frozenset({"node"}), "killed"
+        await actor.interrupted("a", *told)  # it has no task yet
+        await actor.give("a", task("p", "p-0", "p-1", done=("p-0",)))
+        await actor.interrupted("a")
+        await actor.interrupted("a", *told)
+        assert await actor.news() == [Died(("p-1",), *told)]
+        await actor.take("a", 0, "life", "node", -1)
+        await actor.tell("a", Step(("p-1",), 1, 9, {}))
+        await actor.interrupted("a", *told)
+        assert [type(event) for event in await actor.news()] == [Started, Step, Interrupted]
+        await actor.interrupted("a", *told)
+        assert await actor.news() == [Died(("p-1",), *told)]
+
+    play(scene, tmp_path)
+
+
+def test_starts_before_a_task_is_taken_are_no_attempts(tmp_path: Path) -> None:
+    """A machine may go ever again. What Ray says of a death is the reason where the attempts are used up."""
+
+    async def scene(actor: Heard) -> None:
+        for start in range(3 * ATTEMPTS):
+            await actor.give(f"start {start}", task("t"))
+        for attempt in range(ATTEMPTS):
+            await actor.give(f"attempt {attempt}", task("t"))
+            assert await actor.take(f"attempt {attempt}", 0, "life", "node", -1) is not None
+            await actor.died("t", f"process {attempt} died")
+        await actor.give("last", task("t"))
+        reason = f"it was begun {ATTEMPTS} times; the last time: process {ATTEMPTS - 1} died"
+        assert await failed(actor) == [("t", reason)]
 
     play(scene, tmp_path)
 

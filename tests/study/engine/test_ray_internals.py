@@ -17,12 +17,13 @@ import ray
 from ray._private import ray_constants
 from ray.air.execution import PlacementGroupResourceManager
 from ray.air.execution._internal import RayActorManager
-from ray.exceptions import OutOfMemoryError, RayActorError
+from ray.core.generated.common_pb2 import ActorDeathCause, ActorDiedErrorContext
+from ray.exceptions import ActorDiedError, OutOfMemoryError, RayActorError
 from ray.train.v2._internal.constants import ENABLE_PREEMPTION_WATCHER_ENV_VAR
 from ray.tune.execution import tune_controller
 
 from study.engine import ray_internals
-from study.engine.ray_internals import ONE_MACHINE, RAYS_WATCHER, care_for_actors
+from study.engine.ray_internals import ONE_MACHINE, RAYS_WATCHER, care_for_actors, death_of
 
 STUDY = Path(ray_internals.__file__).parents[1]
 PRIVATE = re.compile(r"ray\.(.*\.)?(_\w*|v2|air|autoscaler|experimental|execution|core)(\.|$)")
@@ -134,6 +135,74 @@ def test_tune_wakes_up_for_the_study_s_events(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ray, "wait", wait)
     assert manager.next(timeout=0.1) is False
     assert waited == [([], 0), (["the study's"], 0.1), ([], 0)]
+
+
+GUESSES = " Some common causes include: (1) the process was killed by the OOM killer due to high memory usage, (2) ..."
+CRASH = "Worker unexpectedly exits with a connection error code 2. End of file."
+
+
+def table(message: str) -> dict[str, Any]:
+    """What Ray keeps of an actor, as far as it is looked at."""
+    cause = ActorDeathCause(actor_died_error_context=ActorDiedErrorContext(error_message=message))
+    return {"Pid": 7, "Address": {"IPAddress": "10.0.0.5", "NodeID": "n1"}, "DeathCause": cause}
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail", "found"),
+    [
+        ("SYSTEM_ERROR", CRASH + GUESSES, CRASH[:-1]),
+        ("SYSTEM_ERROR", "Worker exits unexpectedly. Worker exits with an exit code 3.", "exit code 3"),
+        ("SYSTEM_ERROR", "Worker exits with an exit code 1. The process receives a SIGTERM.", None),
+        ("INTENDED_USER_EXIT", "Worker exits by an user request. exit_actor() is called.", None),
+        ("INTENDED_SYSTEM_EXIT", "Worker exits as the job finished.", None),
+    ],
+)
+def test_a_process_that_nobody_asked_to_end_is_told_from_others(
+    kind: str, detail: str, found: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what Ray 2.60 says."""
+    message = f"The actor is dead because its worker process has died. Worker exit type: {kind} Worker exit detail: "
+    monkeypatch.setattr(ray._private.state.state, "actor_table", {"a1": table(message + detail)}.get)
+    error = ActorDiedError(ActorDiedErrorContext(error_message="", actor_id=b"a" * 16))
+    error.actor_id = "a1"
+    death = death_of(error)
+    assert (death is None) == (found is None)
+    if found and death:
+        assert death[0] == "n1"
+        assert death[1].startswith("process 7 on 10.0.0.5 died (")
+        assert f"{found})" in death[1]
+        assert "logs/*-7.err" in death[1]
+
+
+def test_a_machine_that_died_and_what_nobody_knows_are_no_deaths_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = "The actor died because its node has died. Node Id: n1\n\tthe actor's node was terminated unexpectedly"
+    known = {"a1": table(gone), "a2": {}}
+    monkeypatch.setattr(ray._private.state.state, "actor_table", known.__getitem__)
+    errors: list[BaseException] = [ActorDiedError(), RayActorError(), OutOfMemoryError("of another kind")]
+    for actor in ("a1", "a2", "the control service is away"):
+        error = ActorDiedError()
+        error.actor_id = actor
+        errors.append(error)
+    assert [death_of(error) for error in errors] == [None] * 6
+
+
+def test_a_process_that_ray_killed_for_memory_is_told_with_its_machine() -> None:
+    error = OutOfMemoryError(
+        "1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: 10.0.0.5, ID: 4aa9) "
+        "was 11.36GB used / 23.54GB limit (0.482762)\nOOM kill reason: ..."
+    )
+    told = ("4aa9", "Ray killed a process on 10.0.0.5, as its memory was full (11.36GB used / 23.54GB limit)")
+    assert death_of(error) == told
+    assert death_of(RayActorError(error_msg=str(error))) == told  # what `care_for_actors` makes of it
+
+
+def test_machines_that_stay_live_and_have_no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [{"NodeID": name, "Alive": name != "dead"} for name in ("stays", "leaves", "dead")]
+    monkeypatch.setattr(ray, "nodes", lambda: nodes)
+    monkeypatch.setattr(ray_internals, "machines_that_leave", lambda: {"leaves"})
+    assert ray_internals.machines_that_stay() == {"stays"}
+    monkeypatch.delattr(ray, "nodes")
+    assert ray_internals.machines_that_stay() == set()
 
 
 COUNTED = """

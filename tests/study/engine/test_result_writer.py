@@ -455,6 +455,33 @@ def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_t
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
 
 
+@pytest.mark.parametrize(("node", "begun"), [("head", False), ("lost", False), ("head", True)])
+def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begun_trials_never_do(
+    stage: Stage, node: str, begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died"))
+    monkeypatch.setattr(module, "machines_that_stay", lambda: {"head"})
+    monkeypatch.setattr(module, "_here", lambda: "head")
+    monkeypatch.setattr("study.engine.starts.OUTLIVED_SECONDS", 0.0)
+    trial = made()
+    stage.begin(trial)
+    tunes = Trial("trainable", config={"key": trial.key}, stub=True)
+    tunes.storage = SimpleNamespace(trial_driver_staging_path=str(tmp_path))
+    for _ in range(STARTS):
+        assert stage.writer.problem is None
+        if begun:
+            stage.tell(Started((trial.key,)), Step((trial.key,), 1, 9, {}))
+        tunes.handle_error(ActorDiedError())
+        StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
+        stage.writer.drain()
+    ends = node == "head" and not begun
+    assert [event[2] for event in stage.seen.events if event[0] == "not started"] == [1, 2, 3, 4] * ends
+    assert (stage.writer.problem is not None) == ends
+    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'process 7 died'") or not ends
+    assert stage.process.get(stage.actor.assign.remote("next", trial.key, None)) is None
+    assert stage.coordinator._reasons == {trial.key: "process 7 died"}
+
+
 def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
     """Of those of its task that are still open."""
     first, second = made(0), made(1)

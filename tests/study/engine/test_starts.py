@@ -7,8 +7,8 @@ import ray.exceptions
 from ray.core.generated.common_pb2 import ActorDiedErrorContext
 
 from reports.testing import made_record
-from study.engine.messages import Event, Failed, Interrupted, NotStarted, Rung, Scored, Started, Step
-from study.engine.starts import STARTS, FailedStarts, is_raised, last_words
+from study.engine.messages import Died, Event, Failed, Interrupted, NotStarted, Rung, Scored, Started, Step
+from study.engine.starts import OUTLIVED_SECONDS, STARTS, FailedStarts, is_raised, last_words
 
 T, U = ("t",), ("u",)
 PROGRESS = {
@@ -53,6 +53,64 @@ def test_deaths_of_machines_do_not_count() -> None:
     died = after(*[Started(T), Interrupted(T)] * 20, *[Interrupted(T)] * 20)
     assert not died.hopeless
     assert died.count == 0
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    now = 1000.0
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("study.engine.starts.time.monotonic", lambda: self.now)
+
+
+def died(*nodes: str, task: str = "t") -> Died:
+    return Died((task,), frozenset(nodes), f"killed on {' and '.join(nodes)}")
+
+
+def outlived(starts: FailedStarts, *living: str) -> list[str]:
+    return [event.reason for event in starts.outlived(lambda: "head", lambda: {"head", *living})]
+
+
+def test_a_process_that_died_is_a_failed_start_once_its_machine_outlived_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    starts = after(died("a"), died("a", "b"), Interrupted(T), Failed("u", "its own"))
+    clock.now += OUTLIVED_SECONDS - 1
+    assert outlived(starts, "a", "b") == []
+    clock.now += 1
+    assert outlived(starts, "a", "b") == ["killed on a", "killed on a and b"]
+    assert outlived(starts, "a", "b") == []  # told once
+    assert starts.count == 0  # whoever is told of it says that it was a failed start
+
+
+def test_on_the_study_s_own_machine_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Had it died, so had the study."""
+    Clock(monkeypatch)
+    assert outlived(after(died("head"), died("head", "a")), "a") == ["killed on head"]
+
+
+def test_a_machine_that_goes_takes_its_deaths_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray tells first of its processes; its end is known later, and its notice was a while before."""
+    clock = Clock(monkeypatch)
+    starts = after(*[died("a"), died("a", "b")] * STARTS, died("b"))
+    clock.now += OUTLIVED_SECONDS
+    assert outlived(starts, "b") == ["killed on b"]
+    assert outlived(starts, "a", "b") == []  # it came back under its name too late
+
+
+@pytest.mark.parametrize("progress", PROGRESS)
+def test_deaths_before_anything_went_well_never_count(progress: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    starts = after(died("head"), died("a"), *PROGRESS[progress])
+    clock.now += OUTLIVED_SECONDS
+    assert outlived(starts, "a") == []
+
+
+def test_which_trials_were_begun() -> None:
+    starts = after(Started(("t", "u")))
+    assert starts.begun(["u"])
+    assert not after(Started(T), Interrupted(T)).begun(["t"])
+    assert not starts.begun([])
 
 
 def test_nobody_who_works_is_disturbed() -> None:

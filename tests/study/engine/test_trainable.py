@@ -10,9 +10,13 @@ from unittest.mock import MagicMock
 import pytest
 import ray
 import ray.train
+from ray.exceptions import RayActorError
 from ray.train.v2._internal.callbacks.preemption_callback import PreemptionCallback
 from ray.train.v2._internal.constants import get_env_vars_to_propagate
+from ray.train.v2._internal.exceptions import WorkerGroupStartupFailedError, WorkerHealthCheckFailedError
 from ray.train.v2._internal.execution.controller import TrainController
+from ray.train.v2._internal.execution.controller.state import ReschedulingState, RunningState
+from ray.train.v2.api.exceptions import ControllerError
 
 from study.engine.ray_internals import RAYS_WATCHER
 from study.engine.worker_group import WorkerGroup, take_tasks
@@ -52,12 +56,25 @@ def test_train_watches_no_machine_as_the_coordinator_does(
 
 
 def test_the_coordinator_hears_of_workers_that_train_starts_anew(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    actors = {"that of a study": SimpleNamespace(interrupted=SimpleNamespace(remote=told.append))}
-    monkeypatch.setattr(ray, "get_actor", actors.__getitem__)
-    for callback in trainer.run_config.callbacks:
-        callback.after_exception(MagicMock(), {1: RuntimeError("its machine is gone")})
-    assert told == ["a"]
+    told: list[tuple[Any, ...]] = []
+    actor = SimpleNamespace(interrupted=SimpleNamespace(remote=lambda *given: told.append(given)))
+    monkeypatch.setattr(ray, "get_actor", {"that of a study": actor}.__getitem__)
+    deaths = {"first": ("n1", "killed"), "second": ("n2", "crashed")}
+    monkeypatch.setattr("study.engine.worker_group.death_of", lambda error: deaths.get(str(error)))
+    heard, started = trainer.run_config.callbacks
+
+    def death(text: str) -> Exception:
+        return WorkerHealthCheckFailedError("", RayActorError(error_msg=text))
+
+    heard.after_exception(MagicMock(), {1: RuntimeError("a mistake")})
+    heard.after_exception(MagicMock(), {0: death("first"), 1: death("second"), 2: RuntimeError("nobody answers")})
+    heard.after_exception(MagicMock(), {0: death("first"), 1: death("its machine is gone")})
+    failure = WorkerGroupStartupFailedError("at least one failed")
+    failure.__cause__ = RayActorError(error_msg="first")
+    for state in (RunningState(), ReschedulingState(ControllerError(failure))):
+        started.after_controller_state_update(MagicMock(), state)
+    both, first = (frozenset({"n1", "n2"}), "killed"), (frozenset({"n1"}), "killed")
+    assert told == [("a",), ("a", *both), ("a",), ("a", *first)]
 
 
 @pytest.mark.parametrize(
