@@ -114,14 +114,11 @@ class GaussianProcessSampler(BaseSampler):
         return points.reshape(len(trials), len(self.domains))
 
     def _far_from(self, points: np.ndarray) -> np.ndarray:
-        """A range is closed to a ring here, its ends one step apart: else what is farthest would be the corners, where
-        many a recipe is ruined."""
+        """Numbers lie on a ring here, or what is farthest would be the corners, where many a recipe is ruined."""
         candidates = self._applying(self._random(200))
         away = np.sqrt(self._apart(candidates, points))
-        for place, domain in enumerate(self.domains):
-            if not domain.choices:
-                ring = 1 + 1 / (_steps(domain) or math.inf)
-                away[:, :, place] = np.minimum(away[:, :, place], ring - away[:, :, place]) * 2 / ring
+        numbers = [place for place, domain in enumerate(self.domains) if not domain.choices]
+        away[:, :, numbers] = 2 * np.minimum(away[:, :, numbers], 1 - away[:, :, numbers])
         return np.asarray(candidates[np.argmax((away**2).sum(axis=2).min(axis=1, initial=math.inf))])
 
     def _improving(self, x: np.ndarray, y: np.ndarray, running: np.ndarray, asked: np.ndarray) -> np.ndarray:
@@ -151,11 +148,12 @@ class GaussianProcessSampler(BaseSampler):
         domain, u = self.domains[place], self.chance.random(number)
         if domain.choices:
             return np.floor(u * len(domain.choices))
-        if steps := _steps(domain):
-            return np.floor(u * (steps + 1)) / steps
-        if isinstance(domain.low, int) and isinstance(domain.high, int):
+        if not (isinstance(domain.low, int) and isinstance(domain.high, int)):
+            return u
+        if domain.log:
             return np.array([scaled(domain, self._value(place, one)) for one in u])
-        return u
+        steps = domain.high - domain.low
+        return np.floor(u * (steps + 1)) / steps
 
     def _value(self, place: int, point: float) -> Value:
         domain = self.domains[place]
@@ -258,12 +256,6 @@ class _Process:
 
     def _covariance(self, apart: np.ndarray) -> np.ndarray:
         return self.variance * _matern(apart @ self.weights)[0]
-
-
-def _steps(domain: Domain) -> int:
-    """Of the same length, that a range of whole numbers has; 0 where it has none."""
-    whole = isinstance(domain.low, int) and isinstance(domain.high, int) and not domain.log
-    return int(domain.high) - int(domain.low) if whole else 0  # type: ignore[arg-type]
 
 
 def _tamed(y: np.ndarray) -> np.ndarray:
