@@ -100,6 +100,14 @@ SAMPLERS = Registry(
         forgetful=True,
     ),
     SamplerEntry(
+        "optuna_gp",
+        "study.search.optuna_samplers:optuna_gp",
+        "Optuna's own Gaussian process",
+        conditional=False,
+        needs_finished=True,
+        forgetful=True,
+    ),
+    SamplerEntry(
         "nsga2",
         "study.search.optuna_samplers:nsga2",
         "evolution by non-dominated sorting, in generations of 16 finished trials",
