@@ -42,6 +42,8 @@ SOURCES = 3
 """Studies of other tables that a search learns from, where it does."""
 AGAIN = 5
 """Recipes that run again under the other seeds, where a pick is made so."""
+DRAWN_FROM = 10
+"""Recipes, in the picture."""
 MOST_ASKED = 5
 """Times as many recipes as are to run: a search that asks for the same ones again and again ends."""
 
@@ -335,30 +337,37 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def draw(found: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Regret against recipes on each table: means over repeats, and their 95 % intervals as bands."""
-    from reports.plots.canvas import LINES, legend, make_figure, save
+    """Regret against recipes on each table: means over repeats, and their 95 % intervals as bands. What lies before
+    `DRAWN_FROM` recipes would hide the rest."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    from reports.plots.canvas import LINES, legend, save
     from study.replay.repeats import mean
 
     tables = list(dict.fromkeys(one["table"] for one in found))
-    searches = list(dict.fromkeys(one["search"] for one in found))
-    figure, axes = make_figure(len(tables), height=3.4)
+    searches = sorted({one["search"] for one in found}, key=lambda search: (search != DEFAULT, search))
+    columns = min(len(tables), 4)
+    rows = -(-len(tables) // columns)
+    figure = Figure(figsize=(3.6 * columns, 2.8 * rows + 0.4), layout="constrained")
+    FigureCanvasSVG(figure)
+    axes = [figure.add_subplot(rows, columns, place + 1) for place in range(len(tables))]
     for axis, table in zip(axes, tables, strict=True):
         for colour, search in zip(LINES, searches, strict=False):
             courses = [one["course"] for one in found if (one["table"], one["search"]) == (table, search)]
             if len(courses) < 2:
                 continue
             shortest = min(map(len, courses))
-            bands = [mean(column) for column in np.array([course[:shortest] for course in courses]).T]
-            recipes = range(1, shortest + 1)
+            recipes = range(min(DRAWN_FROM, shortest), shortest + 1)
+            bands = [mean(np.array([course[number - 1] for course in courses])) for number in recipes]
             axis.plot(recipes, [band.value for band in bands], color=colour, label=search)
             low, high = [band.low for band in bands], [band.high for band in bands]
             axis.fill_between(recipes, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.set_title(table)
         axis.set_xlabel("recipes that ran")
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter("{x:g}")  # powers would be mathtext, of which a picture keeps the source
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("regret")
+    for axis in axes[::columns]:
+        axis.set_ylabel("regret")
     legend(figure, axes)
     save(figure, path)
 
