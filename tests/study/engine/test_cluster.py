@@ -542,7 +542,8 @@ def test_a_head_without_a_gpu_asks_its_autoscaler_for_one_and_waits(growing: dic
         [sys.executable, "-c", WAIT], env=growing, capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
+    joining, *lines = done.stdout.splitlines()
+    assert joining == f"joining the Ray cluster at {growing['RAY_ADDRESS']} ..."
     assert lines[0] == "at first 0.0 2.0 2"
     assert lines[1].startswith("waiting for 1 worker of 1 CPU and 1 GPU each: the cluster (1 node, 1 CPUs, no GPU)")
     assert "its autoscaler was asked for more" in lines[1]
