@@ -16,6 +16,7 @@ import heapq
 import itertools
 import json
 import logging
+import math
 import time
 import warnings
 from collections import defaultdict
@@ -43,7 +44,7 @@ SOURCES = 3
 AGAIN = 5
 """Recipes that run again under the other seeds, where a pick is made so."""
 DRAWN_FROM = 10
-"""Recipes, in the picture."""
+"""Recipes that have run where the picture begins."""
 MOST_ASKED = 5
 """Times as many recipes as are to run: a search that asks for the same ones again and again ends."""
 
@@ -339,19 +340,14 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
 def draw(found: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Regret against recipes on each table: means over repeats, and their 95 % intervals as bands. What lies before
     `DRAWN_FROM` recipes would hide the rest."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    from reports.plots.canvas import LINES, legend, save
+    from reports.plots.canvas import LINES, legend, make_figure, save
     from study.replay.repeats import mean
 
     tables = list(dict.fromkeys(one["table"] for one in found))
     searches = sorted({one["search"] for one in found}, key=lambda search: (search != DEFAULT, search))
     columns = min(len(tables), 4)
-    rows = -(-len(tables) // columns)
-    figure = Figure(figsize=(3.6 * columns, 2.8 * rows + 0.4), layout="constrained")
-    FigureCanvasSVG(figure)
-    axes = [figure.add_subplot(rows, columns, place + 1) for place in range(len(tables))]
+    height = 2.8 * math.ceil(len(tables) / columns) + 0.4
+    figure, axes = make_figure(len(tables), height, 3.6 * columns, columns)
     for axis, table in zip(axes, tables, strict=True):
         for colour, search in zip(LINES, searches, strict=False):
             courses = [one["course"] for one in found if (one["table"], one["search"]) == (table, search)]

@@ -23,15 +23,20 @@ NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
 """Nothing in a picture's file but the picture."""
 
 
-def make_figure(panels: int, height: float, width: float | None = None, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure and its panels side by side; sizes in inches."""
+def make_figure(
+    panels: int, height: float, width: float | None = None, columns: int | None = None, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure and its panels side by side, or in rows of so many columns; sizes in inches, of the whole."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
     FigureCanvasSVG(figure)
-    axes = figure.subplots(1, panels, squeeze=False, **options)
-    return figure, list(axes[0])
+    columns = min(panels, columns or panels)
+    axes = figure.subplots(-(-panels // columns), columns, squeeze=False, **options).flatten()
+    for axis in axes[panels:]:
+        axis.remove()
+    return figure, list(axes[:panels])
 
 
 def once(axis: Axes, label: str) -> str | None:

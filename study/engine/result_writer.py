@@ -166,7 +166,7 @@ class ResultWriter:
                 del self._scoring[key]
                 self.coordinator.release.remote()
             for death in self.starts.outlived(_here, machines_that_stay):
-                self._not_started(death.members, death.reason)
+                self._not_started([key for key in death.members if key in self.trials], death.reason)
             self.callbacks.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
                 self.place.push_changed()
@@ -229,16 +229,13 @@ class ResultWriter:
 
     def _not_started(self, keys: Sequence[str], reason: str) -> None:
         """A worker group for these trials raised that error as it started, or died so."""
-        if not keys:
-            return
-        event = NotStarted(tuple(keys), sentence(redacted(reason), SHORT), self.starts.count + 1)
-        self.starts.hear(event, keys)
-        self.callbacks.hear(event, [self.trials[key] for key in keys if key in self.trials])
+        reason = sentence(redacted(reason), SHORT)
+        self._tell(NotStarted(tuple(keys), reason, self.starts.count + 1), keys)
         if self.starts.hopeless and self.problem is None:
             self.problem = UserError(
                 f"no worker of the study starts any more: the last {self.starts.count} starts failed with no "
-                f"progress of any trial between them, the last one by {event.reason!r}; mend that, and run the same "
-                "command again: finished trials are kept"
+                f"progress of any trial between them, the last one by {reason!r}; mend that, and run the same command "
+                "again: finished trials are kept"
             )
 
     def _answer(self, rung: Rung) -> None:
