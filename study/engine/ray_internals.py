@@ -91,6 +91,13 @@ def machines_that_stay() -> set[str]:
         return set()
 
 
+def within(error: BaseException) -> BaseException:
+    """What Train's error of a worker that does not answer any more has inside; any other error itself. Watch for: such
+    an error in `ray.train`."""
+    found: BaseException = getattr(error, "health_check_failure", error)
+    return found
+
+
 def death_of(error: BaseException) -> tuple[str, str] | None:
     """Where a process died by itself, or was killed: the node, and what Ray says of it. None where it was asked to end,
     its machine is gone, or nothing is known. Watch for: `ray.exceptions.ActorDiedError` telling node and cause."""

@@ -25,7 +25,7 @@ from ray.actor import ActorHandle
 
 from study.engine.coordinator import HALT, SAVE
 from study.engine.messages import Event, Task
-from study.engine.ray_internals import RAYS_WATCHER, care_for_starts, death_of, local_trainer
+from study.engine.ray_internals import RAYS_WATCHER, care_for_starts, death_of, local_trainer, within
 from study.engine.starts import is_raised, last_words
 from study.trial import Resources
 from trainables.registry import load
@@ -101,7 +101,7 @@ class Interruptions(ray.train.UserCallback):
 
     def tell(self, errors: Mapping[int, BaseException]) -> None:
         """By rank, what became of those that failed. Where any machine died, the others may have died of that."""
-        ends = [getattr(error, "health_check_failure", error) for error in errors.values()]
+        ends = [*map(within, errors.values())]
         deaths = [death_of(end) for end in ends if not is_raised(end)]
         known = [death for death in deaths if death is not None]
         told = (frozenset(node for node, _ in known), known[0][1]) if known and len(known) == len(deaths) else ()
