@@ -8,7 +8,8 @@ generator: a seed gives the same dropout again, and a saved random state goes on
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -26,11 +27,22 @@ class QuickDropout(nn.Dropout):
 
 def dropout(values: Tensor, probability: float) -> Tensor:
     """Each element is 0 with that probability; the others are scaled so that the expectation stays."""
-    never = round(probability * LEVELS)
-    if values.device.type != "cpu" or never >= LEVELS:  # rounded to 1, nothing would be left to scale
+    if values.device.type != "cpu":
         return F.dropout(values, probability)
-    dropped: Tensor = _Dropout.apply(values, never) if probability > 0 else values
-    return dropped
+    return values * factors(values.shape, probability, values.device, values.dtype) if probability > 0 else values
+
+
+def factors(shape: Sequence[int], probability: float, device: torch.device, number: torch.dtype) -> Tensor:
+    """What elements are multiplied with: 0 or what makes up for it."""
+    never = round(probability * LEVELS)
+    if device.type != "cpu" or never >= LEVELS:  # rounded to 1, nothing would be left to scale
+        return F.dropout(torch.ones(shape, device=device, dtype=number), probability)
+    count = math.prod(shape)
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    bits = draws.view(torch.int16)[:count].view(shape)
+    # in the values' own numbers: a product with booleans takes more than twice as long
+    kept = torch.ge(bits, never - LEVELS // 2, out=torch.empty(shape, dtype=number))
+    return kept.mul_(LEVELS / (LEVELS - never))
 
 
 def quicken(model: nn.Module) -> None:
@@ -39,20 +51,3 @@ def quicken(model: nn.Module) -> None:
         for name, child in module.named_children():
             if type(child) is nn.Dropout:
                 setattr(module, name, QuickDropout(child.p).train(child.training))
-
-
-class _Dropout(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, never: int) -> Tensor:
-        draws = torch.empty((values.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        bits = draws.view(torch.int16)[: values.numel()].view(values.shape)
-        # in the values' own numbers: a product with booleans takes more than twice as long
-        kept = torch.ge(bits, never - LEVELS // 2, out=torch.empty_like(values))
-        ctx.save_for_backward(kept)
-        ctx.scale = LEVELS / (LEVELS - never)
-        return (values * kept).mul_(ctx.scale)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (kept,) = ctx.saved_tensors
-        return (gradient * kept).mul_(ctx.scale), None

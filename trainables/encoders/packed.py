@@ -16,9 +16,9 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-from trainables.encoders.dropout import dropout as quick_dropout
 from trainables.encoders.families import first_position
 from trainables.encoders.packing import Packing
+from trainables.encoders.runs import attend
 from trainables.encoders.varlen import Looks, fastest
 from trainables.to_device import to_device
 
@@ -55,7 +55,7 @@ def _spread(states: Tensor, places: Tensor, shape: torch.Size) -> Tensor:  # (to
     if len(places) == sentences * longest:
         return states.view(sentences, longest, -1)
     spread = states.new_zeros(sentences * longest, states.shape[1])
-    return spread.index_copy(0, places, states).view(sentences, longest, -1)
+    return spread.index_copy_(0, places, states).view(sentences, longest, -1)
 
 
 @torch.compiler.disable  # compiled, it would be compiled anew for other lengths
@@ -90,21 +90,23 @@ def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: 
     shared = query.shape[1] // key.shape[1]
     if shared > 1:
         key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
-    runs = packing.runs
-    parts = [part[0].split([count * length for count, length in runs], dim=1) for part in (query, key, value)]
+    query, key, value = (part.squeeze(0) for part in (query, key, value))
+
+    def near(length: int) -> Tensor | None:
+        return _near(length, looks.causal, looks.window, query.device)
+
+    # torch's kernel knows no dropout on a CPU, and in 16 bits it takes five times as long backwards
+    if looks.dropout or (value.requires_grad and (value.device.type, value.dtype) == ("cpu", torch.bfloat16)):
+        scaling = looks.scaling or query.shape[-1] ** -0.5
+        return attend(query, key, value, packing.runs, near, looks.dropout, scaling)
+    parts = [part.split([count * length for count, length in packing.runs], dim=1) for part in (query, key, value)]
     attended = []
-    for (count, length), *run in zip(runs, *parts, strict=True):
-        queries, keys, values = (part.unflatten(1, (count, length)) for part in run)  # (heads, sentences, length, size)
-        near = _near(length, looks.causal, looks.window, query.device)
-        if looks.dropout:
-            scores = (queries * (looks.scaling or queries.shape[-1] ** -0.5)) @ keys.transpose(-1, -2)
-            weights = (scores if near is None else scores.masked_fill(~near, -torch.inf)).softmax(-1)
-            found = quick_dropout(weights, looks.dropout) @ values
-        else:
-            # torch's kernel takes a quarter less time where heads stand after sentences
-            queries, keys, values = (part.transpose(0, 1) for part in (queries, keys, values))
-            found = F.scaled_dot_product_attention(queries, keys, values, near, scale=looks.scaling).transpose(0, 1)
-        attended.append(found.permute(1, 2, 0, 3).flatten(0, 1))
+    for (count, length), *run in zip(packing.runs, *parts, strict=True):
+        # torch's kernel takes a quarter less time where heads stand after sentences
+        # (sentences, heads, length, size)
+        queries, keys, values = (part.unflatten(1, (count, length)).transpose(0, 1) for part in run)
+        found = F.scaled_dot_product_attention(queries, keys, values, near(length), scale=looks.scaling)
+        attended.append(found.transpose(1, 2).flatten(0, 1))
     return torch.cat(attended)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import sys
 import types
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from torch.nn.attention import SDPBackend
 
 from tests.conftest import SENTENCES
 from trainables.encoders import passes, varlen
+from trainables.encoders.dropout import factors
 from trainables.encoders.packed import in_runs, packed_states
 from trainables.encoders.packing import Packing, few_sizes
 from trainables.encoders.varlen import Looks, fastest, flash, jagged
@@ -123,6 +125,63 @@ def test_a_way_of_attention_is_that_of_each_sentence_alone(way: Any, looks: Look
         strict=True,
     ):
         torch.testing.assert_close(mine, right)
+
+
+class TestAttentionRunByRun:
+    """What trains on a CPU: with dropout, and in bf16."""
+
+    @staticmethod
+    def plainly(looks: Looks, given: list[Tensor]) -> Tensor:
+        """From the definition in float64, weight by weight, with the numbers that are drawn next."""
+        count = 4 * sum(length**2 for length in LENGTHS)
+        drawn = factors((count,), looks.dropout, CPU, torch.float32).double()
+        query, key, value = (part[0].double() for part in given)
+        found = torch.zeros(sum(LENGTHS), 4, 8, dtype=torch.float64)
+        start = place = 0
+        for length, same in groupby(LENGTHS):
+            count = len(list(same))
+            for head in range(4):
+                for sentence in range(count):
+                    begin = start + sentence * length
+                    for i in range(length):
+                        seen = [j for j in range(length) if not (looks.causal and j > i)]
+                        scores = [query[head, begin + i] @ key[head, begin + j] * looks.scaling for j in seen]
+                        for j, weight in zip(seen, torch.stack(scores).softmax(0), strict=True):
+                            factor = drawn[place + ((head * count + sentence) * length + i) * length + j]
+                            found[begin + i, head] += weight * factor * value[head, begin + j]
+            start, place = start + count * length, place + 4 * count * length**2
+        return found
+
+    @pytest.mark.parametrize("causal", [False, True])
+    @pytest.mark.parametrize(("number", "close"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
+    @pytest.mark.parametrize("dropout", [0.3, 0.0])
+    def test_it_is_the_definition_in_value_and_gradient(
+        self, dropout: float, number: torch.dtype, close: float, causal: bool
+    ):
+        given = [part.detach().to(number).requires_grad_() for part in parts()]
+        looks = Looks(dropout, causal, None, 0.3)
+        weights = torch.randn(sum(LENGTHS), 4, 8)
+        torch.manual_seed(5)
+        with torch.autocast("cpu", torch.bfloat16, enabled=number == torch.bfloat16):
+            found = in_runs(*given, Packing.of(LENGTHS, CPU), looks)
+        assert found.dtype == number
+        gradients = torch.autograd.grad((found.float() * weights).sum(), given)
+        torch.manual_seed(5)
+        wanted = self.plainly(looks, given) if dropout else alone(looks, *(part.double() for part in given))
+        torch.testing.assert_close(found.double(), wanted, atol=close, rtol=close)
+        for mine, right in zip(gradients, torch.autograd.grad((wanted * weights).sum(), given), strict=True):
+            torch.testing.assert_close(mine, right, atol=close, rtol=close)
+
+    def test_without_a_gradient_it_draws_the_same(self):
+        given, looks, found = parts(), Looks(0.3), []
+        for mode in (torch.enable_grad, torch.no_grad):
+            torch.manual_seed(5)
+            with mode():
+                found.append(in_runs(*given, Packing.of(LENGTHS, CPU), looks))
+        torch.manual_seed(6)
+        other = in_runs(*given, Packing.of(LENGTHS, CPU), looks)
+        assert torch.equal(*found)
+        assert not torch.equal(found[0], other), "another seed drops others"
 
 
 class TestTheFastestWay:
