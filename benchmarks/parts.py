@@ -1,8 +1,8 @@
 """Where the time goes: the parts of a training step and of an evaluation, and of an encoder's work by operation.
 
 An evaluation's parts are in processor seconds of one thread. Shares by operation are those that torch's own profiler
-counts, without what is called from within. What makes encoding faster is switched off, one thing after another and in
-turns, over a sample of the sentences.
+counts, without what is called from within. What makes training and encoding faster is switched off, one thing after
+another and in turns: in a training of its own each, and over a sample of the sentences.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from unittest import mock
 
 from benchmarks._asked import add_encoder, chosen_encoder
 from benchmarks._training_loops import built
+from benchmarks._training_ways import processor_seconds
 from trainables.recipe import SCENES, Recipe
 
 GROUPS = {
-    "attention": ("scaled_dot_product", "bmm", "softmax"),
+    "attention": ("scaled_dot_product", "bmm", "softmax", "_Attention"),
     "matrix products": ("mm", "linear"),
     "GELU": ("gelu",),
     "layer norm": ("layer_norm",),
@@ -53,11 +54,14 @@ def main(arguments: Sequence[str]) -> None:
             "objective.positives": 1,
             "objective.negatives": 1,
             "optimisation.batch_size": 64,
+            "optimisation.precision": asked.precision,
+            "encoder.precision": asked.precision,
         }
     )
-    print(f"torch {torch.__version__}, 1 thread, {asked.layers or 'all'} layers\n")
+    print(f"torch {torch.__version__}, 1 thread, {asked.precision}, {asked.layers or 'all'} layers\n")
     if asked.steps:
         _print("training", _training(recipe, asked.steps))
+        _print_turns("training", processor_seconds(recipe, asked.steps, asked.turns))
     if asked.tasks:
         _evaluation(recipe, asked.data, asked.tasks.split(","), asked.turns)
 
@@ -178,10 +182,17 @@ def _switched(encoder: Any, sentences: list[str], turns: int) -> None:
                 begin = time.process_time()
                 encoder.encode(sentences)
                 seconds[name].append(time.process_time() - begin)
-    print(f"| encoding, {turns} turns | of its processor time (least to most) |\n|---|---|")
+    _print_turns("encoding", {name: found[1:] for name, found in seconds.items()})
+
+
+def _print_turns(title: str, seconds: dict[str, list[float]]) -> None:
+    """By way; a ratio is taken within a turn."""
+    plain = next(iter(seconds.values()))
+    print(f"| {title}, {len(plain)} turns | of its processor time (least to most) |\n|---|---|")
     for name, found in seconds.items():
-        ratios = [own / plain for own, plain in zip(found[1:], seconds["as it is"][1:], strict=True)]
+        ratios = [own / one for own, one in zip(found, plain, strict=True)]
         print(f"| {name} | {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |")
+    print(flush=True)
 
 
 def _operations(profiler: Any) -> dict[str, float]:
@@ -204,5 +215,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps", type=int, default=10, help="training steps that are counted; 0: none (default: 10)")
     parser.add_argument("--data", type=Path, default=Path("data/senteval"), help="default: data/senteval")
     parser.add_argument("--tasks", default="CR,TREC,STS12,STSBenchmark", help="joined by commas; '' for none")
-    parser.add_argument("--turns", type=int, default=12, help="of encoding with things switched off (default: 12)")
+    parser.add_argument("--turns", type=int, default=12, help="with things switched off (default: 12)")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="default: fp32")
     return parser

@@ -1,10 +1,15 @@
-"""Which part of the time an operation is counted to."""
+"""Which part of the time an operation is counted to, and a training with things switched off."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 
+from benchmarks._training_ways import WAYS, attend_in_small_steps, processor_seconds
 from benchmarks.parts import shares
+from trainables.encoders import packed
+from trainables.encoders.runs import attend
+from trainables.recipe import Recipe
 
 
 def test_each_operation_is_counted_once_and_all_add_up_to_the_whole() -> None:
@@ -33,3 +38,26 @@ def test_each_operation_is_counted_once_and_all_add_up_to_the_whole() -> None:
             "rest": 0.05,
         }
     )
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_attention_in_small_steps_is_ours_in_value_and_gradient(dropout: float) -> None:
+    runs = [(2, 5), (3, 2), (1, 1)]
+    given = [torch.randn(4, 17, 8, requires_grad=True) for _ in range(3)]
+    weights = torch.randn(17, 4, 8)
+    found = []
+    for way in (attend, attend_in_small_steps):
+        torch.manual_seed(3)
+        attended = way(*given, runs, lambda length: None, dropout, 0.3)
+        found.append([attended, *torch.autograd.grad((attended * weights).sum(), given)])
+    for ours, small in zip(*found, strict=True):
+        torch.testing.assert_close(ours, small)
+
+
+def test_every_way_of_a_training_takes_its_turns() -> None:
+    recipe = Recipe().override({"encoder.name": "scenes-small", "optimisation.batch_size": 8})
+    before = torch.optim.AdamW, attend
+    seconds = processor_seconds(recipe, steps=1, turns=2)
+    assert list(seconds) == list(WAYS)
+    assert all(len(found) == 2 and min(found) > 0 for found in seconds.values())
+    assert (torch.optim.AdamW, packed.attend) == before, "what was switched off is on again"
