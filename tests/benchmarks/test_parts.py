@@ -9,7 +9,7 @@ from benchmarks._training_ways import WAYS, attend_in_small_steps, processor_sec
 from benchmarks.parts import shares
 from trainables.encoders import packed
 from trainables.encoders.runs import attend
-from trainables.recipe import Recipe
+from trainables.recipe import SCENES, Recipe
 
 
 def test_each_operation_is_counted_once_and_all_add_up_to_the_whole() -> None:
@@ -55,7 +55,7 @@ def test_attention_in_small_steps_is_ours_in_value_and_gradient(dropout: float) 
 
 
 def test_every_way_of_a_training_takes_its_turns() -> None:
-    recipe = Recipe().override({"encoder.name": "scenes-small", "optimisation.batch_size": 8})
+    recipe = Recipe().override({"encoder.name": "scenes-small", "corpus.nli": SCENES, "optimisation.batch_size": 8})
     before = torch.optim.AdamW, attend
     seconds = processor_seconds(recipe, steps=1, turns=2)
     assert list(seconds) == list(WAYS)
