@@ -61,7 +61,8 @@ class _Attention(torch.autograd.Function):
                 kept = None if kept is None else kept.view_as(weights)
                 found = (weights if kept is None else weights * kept) @ v
                 _scatter(found, attended.transpose(0, 1), place, count)
-                saved += [q, k, v, weights] if kept is None else [q, k, v, weights, kept]
+                if any(ctx.needs_input_grad):  # else a run's numbers are let go at once
+                    saved += [q, k, v, weights] if kept is None else [q, k, v, weights, kept]
         ctx.save_for_backward(*saved)
         ctx.runs, ctx.scaling, ctx.dropped, ctx.dtype = runs, scaling, dropout > 0, query.dtype
         return attended
