@@ -1,7 +1,7 @@
 """A training with one thing switched off that makes its steps faster: what each of them brings.
 
 All ways train alike, but for rounding and, where dropout is drawn otherwise or passes are padded, for which numbers
-drop out. They take turns in one process, some steps each.
+drop out. They take turns in one process, some steps each; all their models and optimisers are in memory at once.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def _dropout_of_torch(encoder: Any) -> contextlib.AbstractContextManager[object]
     import torch
     from torch.nn import functional as F
 
-    def factors(shape: Sequence[int], probability: float, device: Any, number: Any) -> Any:
-        return F.dropout(torch.ones(shape, device=device, dtype=number), probability)
+    def factors(shape: Sequence[int], probability: float, device: Any, dtype: Any) -> Any:
+        return F.dropout(torch.ones(shape, device=device, dtype=dtype), probability)
 
     stack = contextlib.ExitStack()
     stack.enter_context(mock.patch("trainables.encoders.dropout.dropout", F.dropout))
@@ -77,13 +77,14 @@ def _dropout_of_torch(encoder: Any) -> contextlib.AbstractContextManager[object]
 
 
 def _adamw_in_parts(encoder: Any) -> contextlib.AbstractContextManager[object]:
+    """A training builds its optimiser in its first turn."""
     import torch
 
     return mock.patch.object(torch.optim, "AdamW", functools.partial(_unfused, torch.optim.AdamW))
 
 
 def _unfused(adamw: Any, groups: Any, lr: float, fused: bool) -> Any:
-    return adamw(groups, lr=lr, fused=not fused)
+    return adamw(groups, lr=lr, fused=False)
 
 
 WAYS: dict[str, Switch] = {
@@ -96,7 +97,7 @@ WAYS: dict[str, Switch] = {
 
 
 def attend_in_small_steps(
-    query: Any, key: Any, value: Any, runs: Sequence[tuple[int, int]], near: Any, dropout: float, scaling: float
+    query: Any, key: Any, value: Any, runs: Sequence[tuple[int, int]], mask: Any, dropout: float, scaling: float
 ) -> Any:
     """What `trainables.encoders.runs.attend` gives, as autograd and autocast do it."""
     import torch
@@ -107,7 +108,7 @@ def attend_in_small_steps(
     attended = []
     for (count, length), *run in zip(runs, *parts, strict=True):
         queries, keys, values = (part.unflatten(1, (count, length)) for part in run)
-        scores, looked = (queries * scaling) @ keys.mT, near(length)
-        weights = (scores if looked is None else scores.masked_fill(~looked, -torch.inf)).softmax(-1)
+        scores, seen = (queries * scaling) @ keys.mT, mask(length)
+        weights = (scores if seen is None else scores.masked_fill(~seen, -torch.inf)).softmax(-1)
         attended.append((dropped(weights, dropout) @ values).permute(1, 2, 0, 3).flatten(0, 1))
     return torch.cat(attended)

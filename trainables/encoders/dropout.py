@@ -27,22 +27,26 @@ class QuickDropout(nn.Dropout):
 
 def dropout(values: Tensor, probability: float) -> Tensor:
     """Each element is 0 with that probability; the others are scaled so that the expectation stays."""
-    if values.device.type != "cpu":
-        return F.dropout(values, probability)
-    return values * factors(values.shape, probability, values.device, values.dtype) if probability > 0 else values
-
-
-def factors(shape: Sequence[int], probability: float, device: torch.device, number: torch.dtype) -> Tensor:
-    """What elements are multiplied with: 0 or what makes up for it."""
     never = round(probability * LEVELS)
-    if device.type != "cpu" or never >= LEVELS:  # rounded to 1, nothing would be left to scale
-        return F.dropout(torch.ones(shape, device=device, dtype=number), probability)
+    if values.device.type != "cpu" or never >= LEVELS:  # rounded to 1, nothing would be left to scale
+        return F.dropout(values, probability)
+    if probability <= 0:
+        return values
+    # scaled last: in bf16 the scale itself would be rounded
+    return (values * _kept(values.shape, never, values.dtype)).mul_(LEVELS / (LEVELS - never))
+
+
+def factors(shape: Sequence[int], probability: float, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """What elements are multiplied with: 0, or what makes up for it, rounded to `dtype`."""
+    return dropout(torch.ones(shape, device=device, dtype=dtype), probability)
+
+
+def _kept(shape: Sequence[int], never: int, dtype: torch.dtype) -> Tensor:
+    """1 for what stays, else 0. Not booleans: a product with these takes more than twice as long."""
     count = math.prod(shape)
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[:count].view(shape)
-    # in the values' own numbers: a product with booleans takes more than twice as long
-    kept = torch.ge(bits, never - LEVELS // 2, out=torch.empty(shape, dtype=number))
-    return kept.mul_(LEVELS / (LEVELS - never))
+    return torch.ge(bits, never - LEVELS // 2, out=torch.empty(shape, dtype=dtype))
 
 
 def quicken(model: nn.Module) -> None:

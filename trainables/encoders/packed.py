@@ -92,20 +92,19 @@ def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: 
         key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
     query, key, value = (part.squeeze(0) for part in (query, key, value))
 
-    def near(length: int) -> Tensor | None:
+    def mask(length: int) -> Tensor | None:
         return _near(length, looks.causal, looks.window, query.device)
 
-    # torch's kernel knows no dropout on a CPU, and in 16 bits it takes five times as long backwards
-    if looks.dropout or (value.requires_grad and (value.device.type, value.dtype) == ("cpu", torch.bfloat16)):
+    if looks.dropout:  # torch's kernel knows none on a CPU
         scaling = looks.scaling or query.shape[-1] ** -0.5
-        return attend(query, key, value, packing.runs, near, looks.dropout, scaling)
+        return attend(query, key, value, packing.runs, mask, looks.dropout, scaling)
     parts = [part.split([count * length for count, length in packing.runs], dim=1) for part in (query, key, value)]
     attended = []
     for (count, length), *run in zip(packing.runs, *parts, strict=True):
         # torch's kernel takes a quarter less time where heads stand after sentences
         # (sentences, heads, length, size)
         queries, keys, values = (part.unflatten(1, (count, length)).transpose(0, 1) for part in run)
-        found = F.scaled_dot_product_attention(queries, keys, values, near(length), scale=looks.scaling)
+        found = F.scaled_dot_product_attention(queries, keys, values, mask(length), scale=looks.scaling)
         attended.append(found.transpose(1, 2).flatten(0, 1))
     return torch.cat(attended)
 

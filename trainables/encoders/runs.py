@@ -1,21 +1,22 @@
-"""Attention of a packed row in training, where no kernel of a GPU does it: run by run, a run being neighbours of one
+"""Attention with dropout over a packed row, where no kernel of a GPU does it: run by run, a run being neighbours of one
 length.
 
-Forwards and backwards are one step of autograd each, which for sentences of a dozen tokens costs less than the many
-small ones. On a CPU numbers are fp32, also where the rest is computed in bf16: so small products are slower in 16 bits.
+Forwards and backwards are one step of autograd each, which for sentences of a dozen tokens costs less than many small
+ones. On a CPU all is computed in fp32, also where the rest is in bf16: small products are slower in 16 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from trainables.encoders.dropout import factors
 
-Near = Callable[[int], Tensor | None]
+Mask = Callable[[int], Tensor | None]
 """From a length to which tokens a token looks at, (length, length) boolean; None: all."""
 
 
@@ -24,13 +25,13 @@ def attend(
     key: Tensor,
     value: Tensor,
     runs: Sequence[tuple[int, int]],  # (sentences, their length), together `tokens`
-    near: Near,
+    mask: Mask,
     dropout: float,
     scaling: float,
 ) -> Tensor:  # (tokens, heads, size)
-    """Differentiable, once."""
-    found: Tensor = _Attention.apply(query, key, value, runs, near, dropout, scaling)
-    return found
+    """What the sentences of each run make of their values. Differentiable once."""
+    attended: Tensor = _Attention.apply(query, key, value, runs, mask, dropout, scaling)
+    return attended
 
 
 class _Attention(torch.autograd.Function):
@@ -41,82 +42,71 @@ class _Attention(torch.autograd.Function):
         key: Tensor,
         value: Tensor,
         runs: Sequence[tuple[int, int]],
-        near: Near,
+        mask: Mask,
         dropout: float,
         scaling: float,
     ) -> Tensor:
         heads, tokens, size = query.shape
-        number = torch.float32 if value.device.type == "cpu" and value.dtype == torch.bfloat16 else value.dtype
+        dtype = torch.float32 if (value.device.type, value.dtype) == ("cpu", torch.bfloat16) else value.dtype
         attended = value.new_empty(tokens, heads, size)
         saved: list[Tensor] = []
-        drawn = _drawn([heads * count * length**2 for count, length in runs], dropout, value.device, number)
-        with _as_given(value.device):
-            for (count, length), place, kept in zip(runs, _places(runs), drawn, strict=True):
-                q, k, v = (_gathered(part, place, count, number) for part in (query, key, value))
+        parts = (_split(part, runs) for part in (query, key, value, attended.transpose(0, 1)))
+        with _without_autocast(value.device):
+            for (count, length), *run, here in zip(runs, *parts, strict=True):
+                q, k, v = (_together(part, count, dtype) for part in run)
                 scores = torch.baddbmm(q.new_empty(()), q, k.mT, beta=0, alpha=scaling)
-                looked = near(length)
-                if looked is not None:
-                    scores.masked_fill_(~looked, -torch.inf)
+                seen = mask(length)
+                if seen is not None:
+                    scores.masked_fill_(~seen, -torch.inf)
                 weights = scores.softmax(-1)
-                kept = None if kept is None else kept.view_as(weights)
-                found = (weights if kept is None else weights * kept) @ v
-                _scatter(found, attended.transpose(0, 1), place, count)
+                kept = factors(weights.shape, dropout, weights.device, dtype)
+                _apart((weights * kept) @ v, here, count)
                 if any(ctx.needs_input_grad):  # else a run's numbers are let go at once
-                    saved += [q, k, v, weights] if kept is None else [q, k, v, weights, kept]
+                    saved += [q, k, v, weights, kept]
         ctx.save_for_backward(*saved)
-        ctx.runs, ctx.scaling, ctx.dropped, ctx.dtype = runs, scaling, dropout > 0, query.dtype
+        ctx.runs, ctx.scaling = runs, scaling
+        ctx.dtypes = [part.dtype for part in (query, key, value)]
         return attended
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        tokens, heads, size = gradient.shape
         # laid out as what a linear layer gave, whose gradient they are part of
-        found = [gradient.new_empty(tokens, heads, size, dtype=ctx.dtype).transpose(0, 1) for _ in range(3)]
+        gradients = [gradient.new_empty(gradient.shape, dtype=dtype).transpose(0, 1) for dtype in ctx.dtypes]
+        parts = (_split(part, ctx.runs) for part in (gradient.transpose(0, 1), *gradients))
         saved = iter(ctx.saved_tensors)
-        with _as_given(gradient.device):
-            for (count, _), place in zip(ctx.runs, _places(ctx.runs), strict=True):
-                q, k, v, weights = (next(saved) for _ in range(4))
-                kept = next(saved) if ctx.dropped else None
-                own = _gathered(gradient.transpose(0, 1), place, count, q.dtype)
-                of_weights = own @ v.mT
-                of_values = (weights if kept is None else weights * kept).mT @ own
-                if kept is not None:
-                    of_weights.mul_(kept)
+        with _without_autocast(gradient.device):
+            for (count, _), of_attended, *places in zip(ctx.runs, *parts, strict=True):
+                q, k, v, weights, kept = (next(saved) for _ in range(5))
+                own = _together(of_attended, count, q.dtype)
+                of_weights = (own @ v.mT).mul_(kept)
                 of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
                 nothing = q.new_empty(())
                 of_queries = torch.baddbmm(nothing, of_scores, k, beta=0, alpha=ctx.scaling)
                 of_keys = torch.baddbmm(nothing, of_scores.mT, q, beta=0, alpha=ctx.scaling)
-                for whole, part in zip(found, (of_queries, of_keys, of_values), strict=True):
-                    _scatter(part, whole, place, count)
-        return (*found, None, None, None, None)
+                of_values = (weights * kept).mT @ own
+                for found, place in zip((of_queries, of_keys, of_values), places, strict=True):
+                    _apart(found, place, count)
+        return (*gradients, None, None, None, None)
 
 
-def _as_given(device: torch.device) -> torch.autocast:
+def _without_autocast(device: torch.device) -> torch.autocast:
     """Inside, products are of the numbers that they are given; a device without autocast has nothing to be told."""
     return torch.autocast(device.type if torch.amp.is_autocast_available(device.type) else "cpu", enabled=False)
 
 
-def _places(runs: Sequence[tuple[int, int]]) -> Iterator[slice]:
-    """Of each run's tokens in the row."""
-    start = 0
-    for count, length in runs:
-        yield slice(start, start := start + count * length)
+def _split(part: Tensor, runs: Sequence[tuple[int, int]]) -> tuple[Tensor, ...]:
+    """A row, (heads, tokens, size), run by run; to read from, or to write into."""
+    return part.split([count * length for count, length in runs], dim=1)
 
 
-def _gathered(part: Tensor, place: slice, count: int, number: torch.dtype) -> Tensor:
-    """A run of (heads, tokens, size) as (heads x sentences, length, size), to be multiplied in one product."""
-    heads, _, size = part.shape
-    run = part[:, place].unflatten(1, (count, -1))
-    return run.new_empty(run.shape, dtype=number).copy_(run).view(heads * count, -1, size)
+def _together(run: Tensor, count: int, dtype: torch.dtype) -> Tensor:
+    """A run of so many sentences as (heads x sentences, length, size), to be multiplied in one product."""
+    run = run.unflatten(1, (count, -1))
+    return run.new_empty(run.shape, dtype=dtype).copy_(run).flatten(0, 1)
 
 
-def _scatter(run: Tensor, whole: Tensor, place: slice, count: int) -> None:
-    """The way back, into `whole`, (heads, tokens, size)."""
-    whole[:, place].unflatten(1, (count, -1)).copy_(run.view(len(whole), count, *run.shape[1:]))
-
-
-def _drawn(counts: Sequence[int], dropout: float, device: torch.device, number: torch.dtype) -> Sequence[Tensor | None]:
-    """What each weight of each run is multiplied with."""
-    if not dropout:
-        return [None] * len(counts)
-    return factors((sum(counts),), dropout, device, number).split(list(counts))
+def _apart(found: Tensor, place: Tensor, count: int) -> None:
+    """The way back, into a run's place in a row."""
+    place = place.unflatten(1, (count, -1))
+    place.copy_(found.view(place.shape))

@@ -26,6 +26,17 @@ def test_so_many_are_dropped_and_the_rest_makes_up_for_them(probability: float, 
     assert kept == pytest.approx(1 / (1 - rounded), rel=1e-2 if dtype == torch.bfloat16 else 1e-6)
 
 
+@pytest.mark.parametrize("probability", [0.1, 0.15])
+def test_in_bf16_the_scale_is_not_rounded(probability: float) -> None:
+    """Of the result each is, up and down alike; of the scale they would all lean one way."""
+    torch.manual_seed(0)
+    values = (torch.rand(MANY) + 1).bfloat16()
+    dropped = dropout(values, probability)
+    stays = dropped != 0
+    scale = float((dropped[stays].double() / values[stays].double()).mean())
+    assert scale == pytest.approx(1 / (1 - round(probability * LEVELS) / LEVELS), rel=2e-4)
+
+
 def test_neighbours_are_drawn_apart() -> None:
     """Four elements share a draw of 64 bits: whether one is dropped says nothing of the next."""
     torch.manual_seed(0)
