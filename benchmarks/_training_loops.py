@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 from trainables.recipe import Recipe
 
@@ -96,6 +96,15 @@ class Turns:
             self.wire.recv()
             gc.collect()
             self.began = time.perf_counter()
+
+
+SideT = TypeVar("SideT")
+
+
+def rotated(sides: Sequence[SideT], turn: int) -> list[SideT]:
+    """Another one comes first in each turn."""
+    start = turn % len(sides)
+    return [*sides[start:], *sides[:start]]
 
 
 def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:

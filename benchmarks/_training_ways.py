@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
-from benchmarks._training_loops import built
+from benchmarks._training_loops import built, rotated
 from trainables.recipe import Recipe
 
 Switch = Callable[[Any], contextlib.AbstractContextManager[object]]
@@ -36,8 +36,7 @@ def processor_seconds(recipe: Recipe, steps: int, turns: int) -> dict[str, list[
     seconds: dict[str, list[float]] = {name: [] for name in WAYS}
     names = list(WAYS)
     for turn in range(turns + 1):
-        start = turn % len(names)
-        for name in names[start:] + names[:start]:
+        for name in rotated(names, turn):
             course, switched = courses[name]
             with switched():
                 began = time.process_time()
@@ -96,19 +95,16 @@ WAYS: dict[str, Switch] = {
 }
 
 
-def attend_in_small_steps(
-    query: Any, key: Any, value: Any, runs: Sequence[tuple[int, int]], mask: Any, dropout: float, scaling: float
-) -> Any:
+def attend_in_small_steps(query: Any, key: Any, value: Any, packing: Any, looks: Any) -> Any:
     """What `trainables.encoders.runs.attend` gives, as autograd and autocast do it."""
     import torch
 
-    from trainables.encoders.dropout import dropout as dropped
+    from trainables.encoders.dropout import dropout
 
-    parts = [part.split([count * length for count, length in runs], dim=1) for part in (query, key, value)]
+    scaling = looks.scaling or query.shape[-1] ** -0.5
     attended = []
-    for (count, length), *run in zip(runs, *parts, strict=True):
-        queries, keys, values = (part.unflatten(1, (count, length)) for part in run)
-        scores, seen = (queries * scaling) @ keys.mT, mask(length)
+    for queries, keys, values in zip(*map(packing.by_run, (query, key, value)), strict=True):
+        scores, seen = (queries * scaling) @ keys.mT, looks.mask(queries.shape[2], query.device)
         weights = (scores if seen is None else scores.masked_fill(~seen, -torch.inf)).softmax(-1)
-        attended.append((dropped(weights, dropout) @ values).permute(1, 2, 0, 3).flatten(0, 1))
+        attended.append((dropout(weights, looks.dropout) @ values).permute(1, 2, 0, 3).flatten(0, 1))
     return torch.cat(attended)

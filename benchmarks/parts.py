@@ -20,7 +20,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks._asked import add_encoder, chosen_encoder
-from benchmarks._training_loops import built
+from benchmarks._training_loops import built, rotated
 from benchmarks._training_ways import processor_seconds
 from trainables.recipe import SCENES, Recipe
 
@@ -175,8 +175,7 @@ def _switched(encoder: Any, sentences: list[str], turns: int) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     names = list(ways)
     for turn in range(turns + 1):
-        first = turn % len(names)
-        for name in names[first:] + names[:first]:
+        for name in rotated(names, turn):
             with contextlib.ExitStack() as stack:
                 ways[name](stack)
                 begin = time.process_time()

@@ -24,7 +24,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from benchmarks._asked import add_encoder, add_pairs, check_numbers, chosen_encoder
-from benchmarks._training_loops import WORK, Turns, built
+from benchmarks._training_loops import WORK, Turns, built, rotated
 from trainables.recipe import Recipe
 
 
@@ -130,8 +130,7 @@ def measured(sides: Sequence[Side], recipe: Recipe, asked: argparse.Namespace) -
     seconds: dict[Side, list[float]] = {side: [] for side in sides}
     with _waiting(sides, recipe, asked) as wires:
         for turn in range(asked.turns):
-            start = turn % len(sides)
-            for side in [*sides[start:], *sides[:start]]:
+            for side in rotated(sides, turn):
                 wires[side].send("go on")
                 seconds[side].append(wires[side].recv())
         found = {}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks._arithmetic import forward_flops, machine_rate
 from benchmarks._asked import add_encoder, add_pairs, check_numbers, chosen_encoder
-from benchmarks._training_loops import PEERS, WORK, Step, Turns, side
+from benchmarks._training_loops import PEERS, WORK, Step, Turns, rotated, side
 from trainables.corpora.layouts import Layout
 from trainables.errors import UserError, choices
 from trainables.recipe import Recipe
@@ -100,7 +100,7 @@ def _measured(
     with _waiting(sides, recipe, asked, threads) as wires:
         for turn in range(asked.turns):
             rates.append(machine_rate(config, precision))
-            for name in sides[turn % len(sides) :] + sides[: turn % len(sides)]:
+            for name in rotated(sides, turn):
                 wires[name].send("go on")
                 seconds[name].append(wires[name].recv())
         measured = {}

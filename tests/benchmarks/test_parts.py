@@ -8,7 +8,9 @@ import torch
 from benchmarks._training_ways import WAYS, attend_in_small_steps, processor_seconds
 from benchmarks.parts import shares
 from trainables.encoders import packed
+from trainables.encoders.packing import Packing
 from trainables.encoders.runs import attend
+from trainables.encoders.varlen import Looks
 from trainables.recipe import SCENES, Recipe
 
 
@@ -42,13 +44,13 @@ def test_each_operation_is_counted_once_and_all_add_up_to_the_whole() -> None:
 
 @pytest.mark.parametrize("dropout", [0.1, 0.3])
 def test_attention_in_small_steps_is_ours_in_value_and_gradient(dropout: float) -> None:
-    runs = [(2, 5), (3, 2), (1, 1)]
+    packing, looks = Packing.of((5, 5, 2, 2, 2, 1), torch.device("cpu")), Looks(dropout, scaling=0.3)
     given = [torch.randn(4, 17, 8, requires_grad=True) for _ in range(3)]
     weights = torch.randn(17, 4, 8)
     found = []
     for way in (attend, attend_in_small_steps):
         torch.manual_seed(3)
-        attended = way(*given, runs, lambda length: None, dropout, 0.3)
+        attended = way(*given, packing, looks)
         found.append([attended, *torch.autograd.grad((attended * weights).sum(), given)])
     for ours, small in zip(*found, strict=True):
         torch.testing.assert_close(ours, small)

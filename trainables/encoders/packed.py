@@ -91,32 +91,16 @@ def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: 
     if shared > 1:
         key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
     query, key, value = (part.squeeze(0) for part in (query, key, value))
-
-    def mask(length: int) -> Tensor | None:
-        return _near(length, looks.causal, looks.window, query.device)
-
     if looks.dropout:  # torch's kernel knows none on a CPU
-        scaling = looks.scaling or query.shape[-1] ** -0.5
-        return attend(query, key, value, packing.runs, mask, looks.dropout, scaling)
-    parts = [part.split([count * length for count, length in packing.runs], dim=1) for part in (query, key, value)]
+        return attend(query, key, value, packing, looks)
     attended = []
-    for (count, length), *run in zip(packing.runs, *parts, strict=True):
+    for run in zip(*map(packing.by_run, (query, key, value)), strict=True):
         # torch's kernel takes a quarter less time where heads stand after sentences
-        # (sentences, heads, length, size)
-        queries, keys, values = (part.unflatten(1, (count, length)).transpose(0, 1) for part in run)
-        found = F.scaled_dot_product_attention(queries, keys, values, mask(length), scale=looks.scaling)
+        queries, keys, values = (part.transpose(0, 1) for part in run)
+        seen = looks.mask(queries.shape[2], query.device)
+        found = F.scaled_dot_product_attention(queries, keys, values, seen, scale=looks.scaling)
         attended.append(found.transpose(1, 2).flatten(0, 1))
     return torch.cat(attended)
-
-
-def _near(length: int, causal: bool, window: int | None, device: torch.device) -> Tensor | None:  # (length, length)
-    """Which tokens a token of a sentence looks at; None: all."""
-    if not causal and (window is None or length <= window):
-        return None
-    place = torch.arange(length, device=device)
-    ahead = place - place.unsqueeze(1)  # of the token that is looked at
-    near = torch.ones(length, length, dtype=torch.bool, device=device) if window is None else ahead.abs() < window
-    return near & (ahead <= 0) if causal else near
 
 
 def _mask(*arguments: Any, attention_mask: Tensor | None = None, **more: Any) -> Tensor | None:

@@ -48,6 +48,11 @@ class Packing:
         """Neighbours of one length: (how many, their length)."""
         return [(len(list(same)), length) for length, same in groupby(self.lengths)]
 
+    def by_run(self, row: Tensor) -> list[Tensor]:
+        """A row, (heads, tokens, size), as its runs, (heads, sentences, length, size): views, to read or to fill."""
+        parts = row.split([count * length for count, length in self.runs], dim=1)
+        return [part.unflatten(1, run) for part, run in zip(parts, self.runs, strict=True)]
+
     def ids(self, rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (1, tokens) int64
         """The sentences' tokens, one sentence after the other; `filler` is the token of the filling."""
         row = np.full((1, sum(self.lengths)), filler, dtype=np.int64)

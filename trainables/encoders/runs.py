@@ -7,7 +7,6 @@ ones. On a CPU all is computed in fp32, also where the rest is in bf16: small pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,57 +14,44 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from trainables.encoders.dropout import factors
-
-Mask = Callable[[int], Tensor | None]
-"""From a length to which tokens a token looks at, (length, length) boolean; None: all."""
+from trainables.encoders.packing import Packing
+from trainables.encoders.varlen import Looks
 
 
 def attend(
     query: Tensor,  # (heads, tokens, size)
     key: Tensor,
     value: Tensor,
-    runs: Sequence[tuple[int, int]],  # (sentences, their length), together `tokens`
-    mask: Mask,
-    dropout: float,
-    scaling: float,
+    packing: Packing,
+    looks: Looks,
 ) -> Tensor:  # (tokens, heads, size)
     """What the sentences of each run make of their values. Differentiable once."""
-    attended: Tensor = _Attention.apply(query, key, value, runs, mask, dropout, scaling)
+    attended: Tensor = _Attention.apply(query, key, value, packing, looks)
     return attended
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        runs: Sequence[tuple[int, int]],
-        mask: Mask,
-        dropout: float,
-        scaling: float,
-    ) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
         heads, tokens, size = query.shape
         dtype = torch.float32 if (value.device.type, value.dtype) == ("cpu", torch.bfloat16) else value.dtype
         attended = value.new_empty(tokens, heads, size)
+        ctx.scaling = looks.scaling or size**-0.5
         saved: list[Tensor] = []
-        parts = (_split(part, runs) for part in (query, key, value, attended.transpose(0, 1)))
         with _without_autocast(value.device):
-            for (count, length), *run, here in zip(runs, *parts, strict=True):
-                q, k, v = (_together(part, count, dtype) for part in run)
-                scores = torch.baddbmm(q.new_empty(()), q, k.mT, beta=0, alpha=scaling)
-                seen = mask(length)
+            for *run, place in zip(*map(packing.by_run, (query, key, value, attended.transpose(0, 1))), strict=True):
+                q, k, v = (_gathered(part, dtype) for part in run)
+                scores = torch.baddbmm(q.new_empty(()), q, k.mT, beta=0, alpha=ctx.scaling)
+                seen = looks.mask(q.shape[1], q.device)
                 if seen is not None:
                     scores.masked_fill_(~seen, -torch.inf)
                 weights = scores.softmax(-1)
-                kept = factors(weights.shape, dropout, weights.device, dtype)
-                _apart((weights * kept) @ v, here, count)
+                kept = factors(weights.shape, looks.dropout, weights.device, dtype)
+                place.copy_(((weights * kept) @ v).view(place.shape))
                 if any(ctx.needs_input_grad):  # else a run's numbers are let go at once
                     saved += [q, k, v, weights, kept]
         ctx.save_for_backward(*saved)
-        ctx.runs, ctx.scaling = runs, scaling
-        ctx.dtypes = [part.dtype for part in (query, key, value)]
+        ctx.packing, ctx.dtypes = packing, [part.dtype for part in (query, key, value)]
         return attended
 
     @staticmethod
@@ -73,12 +59,11 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         # laid out as what a linear layer gave, whose gradient they are part of
         gradients = [gradient.new_empty(gradient.shape, dtype=dtype).transpose(0, 1) for dtype in ctx.dtypes]
-        parts = (_split(part, ctx.runs) for part in (gradient.transpose(0, 1), *gradients))
         saved = iter(ctx.saved_tensors)
         with _without_autocast(gradient.device):
-            for (count, _), of_attended, *places in zip(ctx.runs, *parts, strict=True):
+            for run, *places in zip(*map(ctx.packing.by_run, (gradient.transpose(0, 1), *gradients)), strict=True):
                 q, k, v, weights, kept = (next(saved) for _ in range(5))
-                own = _together(of_attended, count, q.dtype)
+                own = _gathered(run, q.dtype)
                 of_weights = (own @ v.mT).mul_(kept)
                 of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
                 nothing = q.new_empty(())
@@ -86,8 +71,8 @@ class _Attention(torch.autograd.Function):
                 of_keys = torch.baddbmm(nothing, of_scores.mT, q, beta=0, alpha=ctx.scaling)
                 of_values = (weights * kept).mT @ own
                 for found, place in zip((of_queries, of_keys, of_values), places, strict=True):
-                    _apart(found, place, count)
-        return (*gradients, None, None, None, None)
+                    place.copy_(found.view(place.shape))
+        return (*gradients, None, None)
 
 
 def _without_autocast(device: torch.device) -> torch.autocast:
@@ -95,18 +80,6 @@ def _without_autocast(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type if torch.amp.is_autocast_available(device.type) else "cpu", enabled=False)
 
 
-def _split(part: Tensor, runs: Sequence[tuple[int, int]]) -> tuple[Tensor, ...]:
-    """A row, (heads, tokens, size), run by run; to read from, or to write into."""
-    return part.split([count * length for count, length in runs], dim=1)
-
-
-def _together(run: Tensor, count: int, dtype: torch.dtype) -> Tensor:
-    """A run of so many sentences as (heads x sentences, length, size), to be multiplied in one product."""
-    run = run.unflatten(1, (count, -1))
+def _gathered(run: Tensor, dtype: torch.dtype) -> Tensor:
+    """A run as (heads x sentences, length, size), to be multiplied in one product."""
     return run.new_empty(run.shape, dtype=dtype).copy_(run).flatten(0, 1)
-
-
-def _apart(found: Tensor, place: Tensor, count: int) -> None:
-    """The way back, into a run's place in a row."""
-    place = place.unflatten(1, (count, -1))
-    place.copy_(found.view(place.shape))

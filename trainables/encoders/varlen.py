@@ -31,6 +31,16 @@ class Looks:
     scaling: float | None = None
     """Of the scores; None: the root of a head's size divides them."""
 
+    def mask(self, length: int, device: torch.device) -> Tensor | None:  # (length, length)
+        """Which tokens a token of a sentence looks at; None: all."""
+        if not self.causal and (self.window is None or length <= self.window):
+            return None
+        place = torch.arange(length, device=device)
+        ahead = place - place.unsqueeze(1)  # of the token that is looked at
+        everywhere = torch.ones(length, length, dtype=torch.bool, device=device)
+        near = everywhere if self.window is None else ahead.abs() < self.window
+        return near & (ahead <= 0) if self.causal else near
+
 
 Way = Callable[[Tensor, Tensor, Tensor, Packing, Looks], Tensor]
 
