@@ -6,6 +6,8 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+if not os.path.exists("/dev/nvidiactl"):  # without a GPU, kernels of Triton are interpreted
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import builtins
 import contextlib

@@ -216,6 +216,7 @@ SAYS: dict[str, Any] = {
     "current_device": lambda: 0,
     "get_device_name": lambda device=None: "pretended",
     "mem_get_info": lambda device=None: (2**34, 2**34),
+    "get_per_process_memory_fraction": lambda device=None: 1.0,
     **dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved"), lambda device=None: 0),
     **dict.fromkeys(("reset_peak_memory_stats", "empty_cache"), lambda device=None: None),
     "get_rng_state": lambda device=None: DRAWN.get_state(),
@@ -250,7 +251,7 @@ def pretended() -> Iterator[None]:
         patch.setattr(threading.Thread, "run", in_thread)
         patch.setattr(torch.inference_mode, "__enter__", enter)  # where torch lets no tensor subclass be looked into
         patch.setattr(torch.inference_mode, "__exit__", leave)
-        patch.setattr(packed, "fastest", lambda values, looks, otherwise: otherwise)
+        patch.setattr(packed, "fastest", lambda value, packing, looks, otherwise: otherwise)
         torch.__future__.set_swap_module_params_on_conversion(True)  # a parameter stays the object that it is
         try:
             with _Operations(), _Calls():

@@ -73,10 +73,10 @@ class EncoderConfig(Options):
         "has the weights as they are, with 2 bytes, and is read as fp32.",
         when=("kind", _follows_settings),
     )
-    precision: Literal["fp32", "bf16"] = key(
+    precision: Literal["fp32", "tf32", "bf16"] = key(
         "fp32",
         "In which numbers the encoder computes where it is not trained: when it is evaluated, and as a frozen base; "
-        "the same for every row.",
+        "the same for every row. tf32 is fp32 that a GPU multiplies in 19 bits; a CPU takes fp32.",
     )
     lora_rank: int = key(
         8,

@@ -164,6 +164,11 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     gpus = request.gpus_per_worker
     if gpus is None:
         gpus = float(cluster.gpus > 0 or (request.scale == "paper" and bool((cluster.limits or {}).get("GPU"))))
+    if request.most_workers > 1 and 0 < gpus < 1:
+        raise UserError(
+            f"workers of a trial cannot share a GPU, but --gpus-per-worker is {gpus:g} and --workers up to "
+            f"{request.most_workers}; give --gpus-per-worker 1, or --workers 1"
+        )
     kinds = cluster.kinds or ()
     cpus = request.cpus_per_worker or _fair_cpus([*cluster.nodes, *(kind.resources for kind in kinds)], gpus)
     there = _room(cluster.nodes, cpus, gpus)

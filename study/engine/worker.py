@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 
 from reports.ledger import MODELS
 from study.engine.checkpoints import Checkpoints
+from study.engine.gpu_share import take_share
 from study.engine.messages import Checkpointed, DiskFull, Rung, Step, Task
 from study.engine.records import record_of, scored
 from study.engine.transport import transport_for
@@ -81,6 +82,7 @@ def perform(task: Task, me: Worker) -> None:
 
 
 def _run(task: Task, me: Worker) -> None:
+    take_share(task.resources.gpus)
     trials = task.trials()
     transport = transport_for(task.url, me.coordinator)
     checkpoints = Checkpoints(transport, task.key)

@@ -138,7 +138,6 @@ HEAVY = (
 WORTH_WAITING = {
     *HEAVY,
     "huggingface_hub",
-    "flash_attn",
     "mlflow",
     "mteb",
     "nltk",
@@ -152,6 +151,7 @@ WORTH_WAITING = {
     "threadpoolctl",
     "tokenizers",
     "tqdm",
+    "triton",
     "wandb",
 }
 """Libraries that take long to import, or that not everybody has: what needs them may import late."""

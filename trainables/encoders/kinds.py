@@ -16,7 +16,7 @@ from trainables.registry import Registry
 if TYPE_CHECKING:
     from trainables.encoders.contract import BaseEncoder
 
-Precision = Literal["auto", "fp32", "bf16"]
+Precision = Literal["auto", "fp32", "tf32", "bf16"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 
 from trainables.encoders.families import FAMILIES, family_of
 from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer_place
-from trainables.encoders.passes import Passes, autocast, padded
+from trainables.encoders.passes import Passes, padded
+from trainables.encoders.precision import computing
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
 from trainables.to_device import to_device
@@ -61,7 +62,7 @@ class MLMHead(nn.Module):
         """
         parts, count = self.parts(tokens, generator, share)
         total = torch.zeros((), device=self.device, requires_grad=True)  # an empty share can go backwards, too
-        with autocast(self.device, self.precision):  # one for all passes, as in `TransformerEncoder.embed`
+        with computing(self.device, self.precision):  # one for all passes, as in `TransformerEncoder.embed`
             for part in parts:
                 total = total + part()
         return total, count
@@ -83,7 +84,7 @@ class MLMHead(nn.Module):
         return parts, sum(label != IGNORED for row in labels for label in row)
 
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
-        with autocast(self.device, self.precision):
+        with computing(self.device, self.precision):
             states, _ = self._passes.states(tokens)
             wanted = padded(labels, IGNORED).flatten()
             hidden = (wanted != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for

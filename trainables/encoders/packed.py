@@ -58,7 +58,6 @@ def _spread(states: Tensor, places: Tensor, shape: torch.Size) -> Tensor:  # (to
     return spread.index_copy_(0, places, states).view(sentences, longest, -1)
 
 
-@torch.compiler.disable  # compiled, it would be compiled anew for other lengths
 def attention(
     module: nn.Module,
     query: Tensor,  # (1, heads, tokens, size)
@@ -82,7 +81,7 @@ def attention(
     window = more.get("sliding_window")
     cuts = window is not None and window < packing.longest
     looks = Looks(dropout, causal, window if cuts else None, scaling)
-    return fastest(value, looks, in_runs)(query, key, value, packing, looks).unsqueeze(0), None
+    return fastest(value, packing, looks, in_runs)(query, key, value, packing, looks).unsqueeze(0), None
 
 
 def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:

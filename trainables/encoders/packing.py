@@ -13,6 +13,29 @@ from torch import Tensor
 
 from trainables.to_device import to_device
 
+TILES = (64, 128)
+"""Tokens of a tile."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """A row cut into pieces of whole neighbouring sentences, each of at most so many tokens."""
+
+    tokens: int
+    begins: Tensor  # (tiles + 1,) int32, the first token of each, and the row's end; on the device
+    sentence: Tensor  # (tokens,) int32, the number of each token's sentence; on the device
+
+    @classmethod
+    def of(cls, lengths: Sequence[int], tokens: int, device: torch.device) -> Tiles:
+        begins, end = [0], 0
+        for length in lengths:
+            if end + length - begins[-1] > tokens:
+                begins.append(end)
+            end += length
+        sentence = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        parts = np.array([*begins, end], dtype=np.int32), sentence
+        return cls(tokens, *(to_device(torch.from_numpy(part), device) for part in parts))
+
 
 @dataclass(frozen=True, eq=False)
 class Packing:
@@ -22,7 +45,11 @@ class Packing:
     """Of the sentences, in tokens; then those of the filling."""
     sentences: int
     """Without the filling."""
+    longest: int
+    """In tokens."""
     offsets: Tensor  # (all sentences + 1,) int32, where each begins, and the row's end; on the device
+    tiles: Tiles | None
+    """On a GPU, where no sentence is longer than the largest tile."""
 
     @classmethod
     def of(cls, lengths: Sequence[int], device: torch.device, *, rounded: bool = False) -> Packing:
@@ -31,17 +58,9 @@ class Packing:
         filling = [longest] * (fill // longest) + [fill % longest] * (fill % longest > 0)
         row = (*lengths, *filling)
         offsets = torch.from_numpy(np.cumsum([0, *row], dtype=np.int32))
-        return cls(row, len(lengths), to_device(offsets, device))
-
-    @functools.cached_property
-    def longest(self) -> int:
-        """In tokens."""
-        return max(self.lengths)
-
-    @functools.cached_property
-    def shortest(self) -> int:
-        """In tokens, the filling included."""
-        return min(self.lengths)
+        tile = next((tile for tile in TILES if longest <= tile), None) if device.type == "cuda" else None
+        tiles = None if tile is None else Tiles.of(row, tile, device)
+        return cls(row, len(lengths), longest, to_device(offsets, device), tiles)
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
 
 # One forward pass holds at most so many tokens, padding included.
 TOKENS_PER_PASS = {"cpu": 4096, "cuda": 65536}
-
-
-def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[object]:
-    """Inside, matrix products are computed in `precision`."""
-    return contextlib.nullcontext() if precision == torch.float32 else torch.autocast(device.type, dtype=precision)
 
 
 class Passes:
@@ -53,7 +47,7 @@ class Passes:
     def states(
         self, tokens: Sequence[Sequence[int]], every_layer: bool = False, *, packed: bool = True
     ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """Token states of one pass, and the mask of real tokens, (sentences, longest); for use inside `autocast`.
+        """Token states of one pass, and the mask of real tokens, (sentences, longest); for use inside `computing`.
 
         The states are those of the last layer, or with `every_layer` of the embeddings and all layers, each (sentences,
         longest, dim) in fp32: a mean over many bf16 numbers loses digits. Where a sentence has ended they are 0; with

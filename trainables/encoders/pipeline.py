@@ -15,8 +15,7 @@ from trainables.encoders.export import save_pipeline
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import hub_errors
-from trainables.encoders.passes import autocast
-from trainables.encoders.precision import resolve_precision
+from trainables.encoders.precision import Numbers, computing, evaluated_in
 from trainables.hub_names import on_hub
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class Pipeline:
 
     unsavable = None
 
-    def __init__(self, model: SentenceTransformer, evaluation_precision: torch.dtype = torch.float32) -> None:
+    def __init__(self, model: SentenceTransformer, evaluation_precision: Numbers = torch.float32) -> None:
         self.model = model
         self.evaluation_precision = evaluation_precision
         self.dim = int(model.get_embedding_dimension())
@@ -44,7 +43,7 @@ class Pipeline:
         """Float32 embeddings, in the order of the sentences."""
         if not sentences:
             return np.empty((0, self.dim), dtype=np.float32)
-        with autocast(self.device, self.evaluation_precision):
+        with computing(self.device, self.evaluation_precision):
             embedded: np.ndarray = self.model.encode(list(sentences), batch_size=64, show_progress_bar=progress)
         return embedded.astype(np.float32)
 
@@ -78,7 +77,7 @@ def load_pipeline(request: EncoderRequest) -> BaseEncoder:
         config.name,
         lambda: SentenceTransformer(place, revision=revision, device=request.device, trust_remote_code=False),
     )
-    return Pipeline(model, resolve_precision(request.evaluation_precision, model.device))
+    return Pipeline(model, evaluated_in(request.evaluation_precision, model.device))
 
 
 def _settings(stage: object) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Literal
 
 import torch
 from torch import nn
@@ -15,10 +16,36 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 """The values of `encoder.dtype`."""
 
 
+Numbers = torch.dtype | Literal["tf32"]
+"""In which an encoder's products are computed: "tf32" is fp32 that a GPU multiplies in 19 bits."""
+
+
 def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtype:
     """What a wish means on a device: `auto` is bf16 on a GPU that has it, and does not emulate it, else fp32."""
     hardware = torch.device(device).type == "cuda" and native_bf16(device)
     return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
+
+
+def evaluated_in(wish: Precision, device: torch.device | str) -> Numbers:
+    """What a wish for evaluation means on a device; a CPU has no TF32."""
+    return "tf32" if wish == "tf32" and torch.device(device).type == "cuda" else resolve_precision(wish, device)
+
+
+@contextlib.contextmanager
+def _tf32() -> Iterator[None]:
+    products = torch.backends.cuda.matmul
+    before, products.allow_tf32 = products.allow_tf32, True
+    try:
+        yield
+    finally:
+        products.allow_tf32 = before
+
+
+def computing(device: torch.device, numbers: Numbers) -> contextlib.AbstractContextManager[object]:
+    """Inside, matrix products are computed in `numbers`."""
+    if isinstance(numbers, str):
+        return _tf32()
+    return contextlib.nullcontext() if numbers == torch.float32 else torch.autocast(device.type, dtype=numbers)
 
 
 def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisation.precision") -> str | None:

@@ -26,7 +26,7 @@ from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.own_modules import own_ending, own_modules
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import Mean, Pooling
-from trainables.encoders.precision import DTYPES, resolve_precision
+from trainables.encoders.precision import DTYPES, evaluated_in, resolve_precision
 from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, shown
@@ -64,7 +64,7 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
         pooling,
         min(length for length in lengths if length is not None),
         training_precision=precision,
-        evaluation_precision=resolve_precision(request.evaluation_precision, device),
+        evaluation_precision=evaluated_in(request.evaluation_precision, device),
         mlm_head=MLMHead(backbone, tokenizer, config.name, precision) if request.masked_lm else None,
         fresh=fresh,
         prompts=Prompts(config.query_prompt or "", config.document_prompt or ""),

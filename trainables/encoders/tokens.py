@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,9 +44,14 @@ def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], long
     """Token ids of each sentence, special tokens included, cut at `longest`."""
     if not sentences:
         return []
-    ids: list[list[int]] = tokenizer(list(sentences), truncation=True, max_length=longest, add_special_tokens=True)[
-        "input_ids"
-    ]
+    if tokenizer.is_fast:  # asked itself, it takes a third of the time: it makes no masks, and no table of all
+        inner: Any = tokenizer.backend_tokenizer
+        inner.no_padding()
+        inner.enable_truncation(longest, direction=tokenizer.truncation_side)
+        return [encoding.ids for encoding in inner.encode_batch_fast(list(sentences), add_special_tokens=True)]
+    ids: list[list[int]] = tokenizer(
+        list(sentences), truncation=True, max_length=longest, return_attention_mask=False, return_token_type_ids=False
+    )["input_ids"]
     return ids
 
 

@@ -17,9 +17,9 @@ from trainables.encoders.export import save_transformer
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.own_modules import PLAIN, Ending
-from trainables.encoders.passes import Passes, autocast
+from trainables.encoders.passes import Passes
 from trainables.encoders.pooling import Pooling
-from trainables.encoders.precision import full_weights
+from trainables.encoders.precision import Numbers, computing, full_weights
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
 from trainables.encoders.tokens import distinct, kept_token_ids, token_ids
 from trainables.errors import UserError
@@ -37,7 +37,7 @@ class TransformerEncoder(nn.Module):
         max_length: int,
         *,
         training_precision: torch.dtype = torch.float32,
-        evaluation_precision: torch.dtype = torch.float32,
+        evaluation_precision: Numbers = torch.float32,
         mlm_head: MLMHead | None = None,
         fresh: Sequence[str] = (),
         prompts: Prompts = NO_PROMPTS,
@@ -121,8 +121,8 @@ class TransformerEncoder(nn.Module):
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
         passes = self.passes([len(ids) for ids in tokens])
-        # One autocast for all passes, or each would keep its own bf16 copy of every weight.
-        with autocast(self.device, self.training_precision):
+        # Once for all passes, or each would keep its own bf16 copy of every weight.
+        with computing(self.device, self.training_precision):
             embedded = torch.cat([self.pooling.pool(*self._states([tokens[i] for i in one])) for one in passes])
         order = torch.tensor([i for one in passes for i in one])
         return embedded[to_device(order.argsort(), self.device)]
@@ -145,11 +145,19 @@ class TransformerEncoder(nn.Module):
         tokens, places = distinct(given) if packed else (given, np.arange(len(given)))
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
-        with bar, full_weights(self.backbone), autocast(self.device, self.evaluation_precision):
-            for one in self._passes.cut([len(ids) for ids in tokens], packed=packed):
-                pooled = self.pooling.evaluated(*self._states([tokens[i] for i in one], packed=packed))
-                embedded[one] = pooled.float().cpu().numpy()
-                bar.update(len(one))
+        with bar, full_weights(self.backbone), computing(self.device, self.evaluation_precision):
+            ahead = self._passes.cut([len(ids) for ids in tokens], packed=packed)[::-1]
+            while ahead:
+                now = ahead.pop()
+                try:
+                    pooled = self.pooling.evaluated(*self._states([tokens[i] for i in now], packed=packed))
+                    embedded[now] = pooled.float().cpu().numpy()
+                except torch.OutOfMemoryError:  # another trial may have taken its share of the GPU meanwhile
+                    if len(now) == 1 or not packed:  # counted padding would differ
+                        raise
+                    ahead += [now[len(now) // 2 :], now[: len(now) // 2]]
+                    continue
+                bar.update(len(now))
         self.train(was_training)
         return embedded if len(tokens) == len(places) else embedded[places]
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nested import nested_tensor_from_jagged
-from torch.nn import functional as F
 
 from trainables.encoders.packing import Packing
 
@@ -45,65 +43,83 @@ class Looks:
 Way = Callable[[Tensor, Tensor, Tensor, Packing, Looks], Tensor]
 
 
-def fastest(values: Tensor, looks: Looks, otherwise: Way) -> Way:
-    """FlashAttention's own function where the package is installed; else torch's kernels, which know no window. What
-    they cannot do is done `otherwise`.
+def fastest(value: Tensor, packing: Packing, looks: Looks, otherwise: Way) -> Way:
+    """Tiles for short sentences, torch's kernels for longer ones; what these cannot do is done `otherwise`.
 
     Kernels of 16 bits need a GPU of compute capability 8.0 or more.
     """
-    if values.device.type != "cuda":
+    if value.device.type != "cuda":
         return otherwise
-    narrow = values.dtype in (torch.bfloat16, torch.float16)
-    if narrow and torch.cuda.get_device_capability(values.device) < (8, 0):
+    narrow, size = value.dtype in (torch.bfloat16, torch.float16), value.shape[-1]
+    if narrow and torch.cuda.get_device_capability(value.device) < (8, 0):
         return otherwise
-    if narrow and _flash_installed():
+    if packing.tiles is not None and _triton_installed() and fits(packing.tiles.tokens, size, value.dtype):
+        return in_tiles
+    if narrow and size % 8 == 0 and size <= 256:
         return flash
-    return jagged if looks.window is None else otherwise
+    return memory_efficient if not narrow and size % 4 == 0 and looks.window is None else otherwise
 
 
-def jagged(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
-    """torch's own attention over sentences of uneven length: FlashAttention in 16 bits, the memory-efficient kernel in
-    32."""
+def fits(tile: int, size: int, dtype: torch.dtype) -> bool:
+    """Whether one program of `tiles.py` can work on so many tokens with so many numbers a head: these are powers of
+    two, and the fast memory of a card is small."""
+    return size in (16, 32, 64, 128) and tile * size * dtype.itemsize <= 2**14
+
+
+def in_tiles(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+    """Our own kernel, in which short sentences share what is worked on at once."""
+    from trainables.encoders.tiles import attend
+
+    assert packing.tiles is not None
     shared = query.shape[1] // key.shape[1]
-    query, key, value = rows_of(query), rows_of(key, shared), rows_of(value, shared)
-
-    def nested(part: Tensor) -> Tensor:  # told the lengths, or it would ask the device for them
-        whole = nested_tensor_from_jagged(
-            part, packing.offsets, min_seqlen=packing.shortest, max_seqlen=packing.longest
-        )
-        return whole.transpose(1, 2)
-
-    found = F.scaled_dot_product_attention(
-        nested(query),
-        nested(key),
-        nested(value),
-        dropout_p=looks.dropout,
-        is_causal=looks.causal,
-        scale=looks.scaling,
-    )
-    attended: Tensor = found.transpose(1, 2).values()
-    return attended
+    if shared > 1:
+        key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
+    query, key, value = (part[0].to(value.dtype) for part in (query, key, value))
+    scaling = query.shape[-1] ** -0.5 if looks.scaling is None else looks.scaling
+    return attend(query, key, value, packing.tiles, scaling, looks.dropout, looks.causal, looks.window or 0)
 
 
 def flash(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
-    """The function of the package `flash_attn`."""
-    from flash_attn import flash_attn_varlen_func
-
-    before = -1 if looks.window is None else looks.window - 1
-    attended: Tensor = flash_attn_varlen_func(
-        rows_of(query).to(value.dtype),  # rotary positions may have widened them
-        rows_of(key).to(value.dtype),
-        rows_of(value),
+    """torch's FlashAttention, in 16 bits. Called by its own name: `scaled_dot_product_attention` takes uneven lengths
+    as nested tensors alone, which cost milliseconds of the CPU in each layer."""
+    before = None if looks.window is None else looks.window - 1
+    attended: Tensor = torch.ops.aten._flash_attention_forward(
+        *_rows(query, key, value),
         packing.offsets,
         packing.offsets,
         packing.longest,
         packing.longest,
-        dropout_p=looks.dropout,
-        softmax_scale=looks.scaling,
-        causal=looks.causal,
-        window_size=(before, 0 if looks.causal else before),
-    )
+        looks.dropout,
+        looks.causal,
+        False,
+        scale=looks.scaling,
+        window_size_left=before,
+        window_size_right=0 if looks.causal and before is not None else before,
+    )[0]
     return attended
+
+
+def memory_efficient(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+    """torch's kernel for 32 bits, without windows."""
+    attended: Tensor = torch.ops.aten._efficient_attention_forward(
+        *(part.unsqueeze(0) for part in _rows(query, key, value)),
+        None,
+        packing.offsets,
+        packing.offsets,
+        packing.longest,
+        packing.longest,
+        looks.dropout,
+        int(looks.causal),
+        compute_log_sumexp=torch.is_grad_enabled(),
+        scale=looks.scaling,
+    )[0]
+    return attended[0]
+
+
+def _rows(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the value's type, for rotary positions may have widened the others; each key for one head of the queries."""
+    shared = query.shape[1] // key.shape[1]
+    return rows_of(query).to(value.dtype), rows_of(key, shared).to(value.dtype), rows_of(value, shared)
 
 
 def rows_of(part: Tensor, times: int = 1) -> Tensor:  # (1, heads, tokens, size) -> (tokens, heads x times, size)
@@ -113,5 +129,5 @@ def rows_of(part: Tensor, times: int = 1) -> Tensor:  # (1, heads, tokens, size)
 
 
 @functools.cache
-def _flash_installed() -> bool:
-    return importlib.util.find_spec("flash_attn") is not None
+def _triton_installed() -> bool:
+    return importlib.util.find_spec("triton") is not None

@@ -211,7 +211,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's, or 256)"
     )
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="of the encoder (default: fp32)")
+    precisions = ("fp32", "tf32", "bf16")
+    parser.add_argument("--precision", choices=precisions, default="fp32", help="of the encoder (default: fp32)")
     parser.add_argument("--json", type=expanded, metavar="OUT", help="write the scores there, too")
     parser.add_argument("--cache", type=expanded, metavar="DIR", help="keep embeddings there, and take them from there")
     parser.add_argument("--quiet", action="store_true", help="no progress")

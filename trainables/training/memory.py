@@ -40,8 +40,10 @@ def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> in
 def available_bytes(device: torch.device) -> int | None:
     """Memory that is free for this process; None where this machine does not say."""
     if device.type == "cuda":
-        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + cached
+        reserved = torch.cuda.memory_reserved(device)
+        free, total = torch.cuda.mem_get_info(device)
+        share = int(torch.cuda.get_per_process_memory_fraction(device) * total)
+        return max(0, min(free, share - reserved)) + reserved - torch.cuda.memory_allocated(device)
     if not MEMINFO.exists():
         return None
     lines = dict(line.split(":") for line in MEMINFO.read_text().splitlines())

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import itertools
-import sys
-import types
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from torch.nested._internal import sdpa
-from torch.nn.attention import SDPBackend
 
 from tests.conftest import SENTENCES
+from trainables.encoders import packing as packing_module
 from trainables.encoders import passes, varlen
 from trainables.encoders.dropout import factors
 from trainables.encoders.packed import in_runs, packed_states
 from trainables.encoders.packing import Packing, few_sizes
-from trainables.encoders.varlen import Looks, fastest, flash, jagged
+from trainables.encoders.varlen import Looks, fastest, flash, in_tiles, memory_efficient
 
 CPU = torch.device("cpu")
 LENGTHS = (7, 5, 5, 3, 1)
@@ -58,47 +55,6 @@ def alone(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return torch.cat(found)
 
 
-def of_flash_attn(
-    q: Tensor,  # (tokens, heads, size)
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Tensor,
-    cu_seqlens_k: Tensor,
-    max_seqlen_q: int,
-    max_seqlen_k: int,
-    dropout_p: float = 0.0,
-    softmax_scale: float | None = None,
-    causal: bool = False,
-    window_size: tuple[int, int] = (-1, -1),
-) -> Tensor:
-    """What the function of this name is documented to give: a token at i looks at those from i - left to i + right."""
-    assert cu_seqlens_q.dtype == cu_seqlens_k.dtype == torch.int32
-    assert dropout_p == 0
-    left, right = window_size
-    times = q.shape[1] // k.shape[1]
-    k, v = k.repeat_interleave(times, dim=1), v.repeat_interleave(times, dim=1)
-    found = []
-    for start, end in zip(cu_seqlens_q.tolist(), cu_seqlens_q.tolist()[1:], strict=False):
-        assert end - start <= max_seqlen_q == max_seqlen_k
-        ahead = torch.arange(end - start) - torch.arange(end - start).unsqueeze(1)
-        seen = (
-            ((ahead <= right) | (right < 0)) & ((-ahead <= left) | (left < 0)) & (~torch.tensor(causal) | (ahead <= 0))
-        )
-        own = (part[start:end].transpose(0, 1) for part in (q, k, v))
-        found.append(
-            torch.nn.functional.scaled_dot_product_attention(*own, attn_mask=seen, scale=softmax_scale).transpose(0, 1)
-        )
-    return torch.cat(found)
-
-
-@pytest.fixture
-def flash_attn(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = types.ModuleType("flash_attn")
-    module.__spec__ = importlib.machinery.ModuleSpec("flash_attn", None)
-    module.flash_attn_varlen_func = of_flash_attn  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "flash_attn", module)
-
-
 @pytest.mark.parametrize("shared", [1, 2])
 @pytest.mark.parametrize(
     ("way", "looks"),
@@ -107,15 +63,9 @@ def flash_attn(monkeypatch: pytest.MonkeyPatch) -> None:
         (in_runs, Looks(scaling=0.3, causal=True)),
         (in_runs, Looks(window=2)),
         (in_runs, Looks(window=3, causal=True)),
-        (jagged, Looks()),  # its causal mask is for GPUs alone: `test_gpu.py`
-        (jagged, Looks(scaling=0.3)),
-        (flash, Looks()),
-        (flash, Looks(scaling=0.3, causal=True)),
-        (flash, Looks(window=2)),
-        (flash, Looks(window=3, causal=True)),
     ],
 )
-def test_a_way_of_attention_is_that_of_each_sentence_alone(way: Any, looks: Looks, shared: int, flash_attn: None):
+def test_a_way_of_attention_is_that_of_each_sentence_alone(way: Any, looks: Looks, shared: int):
     given = parts(shared)
     found, wanted = way(*given, Packing.of(LENGTHS, CPU), looks), alone(looks, *given)
     torch.testing.assert_close(found, wanted)
@@ -192,44 +142,38 @@ class TestAttentionWithDropout:
             gradient.sum().backward()
 
 
-class TestTheFastestWay:
-    @pytest.fixture
-    def choose(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        def chosen(
-            dtype: torch.dtype, looks: Looks, *, device: str, capability: tuple[int, int], installed: bool
-        ) -> Any:
-            monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
-            monkeypatch.setattr(varlen, "_flash_installed", lambda: installed)
-            values = types.SimpleNamespace(device=torch.device(device), dtype=dtype)
-            return fastest(values, looks, in_runs)  # type: ignore[arg-type]
-
-        return chosen
-
-    @pytest.mark.parametrize(
-        ("dtype", "looks", "device", "capability", "installed", "wanted"),
-        [
-            (torch.bfloat16, Looks(), "cpu", (9, 0), True, in_runs),
-            (torch.bfloat16, Looks(), "cuda", (9, 0), True, flash),
-            (torch.bfloat16, Looks(window=4), "cuda", (9, 0), True, flash),
-            (torch.bfloat16, Looks(), "cuda", (9, 0), False, jagged),
-            (torch.bfloat16, Looks(window=4), "cuda", (9, 0), False, in_runs),
-            (torch.float32, Looks(), "cuda", (9, 0), True, jagged),
-            (torch.float32, Looks(window=4), "cuda", (9, 0), True, in_runs),
-            (torch.float32, Looks(), "cuda", (7, 0), True, jagged),
-            (torch.bfloat16, Looks(), "cuda", (7, 5), True, in_runs),
-        ],
-    )
-    def test_it_is(
-        self,
-        choose: Any,
-        dtype: torch.dtype,
-        looks: Looks,
-        device: str,
-        capability: tuple[int, int],
-        installed: bool,
-        wanted: Any,
-    ):
-        assert choose(dtype, looks, device=device, capability=capability, installed=installed) is wanted
+@pytest.mark.parametrize(
+    ("dtype", "looks", "longest", "size", "device", "capability", "wanted"),
+    [
+        (torch.bfloat16, Looks(), 60, 64, "cpu", (9, 0), in_runs),
+        (torch.bfloat16, Looks(), 60, 64, "cuda", (9, 0), in_tiles),
+        (torch.bfloat16, Looks(window=4), 128, 64, "cuda", (9, 0), in_tiles),
+        (torch.float32, Looks(), 60, 64, "cuda", (7, 0), in_tiles),
+        (torch.bfloat16, Looks(), 60, 64, "cuda", (7, 5), in_runs),
+        (torch.bfloat16, Looks(window=4), 129, 64, "cuda", (9, 0), flash),
+        (torch.bfloat16, Looks(), 128, 128, "cuda", (9, 0), flash),
+        (torch.bfloat16, Looks(), 60, 48, "cuda", (9, 0), flash),
+        (torch.bfloat16, Looks(), 60, 20, "cuda", (9, 0), in_runs),
+        (torch.float32, Looks(), 128, 64, "cuda", (9, 0), memory_efficient),
+        (torch.float32, Looks(window=4), 129, 64, "cuda", (9, 0), in_runs),
+    ],
+)
+def test_the_fastest_way(
+    monkeypatch: pytest.MonkeyPatch,
+    dtype: torch.dtype,
+    looks: Looks,
+    longest: int,
+    size: int,
+    device: str,
+    capability: tuple[int, int],
+    wanted: Any,
+):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    monkeypatch.setattr(varlen, "_triton_installed", lambda: True)
+    monkeypatch.setattr(packing_module, "to_device", lambda tensor, device: tensor)
+    packing = Packing.of((longest, 3), torch.device(device))
+    value = SimpleNamespace(device=torch.device(device), dtype=dtype, shape=(1, 4, longest + 3, size))
+    assert fastest(value, packing, looks, in_runs) is wanted  # type: ignore[arg-type]
 
 
 class TestARoundedRow:
@@ -273,47 +217,21 @@ class TestARoundedRow:
         assert positions[0, :8].tolist() == [2, 3, 4, 2, 3, 2, 3, 4]
 
 
-@pytest.mark.slow
-def test_compiled_layers_equal_plain_ones_and_are_compiled_for_sizes_not_for_lengths(make_encoder: Any):
-    encoder, plain = make_encoder(), make_encoder()
-    for layer in encoder.backbone.encoder.layer:
-        layer.compile(backend="aot_eager", dynamic=False)
-    torch._dynamo.reset()
-    graphs = torch._dynamo.utils.counters["stats"]
-    graphs.clear()
-    sizes, compiled = [], []
-    for lengths in ((9, 2), (6, 5, 1), (60, 20), (50, 30, 30)):
-        tokens = encoder.tokenize([" ".join(["man"] * length) for length in lengths])
-        sizes.append(few_sizes(sum(map(len, tokens))))
-        found = []
-        for one in (encoder, plain):
-            one.zero_grad()
-            states, _ = packed_states(one.backbone, tokens, False, encoder.tokenizer.pad_token_id, rounded=True)
-            (states[0] ** 2).sum().backward()
-            found.append([states[0].detach(), *(parameter.grad for parameter in one.backbone.parameters())])
-        for mine, right in zip(*found, strict=True):
-            torch.testing.assert_close(mine, right, atol=1e-4, rtol=1e-4)
-        compiled.append(graphs["unique_graphs"])
-    torch._dynamo.reset()
-    assert sizes[0] == sizes[1] != sizes[2] == sizes[3]
-    # The parts of a layer before, around and after attention, the same for all layers.
-    assert compiled == [4, 4, 8, 8]
-
-
-@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
-    ("kernel", "precision"),
-    [(SDPBackend.FLASH_ATTENTION, torch.bfloat16), (SDPBackend.EFFICIENT_ATTENTION, torch.float32)],
+    ("kernel", "looks"),
+    [
+        (flash, Looks(dropout=0.1)),
+        (flash, Looks(causal=True, window=3)),
+        (memory_efficient, Looks(dropout=0.1)),
+        (memory_efficient, Looks(causal=True)),
+    ],
 )
-def test_the_kernels_of_a_gpu_take_what_they_are_given(
-    kernel: SDPBackend, precision: torch.dtype, causal: bool, monkeypatch: pytest.MonkeyPatch
-):
-    """On tensors without numbers, which nobody can wait for: forwards and backwards, with dropout."""
-    monkeypatch.setattr(sdpa, "_select_sdp_backend", lambda *_: kernel)
-    monkeypatch.setattr(sdpa, "_autocast", lambda *tensors: tensors)
+def test_the_kernels_of_torch_take_what_they_are_given(kernel: Any, looks: Looks):
+    """They are called by names that are torch's own affair: here their arguments, forwards and backwards, on tensors
+    without numbers; what they compute is in `tests/project/test_gpu.py`."""
+    precision = torch.bfloat16 if kernel is flash else torch.float32
     given = [torch.randn(1, 4, 18, 8, device="meta", dtype=precision, requires_grad=True) for _ in range(3)]
-    packing = Packing((9, 7, 2), 3, torch.zeros(4, dtype=torch.int32, device="meta"))
-    found = jagged(*given, packing, Looks(dropout=0.1, causal=causal))
+    found = kernel(*given, Packing.of((9, 7, 2), torch.device("meta")), looks)
     assert (found.shape, found.dtype) == ((18, 4, 8), precision)
     gradients = torch.autograd.grad(found.sum(), given)
     assert [gradient.shape for gradient in gradients] == [part.shape for part in given]

@@ -1,0 +1,192 @@
+"""Attention of a packed row of short sentences on a GPU, in programs of Triton.
+
+A sentence has a dozen tokens. Kernels for long texts work on 64 or 128 tokens for every sentence and head, and add up
+gradients through memory. Here neighbouring sentences share a tile of 64 or 128 tokens. The scores of a tile fit into
+registers: only queries, keys, values and the result go through memory, no two programs write to one place, and a step
+repeats exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from trainables.encoders.packing import Tiles
+
+
+def attend(
+    query: Tensor,  # (heads, tokens, size); so are the keys and values
+    key: Tensor,
+    value: Tensor,
+    tiles: Tiles,
+    scaling: float,
+    dropout: float = 0.0,
+    causal: bool = False,
+    window: int = 0,
+) -> Tensor:  # (tokens, heads, size)
+    """What each token makes of the values of its sentence; with a `window`, of those that are fewer tokens away.
+    Differentiable once."""
+    attended: Tensor = _Attention.apply(
+        query, key, value, tiles.begins, tiles.sentence, tiles.tokens, scaling, dropout, causal, window
+    )
+    return attended
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        begins: Tensor,
+        sentence: Tensor,
+        tile: int,
+        scaling: float,
+        dropout: float,
+        causal: bool,
+        window: int,
+    ) -> Tensor:
+        heads, tokens, size = query.shape
+        if not query.stride() == key.stride() == value.stride() or query.stride(2) != 1:
+            query, key, value = (part.contiguous() for part in (query, key, value))
+        # drawn on the device, so that nobody waits for it
+        seed = torch.randint(2**31 - 1, (1,), device=query.device) if dropout else begins
+        ctx.save_for_backward(query, key, value, begins, sentence, seed)
+        tf32 = query.device.type == "cuda" and torch.backends.cuda.matmul.allow_tf32
+        ctx.how = (*query.stride()[:2], scaling, dropout, tile, size, causal, window, "tf32" if tf32 else "ieee")
+        ctx.grid, ctx.warps = (len(begins) - 1, heads), tile // 16
+        attended = query.new_empty(tokens, heads, size)
+        _forward[ctx.grid](query, key, value, attended, begins, sentence, seed, *ctx.how, num_warps=ctx.warps)
+        return attended
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, *places = ctx.saved_tensors
+        gradients = [torch.empty_like(gradient, memory_format=torch.contiguous_format) for _ in range(3)]
+        parts = (query, key, value, gradient.contiguous(), *gradients)
+        _backward[ctx.grid](*parts, *places, *ctx.how, num_warps=ctx.warps)
+        return (*(part.transpose(0, 1) for part in gradients), *(None,) * 7)
+
+
+@triton.jit
+def _loaded(part, of_head, of_token, rows, real, size: tl.constexpr):
+    """(tile, size): a head's numbers of the tile's tokens, 0 behind its last one."""
+    places = tl.program_id(1) * of_head + rows[:, None] * of_token + tl.arange(0, size)[None, :]
+    return tl.load(part + places, mask=real[:, None], other=0.0)
+
+
+@triton.jit
+def _stored(part, numbers, rows, real, size: tl.constexpr):
+    """Into (tokens, heads, size)."""
+    places = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * size + tl.arange(0, size)[None, :]
+    tl.store(part + places, numbers.to(part.dtype.element_ty), mask=real[:, None])
+
+
+@triton.jit
+def _rows(begins, tile: tl.constexpr):
+    """The tokens of this program's tile, and whether they are there."""
+    rows = tl.load(begins + tl.program_id(0)) + tl.arange(0, tile)
+    return rows, rows < tl.load(begins + tl.program_id(0) + 1)
+
+
+@triton.jit
+def _weights(
+    q,
+    k,
+    rows,
+    real,
+    sentence,
+    seed,
+    scaling,
+    dropout: tl.constexpr,
+    tile: tl.constexpr,
+    causal: tl.constexpr,
+    window: tl.constexpr,
+    products: tl.constexpr,
+):
+    """(tile, tile) twice: how much each token takes of each, and what dropout multiplies that with."""
+    own = tl.load(sentence + rows, mask=real, other=-1)
+    seen = own[:, None] == own[None, :]
+    ahead = rows[None, :] - rows[:, None]
+    if causal:
+        seen = seen & (ahead <= 0)
+    if window > 0:
+        seen = seen & (ahead < window) & (ahead > -window)
+    scores = tl.where(seen, tl.dot(q, tl.trans(k), input_precision=products) * scaling, float("-inf"))
+    weights = tl.exp(scores - tl.max(scores, 1)[:, None])
+    weights = weights / tl.sum(weights, 1)[:, None]
+    kept = tl.full((tile, tile), 1.0, tl.float32)
+    if dropout > 0:
+        # every token, head and neighbour has a number of its own
+        places = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * tile + tl.arange(0, tile)[None, :]
+        kept = tl.where(tl.rand(tl.load(seed), places) >= dropout, 1.0 / (1.0 - dropout), 0.0)
+    return weights, kept
+
+
+@triton.jit
+def _forward(
+    query,
+    key,
+    value,
+    attended,
+    begins,
+    sentence,
+    seed,
+    of_head,
+    of_token,
+    scaling,
+    dropout: tl.constexpr,
+    tile: tl.constexpr,
+    size: tl.constexpr,
+    causal: tl.constexpr,
+    window: tl.constexpr,
+    products: tl.constexpr,
+):
+    rows, real = _rows(begins, tile)
+    q = _loaded(query, of_head, of_token, rows, real, size)
+    k = _loaded(key, of_head, of_token, rows, real, size)
+    v = _loaded(value, of_head, of_token, rows, real, size)
+    weights, kept = _weights(q, k, rows, real, sentence, seed, scaling, dropout, tile, causal, window, products)
+    _stored(attended, tl.dot((weights * kept).to(v.dtype), v, input_precision=products), rows, real, size)
+
+
+@triton.jit
+def _backward(
+    query,
+    key,
+    value,
+    gradient,
+    of_query,
+    of_key,
+    of_value,
+    begins,
+    sentence,
+    seed,
+    of_head,
+    of_token,
+    scaling,
+    dropout: tl.constexpr,
+    tile: tl.constexpr,
+    size: tl.constexpr,
+    causal: tl.constexpr,
+    window: tl.constexpr,
+    products: tl.constexpr,
+):
+    rows, real = _rows(begins, tile)
+    q = _loaded(query, of_head, of_token, rows, real, size)
+    k = _loaded(key, of_head, of_token, rows, real, size)
+    v = _loaded(value, of_head, of_token, rows, real, size)
+    own = _loaded(gradient, size, tl.num_programs(1) * size, rows, real, size)
+    weights, kept = _weights(q, k, rows, real, sentence, seed, scaling, dropout, tile, causal, window, products)
+    _stored(of_value, tl.dot(tl.trans((weights * kept).to(v.dtype)), own, input_precision=products), rows, real, size)
+    by_weight = tl.dot(own, tl.trans(v), input_precision=products) * kept
+    by_score = weights * (by_weight - tl.sum(weights * by_weight, 1)[:, None]) * scaling
+    _stored(of_query, tl.dot(by_score.to(k.dtype), k, input_precision=products), rows, real, size)
+    _stored(of_key, tl.dot(tl.trans(by_score.to(q.dtype)), q, input_precision=products), rows, real, size)
