@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.util
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +16,10 @@ import numpy as np
 import torch
 
 from benchmarks._arithmetic import best, forward_flops
-from benchmarks._gpu_models import Triples, sentences
-from trainables.encoders import load_encoder
+from benchmarks._gpu_models import LONGEST, Triples, sentences
+from trainables.encoders import load_encoder, trainable
 from trainables.encoders.pooling import Mean
 from trainables.encoders.projection import Identity
-from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives.mnrl import MNRL
 from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, Recipe
@@ -28,10 +29,24 @@ from trainables.senteval.scoring import Embedded, score_task
 from trainables.senteval.tasks import TASKS
 from trainables.training.chunks import TIGHT
 from trainables.training.distributed import Workers
-from trainables.training.loop import Watcher, train
+from trainables.training.loop import Watcher, stepwise, train
 from trainables.training.model import StudyModel
+from trainables.trial.build import build_model
 
-PADDED, PACKED, COMPILED, THEIRS = "padded", "packed", "packed, compiled", "sentence-transformers"
+PRECISIONS = ("fp32", "tf32", "bf16")
+"""Of encoding."""
+_GROUPS = {"corpus.layout": "groups", "objective.temperature": 0.05}
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    **{name: {**_GROUPS, "objective.name": name} for name in ("mnrl", "ntxent", "supcon", "supmpn")},
+    "ce": {"objective.name": "ce"},
+    "scl": {"objective.name": "scl"},
+    "batch_hard": {"corpus.layout": "groups", "objective.name": "batch_hard"},
+    "mnrl, MLM": {**_GROUPS, "objective.name": "mnrl", "objective.mlm": 0.1},
+    "mnrl, gradient cache": {**_GROUPS, "objective.name": "mnrl", "optimisation.chunk": 16_384},
+}
+"""Names and settings of what trains on the same triples."""
+WARM_UP, PROFILED = 4, 3
+"""Steps before those that are timed, and steps that are profiled after them."""
 CACHED_FROM = 1024
 """From so many anchors on sentence-transformers trains by its own gradient cache, or it would not fit."""
 THEIR_BATCH = 256
@@ -46,8 +61,10 @@ class Timed:
     tokens: int = 0  # real ones
     flops: float = 0.0
     peak_gb: float | None = None
-    chunk: object = None
-    """Of training, what `optimisation.chunk=auto` came to; None: all in one piece."""
+    idle: float | None = None
+    """Share of a profiled step's time without a kernel."""
+    waits: int | None = None
+    """How often the CPU waits for the GPU in a step."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +73,7 @@ class Machine:
 
     device: str  # cuda or cpu
     steps: int
-    """Timed training steps; as many are done before them, in which kernels are chosen and compiled."""
+    """Timed training steps."""
 
     @property
     def precision(self) -> Any:
@@ -94,28 +111,133 @@ class Machine:
         yield lambda: torch.cuda.max_memory_allocated() / 1e9
 
 
-def our_training(folder: str, way: str, batch: int, machine: Machine) -> Timed:
-    """A step of the training loop: multiple negatives ranking over triples, AdamW."""
+def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machine) -> Timed:
+    """A step of training by an objective, over one batch that is tokenized before: the card alone."""
+    recipe = Recipe().preferring({"encoder.name": folder, "pooling.mode": "mean", **settings})
+    recipe = recipe.override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
     with machine.memory() as peak:
-        encoder = _ours(folder, way, machine)
-        model = StudyModel(encoder, Identity(), MNRL(temperature=0.05))
-        recipe = Recipe().override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
-        sampler = Triples(batch, machine.steps)
-
-        TIGHT.clear()  # what did not fit for another way
-        chunks: list[object] = []
-
-        def run() -> None:
-            chunks.append(train(model, sampler, recipe, seed=1, watcher=Watcher(), workers=Workers()).chunk)
-
-        seconds = machine.best(run, 1) / machine.steps
-        lengths = [len(ids) for step in range(machine.steps) for ids in encoder.tokenize(sampler.batch(step).sentences)]
+        encoder = load_encoder(
+            EncoderConfig(name=folder, max_length=LONGEST),
+            Mean(),
+            device=machine.device,
+            training_precision=machine.precision,
+            masked_lm=bool(settings.get("objective.mlm")),
+        )
+        model = build_model(recipe, trainable(encoder))
+        tokenized = model.tokenized(Triples(batch, 1).batch(0))
+        timed, profiled = WARM_UP + machine.steps, WARM_UP + machine.steps + PROFILED
+        clock, profile = Clock(machine), Profile(machine)
+        training = stepwise(
+            model, lambda steps: [tokenized for _ in steps], profiled + 2, recipe, 1, Watcher(), Workers()
+        )
+        for done, _ in enumerate(training):  # before the first step, and after each one
+            if done in (WARM_UP, timed):
+                clock.mark()
+            if done == timed:
+                profile.begin()
+            if done == profiled:
+                profile.end()
+            if done == profiled + 1:
+                profile.end_waits()
+        lengths = [len(ids) for ids in tokenized.tokens]
         flops = 3 * forward_flops(encoder.backbone.config, lengths)
-        return Timed(seconds, sum(lengths) // machine.steps, flops / machine.steps, peak(), chunks[-1])
+        return Timed(clock.seconds / machine.steps, sum(lengths), flops, peak(), profile.idle, profile.waits)
 
 
-def their_training(folder: str, batch: int, machine: Machine) -> Timed:
-    """A step of `SentenceTransformerTrainer` over the same triples, with the same loss, optimiser and precision."""
+class Clock:
+    """Seconds between the first and the last mark, at each of which the GPU has done what it was given."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.marks: list[float] = []
+
+    def mark(self) -> None:
+        self.machine.settle()
+        self.marks.append(time.perf_counter())
+
+    @property
+    def seconds(self) -> float:
+        return self.marks[-1] - self.marks[0]
+
+
+class Profile:
+    """Of some steps on a GPU the share of the time without a kernel; of the step after them the waits."""
+
+    idle: float | None = None
+    waits: int | None = None
+
+    def __init__(self, machine: Machine) -> None:
+        self.on_gpu = machine.device == "cuda"
+        self._clock = Clock(machine)
+        self._profile = torch.profiler.profile(activities=list(torch.profiler.supported_activities()))
+        self._warnings = warnings.catch_warnings(record=True)
+
+    def begin(self) -> None:
+        if self.on_gpu:
+            self._profile.start()
+            self._clock.mark()
+
+    def end(self) -> None:
+        if not self.on_gpu:
+            return
+        self._clock.mark()
+        self._profile.stop()
+        kernels = [event for event in self._profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+        self.idle = 1 - sum(kernel.device_time_total for kernel in kernels) / 1e6 / self._clock.seconds
+        self._caught = self._warnings.__enter__()
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+
+    def end_waits(self) -> None:
+        if self.on_gpu:
+            torch.cuda.set_sync_debug_mode("default")
+            self._warnings.__exit__(None, None, None)
+            self.waits = sum("synchroniz" in str(warning.message) for warning in self._caught)
+
+
+def our_training(folder: str, batch: int, machine: Machine) -> Timed:
+    """A step of the training loop, tokenizing included: multiple negatives ranking over triples, AdamW."""
+    with machine.memory() as peak:
+        encoder = load_encoder(
+            EncoderConfig(name=folder, max_length=LONGEST),
+            Mean(),
+            device=machine.device,
+            training_precision=machine.precision,
+        )
+        model = StudyModel(trainable(encoder), Identity(), MNRL(temperature=0.05))
+        recipe = Recipe().override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
+        sampler = Drawn(Triples(batch, 2 * machine.steps + 1))
+        TIGHT.clear()  # what did not fit another time
+        clock = Clock(machine)
+
+        class Marks(Watcher):
+            """Hears of a step when the next one is queued, so the last one is not timed."""
+
+            def step(self, step: int, scalars: dict[str, float]) -> None:
+                if step in (machine.steps, 2 * machine.steps):
+                    clock.mark()
+
+        train(model, sampler, recipe, seed=1, watcher=Marks(), workers=Workers())
+        timed = range(machine.steps + 1, 2 * machine.steps + 1)
+        lengths = [len(ids) for step in timed for ids in encoder.tokenize(sampler.batch(step).sentences)]
+        flops = 3 * forward_flops(encoder.backbone.config, lengths)
+        return Timed(clock.seconds / machine.steps, sum(lengths) // machine.steps, flops / machine.steps, peak())
+
+
+class Drawn:
+    """A sampler whose batches are there before they are asked for: to draw them is no part of a training."""
+
+    def __init__(self, sampler: Triples) -> None:
+        self.steps_per_epoch = sampler.steps_per_epoch
+        self.batch = [sampler.batch(step) for step in range(sampler.steps_per_epoch)].__getitem__
+
+
+def their_training(folder: str, batch: int, machine: Machine, *, best: bool) -> Timed:
+    """A step of `SentenceTransformerTrainer` over triples like these, with the same loss, optimiser and precision.
+
+    `best`: batches prepared by two processes, TF32 for what is not in bf16, and FlashAttention where its package is
+    installed.
+    """
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -128,22 +250,24 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
     )
     from transformers import PrinterCallback, TrainerCallback
 
-    class Clock(TrainerCallback):
+    clock = Clock(machine)
+
+    class Marks(TrainerCallback):
         """Times the second half of the steps."""
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             if state.global_step in (machine.steps, 2 * machine.steps):
-                machine.settle()
-                moments.append(time.perf_counter())
+                clock.mark()
 
-    moments: list[float] = []
     sampler = Triples(batch, machine.steps)
     columns: list[list[str]] = [[], [], []]
     for step in range(machine.steps):
         for column, more in zip(columns, sampler.columns(step), strict=True):
             column.extend(more)
     with machine.memory() as peak, tempfile.TemporaryDirectory() as scratch:
-        model = SentenceTransformer(folder, device=machine.device)
+        flash = best and importlib.util.find_spec("flash_attn") is not None
+        kernels = {"attn_implementation": "flash_attention_2", "dtype": torch.bfloat16} if flash else {}
+        model = SentenceTransformer(folder, device=machine.device, model_kwargs=kernels)
         cached = batch >= CACHED_FROM
         loss = (
             CachedMultipleNegativesRankingLoss(model, mini_batch_size=THEIR_BATCH)
@@ -161,21 +285,29 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
             logging_strategy="no",
             report_to=[],
             disable_tqdm=True,
+            dataloader_num_workers=2 if best else 0,
+            tf32=True if best and machine.device == "cuda" else None,
         )
         data = Dataset.from_dict(dict(zip(("anchor", "positive", "negative"), columns, strict=True)))
-        trainer = SentenceTransformerTrainer(model, settings, data, loss=loss, callbacks=[Clock()])
+        trainer = SentenceTransformerTrainer(model, settings, data, loss=loss, callbacks=[Marks()])
         trainer.remove_callback(PrinterCallback)
         trainer.train()
         lengths = _lengths(model, [text for column in columns for text in column])
         flops = 3 * forward_flops(model[0].auto_model.config, lengths) / machine.steps
-        seconds = (moments[1] - moments[0]) / machine.steps
+        seconds = clock.seconds / machine.steps
         return Timed(seconds, sum(lengths) // machine.steps, flops, peak())
 
 
-def our_encoding(folder: str, way: str, count: int, machine: Machine) -> Timed:
+def our_encoding(folder: str, precision: Any, count: int, machine: Machine) -> Timed:
     """So many sentences to embeddings on the CPU."""
     with machine.memory() as peak:
-        encoder, texts = _ours(folder, way, machine), sentences(count, seed=0)
+        texts = sentences(count, seed=0)
+        encoder = load_encoder(
+            EncoderConfig(name=folder, max_length=LONGEST),
+            Mean(),
+            device=machine.device,
+            evaluation_precision=precision,
+        )
 
         def run() -> None:
             PROCESS_CACHE.clear()  # or the tokens would be there already
@@ -215,30 +347,6 @@ def heads(device: str, rows: int, dim: int, protocol: str, machine: Machine) -> 
         score_task(given, PROTOCOLS[protocol], seed=1111)
         machine.settle()
         return Timed(time.perf_counter() - begin, peak_gb=peak() if device == "cuda" else None)
-
-
-def _ours(folder: str, way: str, machine: Machine) -> TransformerEncoder:
-    encoder = load_encoder(
-        EncoderConfig(name=folder, max_length=128),
-        Mean(),
-        device=machine.device,
-        training_precision=machine.precision,
-        evaluation_precision=machine.precision,
-    )
-    assert isinstance(encoder, TransformerEncoder)
-    if way == PADDED:
-        encoder._passes.packed = False
-    if way == COMPILED:
-        compile_layers(encoder.backbone, "inductor" if machine.device == "cuda" else "eager")
-    return encoder
-
-
-def compile_layers(backbone: Any, backend: str) -> None:
-    """Have a BERT's layers compiled, each but for its attention, once for each size of a packed row."""
-    torch._dynamo.reset()
-    torch._dynamo.config.recompile_limit = 64  # sizes; beyond it layers would run as they are, without a word
-    for layer in backbone.encoder.layer:
-        layer.compile(backend=backend, dynamic=False)
 
 
 def _lengths(model: Any, texts: Sequence[str]) -> list[int]:
