@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.lazy_torch import torch
@@ -44,12 +44,14 @@ class Groups:
         """On the CPU, where `pairs` are. group: (pairs,), equal exactly where rows belong to one anchor."""
         names, of = torch.unique(group, return_inverse=True)
         anchor = pairs.premise.new_empty(len(names)).scatter_(0, of, pairs.premise)  # all rows of a group agree
-        masks = pairs.label == ENTAILMENT, pairs.label == CONTRADICTION
-        return cls(anchor, of, *masks, *(mask.nonzero().squeeze(1) for mask in masks), pairs)
+        entailed, contradicted = pairs.label == ENTAILMENT, pairs.label == CONTRADICTION
+        rows = entailed.nonzero().squeeze(1), contradicted.nonzero().squeeze(1)
+        return cls(anchor, of, entailed, contradicted, *rows, pairs)
 
     def to(self, device: torch.device) -> Groups:
         """Copied there."""
-        return replace(self, **{name: to_device(getattr(self, name), device) for name in PLACES}, _on_cpu=self.known)
+        places: dict[str, Any] = {name: to_device(getattr(self, name), device) for name in PLACES}
+        return replace(self, **places, _on_cpu=self.known)
 
     @property
     def known(self) -> Groups:
