@@ -123,7 +123,7 @@ class TransformerEncoder(nn.Module):
         passes = self.passes([len(ids) for ids in tokens])
         # One autocast for all passes, or each would keep its own bf16 copy of every weight.
         with autocast(self.device, self.training_precision):
-            embedded = torch.cat([self.pooling.pool(*self._states([tokens[i] for i in one])) for one in passes])
+            embedded = torch.cat([self._pooled([tokens[i] for i in one]) for one in passes])
         order = torch.tensor([i for one in passes for i in one])
         return embedded[to_device(order.argsort(), self.device)]
 
@@ -147,7 +147,8 @@ class TransformerEncoder(nn.Module):
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
         with bar, full_weights(self.backbone), autocast(self.device, self.evaluation_precision):
             for one in self._passes.cut([len(ids) for ids in tokens], packed=packed):
-                pooled = self.pooling.evaluated(*self._states([tokens[i] for i in one], packed=packed))
+                some = [tokens[i] for i in one]
+                pooled = self._pooled(some) if packed else self.pooling.evaluated(*self._passes.padded_states(some))
                 embedded[one] = pooled.float().cpu().numpy()
                 bar.update(len(one))
         self.train(was_training)
@@ -161,5 +162,6 @@ class TransformerEncoder(nn.Module):
         parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
         save_transformer(*parts, folder)
 
-    def _states(self, tokens: Sequence[Sequence[int]], *, packed: bool = True) -> tuple[tuple[Tensor, ...], Tensor]:
-        return self._passes.states(tokens, self.pooling.every_layer, packed=packed)
+    def _pooled(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
+        """Of one pass."""
+        return self.pooling.pool_row(*self._passes.states(tokens, self.pooling.every_layer))
