@@ -1,11 +1,13 @@
 """A GPU that is only pretended, on which code for a GPU runs and is held to its rules without one.
 
 A `Pretended` tensor says that it lies on cuda:0, and computes on the CPU by the tensor that it holds. What a GPU
-refuses is refused: an operation on tensors of both devices, but for a CPU's number without dimensions in arithmetic, an
-index on the CPU, and a copy; a generator of the CPU; `numpy`; pinning what is not on the CPU. Random numbers come from
-a stream of the GPU's own. Not to be seen here: which operations a GPU has no kernel for, when its work is done, its
-memory, and what several GPUs tell each other. Attention goes the way that it goes where no GPU's kernel can do it, and
-autocast is the CPU's; `inference_mode` is `no_grad`.
+refuses is refused: an operation on tensors of both devices, but for a CPU's number without dimensions in arithmetic,
+an index on the CPU, and a copy; a generator of the CPU; `numpy`; pinning what is not on the CPU. Random numbers come
+from a stream of the GPU's own. What makes this process wait until a GPU has done its work is counted in `WAITS`:
+numbers of it that are read, sizes that depend on them, and copies that were not pinned. Not to be seen here: which
+operations a GPU has no kernel for, when its work is done, its memory, and what several GPUs tell each other.
+Attention goes the way that it goes where no GPU's kernel can do it, and autocast is the CPU's; `inference_mode` is
+`no_grad`.
 
     def test_something(pretended_gpu):      # a fixture of tests/project/test_pretended_gpu.py
         torch.ones(2, device="cuda") + torch.ones(2)        # RuntimeError
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +41,13 @@ TAKES_NUMBERS = {*INDEXED, "masked_fill", "masked_fill_", "fill", "fill_"}
 """These take a number of the CPU, beside all that is done element by element."""
 DRAWN = torch.Generator()
 """The GPU's stream."""
+READING = {
+    *("_local_scalar_dense", "bincount", "equal", "masked_select", "nonzero"),
+    *("_unique2", "unique_consecutive", "unique_dim"),
+}
+"""Their numbers, or how many these are, are awaited."""
+WAITS = Counter[str]()
+"""Waits for the GPU until now, by what waits."""
 
 
 class Pretended(Tensor):
@@ -75,6 +85,7 @@ class Pretended(Tensor):
         return copy
 
     def tolist(self) -> Any:
+        WAITS["tolist"] += 1
         return self.held.tolist()
 
     def untyped_storage(self) -> Any:
@@ -153,6 +164,8 @@ def _compute(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if (asked := given.get("device")) is not None and asked.type != "meta":
         on_gpu = asked == ASKED["cuda"] or (asked != ASKED["cpu"] and (on_gpu or getattr(_Calls.inside, "gpu", False)))
         held["device"] = torch.device("cpu")
+    if _waits(name, given, on_gpu):
+        WAITS[name] += 1
     if name in PINNING or held.pop("pin_memory", False):
         if on_gpu:
             raise RuntimeError("cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned")
@@ -183,6 +196,24 @@ def _refuse(op: Any, name: str, given: dict[str, Any]) -> None:
                     "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
                     f"({op}, argument {argument.name})"
                 )
+
+
+def _waits(name: str, given: dict[str, Any], on_gpu: bool) -> bool:
+    """Whether a GPU's work is awaited, as `torch.cuda.set_sync_debug_mode` sees it. `on_gpu`: the result lies there."""
+    if name in ACROSS:
+        there = on_gpu if name == "_to_copy" else isinstance(given["src"], Pretended)
+        return isinstance(given["self"], Pretended) != there and not given.get("non_blocking")
+    if not on_gpu:
+        return False
+    if name in INDEXED:
+        value = given.get("values")
+        filled = isinstance(value, Tensor) and value.numel() == 1  # then a mask is no list of places
+        return any(
+            not isinstance(index, Pretended) or (index.dtype == torch.bool and not filled)
+            for index in given["indices"]
+            if index is not None
+        )
+    return name in READING or (name == "repeat_interleave" and given.get("output_size") is None)
 
 
 def _is_written(argument: Any) -> bool:

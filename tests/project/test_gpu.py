@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.chunked import CASES, batch_of
 from tests.conftest import ROWS, SENTENCES, pairs_of
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import load_encoder
@@ -25,7 +27,7 @@ from trainables.senteval.protocol import Fit
 from trainables.training.checkpoint import Progress
 from trainables.training.chunks import TIGHT
 from trainables.training.distributed import Workers
-from trainables.training.loop import Watcher, build_optimiser, train
+from trainables.training.loop import Watcher, build_optimiser, stepwise, train
 from trainables.trial.build import build_model
 
 pytestmark = [
@@ -133,6 +135,25 @@ def test_a_step_waits_for_nothing(precision: str):
         step()
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("changes", CASES, ids=lambda changes: " ".join(map(str, changes.values())))
+def test_a_step_of_every_objective_waits_for_nothing(changes: dict[str, Any]):
+    """Only a memory bank has to know how many texts come."""
+    model = build_model(Recipe().preferring(changes), encoder_in("bf16"))
+    batch, recipe = batch_of(), Recipe().preferring(changes)
+    pauses = stepwise(model, lambda steps: [batch for _ in steps], 3, recipe, 1, Watcher(), Workers())
+    next(pauses)
+    next(pauses)  # kernels are loaded, memory is taken
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            next(pauses)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    waits = [str(warning.message) for warning in told if "synchroniz" in str(warning.message)]
+    assert len(waits) <= (1 if model.bank else 0), waits
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("tf32", 5e-3), ("bf16", 5e-2)])

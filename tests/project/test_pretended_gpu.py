@@ -1,7 +1,8 @@
-"""What runs on a GPU mixes no tensors of both devices: on one that is only pretended."""
+"""What runs on a GPU mixes no tensors of both devices, and a step does not wait: on one that is only pretended."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
 from collections import Counter
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from tests.chunked import CASES, batch_of
 from tests.conftest import SENTENCES
 from tests.gloo_worker import Tiny
-from tests.pretended_gpu import GPU, Pretended, pretended
+from tests.pretended_gpu import GPU, WAITS, Pretended, pretended
 from tests.trainables.training.test_population import TinySampler
 from trainables.corpora import scenes
 from trainables.encoders import builtin, load_encoder
@@ -116,8 +117,10 @@ def all_on_gpu(model: nn.Module) -> None:
 
 
 @pytest.mark.parametrize("changes", CASES, ids=lambda changes: " ".join(map(str, changes.values())))
-def test_two_steps_of_every_objective(changes: dict[str, Any]):
-    recipe, found, batch = Recipe().preferring(changes), [], batch_of(20)
+def test_steps_of_every_objective_give_the_same_and_wait_for_nothing(changes: dict[str, Any]):
+    """The second one, where nothing is made for the first time. Only a memory bank has to know how many texts come."""
+    entailed = torch.rand(20, 20, generator=torch.Generator().manual_seed(3)) < 0.2
+    recipe, found, batch = Recipe().preferring(changes), [], dataclasses.replace(batch_of(20), entailed=entailed)
     for encoder in (Tiny(), Small()):
         torch.manual_seed(5)
         model = build_model(recipe, encoder)  # type: ignore[arg-type]
@@ -125,10 +128,25 @@ def test_two_steps_of_every_objective(changes: dict[str, Any]):
             draws = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number))
             parameter.data.copy_(0.5 * draws)
         for pause in stepwise(model, lambda steps: [batch for _ in steps], 2, recipe, 1, Watcher(), Workers()):
-            loss = pause.progress.last_loss
+            loss, waits = pause.progress.last_loss, Counter(WAITS)
+            WAITS.clear()
         found.append(loss)
     all_on_gpu(model)
     assert found[1] == pytest.approx(found[0], rel=1e-3)
+    assert waits == ({"nonzero": 1} if model.bank else {})
+
+
+def test_hidden_tokens_are_not_waited_for():
+    waits = []
+
+    class Counting(Watcher):
+        def step(self, step: int, scalars: dict[str, float]) -> None:
+            waits.append(Counter(WAITS))
+            WAITS.clear()
+
+    model, recipe = model_of({"objective.mlm": 0.1})
+    train(model, SAMPLER, recipe, 1, Counting(), Workers())
+    assert waits[1:] == [{}] * (SAMPLER.steps_per_epoch - 1)
 
 
 @pytest.mark.parametrize("changes", COMPONENTS, ids=lambda changes: " ".join(map(str, changes.values())))
@@ -392,6 +410,35 @@ def test_mixing_devices_is_refused():
     with pytest.raises(TypeError, match="numpy"):
         gpu.numpy()
     assert torch.equal((gpu[places] * torch.tensor(2.0)).cpu(), torch.full((2, 2), 2.0))
+
+
+def test_waits_are_counted():
+    """What the tests above would see."""
+    gpu, places, mask = torch.ones(3, device="cuda"), torch.tensor([1, 0]), torch.tensor([True, False, True]).to(GPU)
+    pinned = places.pin_memory()
+    waiting = {
+        "item": lambda: float(gpu.sum()),
+        "if": lambda: bool(mask.any()),
+        "read": lambda: gpu.cpu(),
+        "list": lambda: gpu.tolist(),
+        "copied": lambda: torch.tensor([1.0], device="cuda"),
+        "mask": lambda: gpu[mask],
+        "places on the CPU": lambda: gpu[places],
+        "nonzero": lambda: mask.nonzero(),
+        "unique": lambda: gpu.unique(),
+        "bincount": lambda: mask.int().bincount(),
+        "repeated": lambda: torch.repeat_interleave(mask.int()),
+    }
+    for name, wait in waiting.items():
+        WAITS.clear()
+        wait()
+        assert WAITS.total() >= 1, name
+    WAITS.clear()
+    there = to_device(pinned, GPU)
+    gpu[there] = 2.0
+    gpu[mask] = 3.0
+    assert (gpu[there] * torch.tensor(2.0)).shape == (2,)
+    assert not WAITS
 
 
 def test_a_planted_mistake_in_a_training_is_found(monkeypatch: pytest.MonkeyPatch):

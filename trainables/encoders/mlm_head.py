@@ -12,7 +12,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 
 from trainables.encoders.families import FAMILIES, family_of
 from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer_place
-from trainables.encoders.passes import Passes, padded
+from trainables.encoders.passes import Passes
 from trainables.encoders.precision import computing
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER
@@ -86,9 +86,9 @@ class MLMHead(nn.Module):
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
         with computing(self.device, self.precision):
             states, _ = self._passes.states(tokens)
-            wanted = padded(labels, IGNORED).flatten()
+            wanted = torch.tensor([label for row in labels for label in row])
             hidden = (wanted != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for
-            found = states[-1].flatten(0, 1)[to_device(hidden, self.device)]
+            found = states[-1][to_device(hidden, self.device)]
             logits = self.head(found)  # (hidden tokens, vocabulary): the vocabulary is large
             logits = logits.float() if logits.dtype == torch.bfloat16 else logits
             return F.cross_entropy(logits, to_device(wanted[hidden], self.device), reduction="sum")

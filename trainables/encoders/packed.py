@@ -28,11 +28,11 @@ PACKED = "packed_sentences"
 def packed_states(
     backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], every_layer: bool, filler: int, *, rounded: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Token states of one packed pass, and the mask of real tokens, (sentences, longest).
+    """Token states of one packed pass, and how many tokens each sentence has, (sentences,), on the CPU.
 
-    Each of the states is (sentences, longest, dim), 0 where a sentence has ended: those of the last layer, or with
-    `every_layer` of the embeddings and all layers. `rounded`: the row is filled up by sentences of the token `filler`
-    (`Packing.of`), of which no state is given.
+    Each of the states is (tokens, dim), one sentence after the other: those of the last layer, or with `every_layer` of
+    the embeddings and all layers. `rounded`: the row is filled up by sentences of the token `filler` (`Packing.of`), of
+    which no state is given.
     """
     device = next(backbone.parameters()).device
     packing = Packing.of([len(row) for row in tokens], device, rounded=rounded)
@@ -43,19 +43,9 @@ def packed_states(
         packing=packing,
     )
     states = output.hidden_states if every_layer else (output.last_hidden_state,)
-    mask = packing.mask()
-    places = to_device(mask.view(-1).nonzero().squeeze(1), device)
-    return tuple(_spread(state[0], places, mask.shape) for state in states), to_device(mask, device)
-
-
-def _spread(states: Tensor, places: Tensor, shape: torch.Size) -> Tensor:  # (tokens, dim) -> (sentences, longest, dim)
-    """A row for each sentence."""
-    sentences, longest = shape
-    states = states[: len(places)]
-    if len(places) == sentences * longest:
-        return states.view(sentences, longest, -1)
-    spread = states.new_zeros(sentences * longest, states.shape[1])
-    return spread.index_copy_(0, places, states).view(sentences, longest, -1)
+    lengths = torch.tensor(packing.lengths[: packing.sentences])
+    real = int(lengths.sum())
+    return tuple(state[0, :real] for state in states), lengths
 
 
 def attention(

@@ -84,10 +84,26 @@ class Packing:
         begins = np.cumsum([0, *self.lengths[:-1]])
         return torch.from_numpy(np.arange(first, first + sum(self.lengths)) - np.repeat(begins, self.lengths))[None]
 
-    def mask(self) -> Tensor:  # (sentences, longest) boolean
-        """The tokens that are there once each sentence has a row of its own."""
-        lengths = torch.tensor(self.lengths[: self.sentences])
-        return torch.arange(self.longest) < lengths.unsqueeze(1)
+
+def spread(states: Sequence[Tensor], lengths: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+    """States of a row, (tokens, dim) each, as (sentences, longest, dim), 0 where a sentence has ended; and the mask of
+    real tokens, (sentences, longest). lengths: (sentences,), on the CPU."""
+    mask, places = _spaces(lengths, states[-1].device)
+    empty = (state.new_zeros(mask.numel(), state.shape[1]) for state in states)
+    rows = (into.index_copy(0, places, state) for into, state in zip(empty, states, strict=True))
+    return tuple(row.view(*mask.shape, -1) for row in rows), to_device(mask, states[-1].device)
+
+
+def joined(states: Sequence[Tensor], lengths: Tensor) -> tuple[Tensor, ...]:
+    """The reverse: without padding, which stands on the right."""
+    _, places = _spaces(lengths, states[-1].device)
+    return tuple(state.flatten(0, 1)[places] for state in states)
+
+
+def _spaces(lengths: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The mask of real tokens, (sentences, longest), on the CPU, and where they stand in it, (tokens,)."""
+    mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+    return mask, to_device(mask.view(-1).nonzero().squeeze(1), device)
 
 
 def few_sizes(tokens: int) -> int:

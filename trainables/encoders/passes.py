@@ -12,6 +12,7 @@ from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
 from trainables.encoders.gelu import spare
 from trainables.encoders.packed import PACKED, packed_states
+from trainables.encoders.packing import joined
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
@@ -44,22 +45,33 @@ class Passes:
         most = most or TOKENS_PER_PASS[self._device.type]
         return full_passes(lengths, most) if self.packed and packed else length_buckets(lengths, most)
 
-    def states(
-        self, tokens: Sequence[Sequence[int]], every_layer: bool = False, *, packed: bool = True
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """Token states of one pass, and the mask of real tokens, (sentences, longest); for use inside `computing`.
+    def states(self, tokens: Sequence[Sequence[int]], every_layer: bool = False) -> tuple[tuple[Tensor, ...], Tensor]:
+        """Token states of one pass, and how many tokens each sentence has, (sentences,), on the CPU; for use inside
+        `computing`.
 
-        The states are those of the last layer, or with `every_layer` of the embeddings and all layers, each (sentences,
-        longest, dim) in fp32: a mean over many bf16 numbers loses digits. Where a sentence has ended they are 0; with
-        `packed=False` they are what the model makes of padding.
+        The states are those of the last layer, or with `every_layer` of the embeddings and all layers, each (tokens,
+        dim), one sentence after the other, in fp32: a mean over many bf16 numbers loses digits.
         """
-        if self.packed and packed:
-            states, mask = packed_states(
+        if self.packed:
+            states, lengths = packed_states(
                 self.backbone, tokens, every_layer, self.filler, rounded=self._device.type == "cuda"
             )
         else:
-            states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer)
-        return tuple(state.float() if state.dtype == torch.bfloat16 else state for state in states), mask
+            lengths = torch.tensor([len(row) for row in tokens])
+            states = joined(_padded_states(self.backbone, tokens, self.filler, every_layer)[0], lengths)
+        return _in_fp32(states), lengths
+
+    def padded_states(
+        self, tokens: Sequence[Sequence[int]], every_layer: bool = False
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """The same of a padded pass, (sentences, longest, dim) each, with what the model makes of padding; and the mask
+        of real tokens, (sentences, longest)."""
+        states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer)
+        return _in_fp32(states), mask
+
+
+def _in_fp32(states: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    return tuple(state.float() if state.dtype == torch.bfloat16 else state for state in states)
 
 
 def _padded_states(

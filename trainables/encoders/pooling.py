@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from trainables.keys import Options, key
 from trainables.lazy_torch import torch
 from trainables.registry import Registry, load
+from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -39,6 +40,13 @@ class Pooling(Options):
         of real tokens, (sentences, tokens), to (sentences, dim)."""
         raise NotImplementedError
 
+    def pool_row(self, states: States, lengths: Tensor) -> Tensor:
+        """The same from states without padding, (tokens, dim) each, one sentence after the other. lengths:
+        (sentences,), on the CPU. Here `pool` does it; what needs no padding saves the time and memory for it."""
+        from trainables.encoders.packing import spread
+
+        return self.pool(*spread(states, lengths))
+
     @property
     def counts_padding(self) -> bool:
         """Whether padding counts as tokens. Training then scales an embedding by its share of real tokens, the first
@@ -46,8 +54,8 @@ class Pooling(Options):
         return False
 
     def evaluated(self, states: States, mask: Tensor) -> Tensor:
-        """What `encode` takes in place of `pool`."""
-        return self.pool(states, mask)
+        """What `encode` takes in place of `pool` where padding counts."""
+        raise NotImplementedError
 
     @property
     def saved(self) -> Saved | None:
@@ -76,8 +84,8 @@ class Mean(_Stock):
 
     name = "mean"
 
-    def pool(self, states: States, mask: Tensor) -> Tensor:
-        return _masked_mean(states[-1], mask)
+    def pool_row(self, states: States, lengths: Tensor) -> Tensor:
+        return _segments(states[-1], "mean", lengths)
 
 
 @dataclass(frozen=True)
@@ -93,16 +101,17 @@ class MeanWithoutCLS(_Stock):
         "inference averages padded positions in.",
     )
 
-    def pool(self, states: States, mask: Tensor) -> Tensor:
-        return _masked_mean(states[-1][:, 1:], mask[:, 1:])
+    def pool_row(self, states: States, lengths: Tensor) -> Tensor:
+        apart = torch.stack([torch.ones_like(lengths), lengths - 1], dim=1)  # the first token, and all others
+        return _segments(states[-1], "mean", apart.flatten())[1::2]
 
     @property
     def counts_padding(self) -> bool:
         return self.padding == "count"
 
     def evaluated(self, states: States, mask: Tensor) -> Tensor:
-        """A batch changes its sentences where padding counts."""
-        return states[-1][:, 1:].mean(dim=1) if self.counts_padding else self.pool(states, mask)
+        """A batch changes its sentences."""
+        return states[-1][:, 1:].mean(dim=1)
 
 
 @dataclass(frozen=True)
@@ -112,8 +121,8 @@ class CLS(_Stock):
     name = "cls"
     needs_cls = True
 
-    def pool(self, states: States, mask: Tensor) -> Tensor:
-        return states[-1][:, 0]
+    def pool_row(self, states: States, lengths: Tensor) -> Tensor:
+        return states[-1][to_device(lengths.cumsum(0) - lengths, states[-1].device)]
 
 
 @dataclass(frozen=True)
@@ -122,20 +131,18 @@ class Maximum(_Stock):
 
     name = "max"
 
-    def pool(self, states: States, mask: Tensor) -> Tensor:
-        return states[-1].masked_fill(~mask.bool().unsqueeze(-1), float("-inf")).amax(dim=1)
+    def pool_row(self, states: States, lengths: Tensor) -> Tensor:
+        return _segments(states[-1], "max", lengths)
 
 
 @dataclass(frozen=True)
 class Last(_Stock):
-    """The state of the last real token, the one that has seen all others in a decoder; padding may stand on either
-    side."""
+    """The state of the last real token, the one that has seen all others in a decoder."""
 
     name = "last"
 
-    def pool(self, states: States, mask: Tensor) -> Tensor:
-        place = mask.shape[1] - 1 - mask.int().flip(1).argmax(dim=1)  # of several largest, argmax gives the first
-        return states[-1][torch.arange(len(place), device=place.device), place]
+    def pool_row(self, states: States, lengths: Tensor) -> Tensor:
+        return states[-1][to_device(lengths.cumsum(0) - 1, states[-1].device)]
 
 
 @dataclass(frozen=True)
@@ -145,13 +152,18 @@ class FirstLastMean(_Stock):
     name = "first_last_mean"
     every_layer = True
 
-    def pool(self, states: States, mask: Tensor) -> Tensor:
-        return _masked_mean((states[1] + states[-1]) / 2, mask)
+    def pool_row(self, states: States, lengths: Tensor) -> Tensor:
+        return _segments((states[1] + states[-1]) / 2, "mean", lengths)
 
 
-def _masked_mean(states: Tensor, mask: Tensor) -> Tensor:
-    weights = mask.unsqueeze(-1).to(states.dtype)  # (sentences, tokens, 1)
-    return (states * weights).sum(dim=1) / torch.clamp(weights.sum(dim=1), min=1)
+def _segments(row: Tensor, reduce: Literal["mean", "max"], lengths: Tensor) -> Tensor:  # (segments, dim)
+    """The mean or the largest value of each segment of a row, (tokens, dim); 0 of one without tokens where it is the
+    mean. On a GPU it neither waits, which torch's checks would, nor adds in another order each time."""
+    start = 0.0 if reduce == "mean" else None
+    found: Tensor = torch.segment_reduce(
+        row, reduce, lengths=to_device(lengths, row.device), unsafe=True, initial=start
+    )
+    return found
 
 
 POOLINGS: Registry[type[Pooling]] = Registry("pooling", Mean, MeanWithoutCLS, CLS, Maximum, Last, FirstLastMean)

@@ -123,7 +123,7 @@ class TransformerEncoder(nn.Module):
         passes = self.passes([len(ids) for ids in tokens])
         # Once for all passes, or each would keep its own bf16 copy of every weight.
         with computing(self.device, self.training_precision):
-            embedded = torch.cat([self.pooling.pool(*self._states([tokens[i] for i in one])) for one in passes])
+            embedded = torch.cat([self._pooled([tokens[i] for i in one]) for one in passes])
         order = torch.tensor([i for one in passes for i in one])
         return embedded[to_device(order.argsort(), self.device)]
 
@@ -150,7 +150,8 @@ class TransformerEncoder(nn.Module):
             while ahead:
                 now = ahead.pop()
                 try:
-                    pooled = self.pooling.evaluated(*self._states([tokens[i] for i in now], packed=packed))
+                    some = [tokens[i] for i in now]
+                    pooled = self._pooled(some) if packed else self.pooling.evaluated(*self._passes.padded_states(some))
                     embedded[now] = pooled.float().cpu().numpy()
                 except torch.OutOfMemoryError:  # another trial may have taken its share of the GPU meanwhile
                     if len(now) == 1 or not packed:  # counted padding would differ
@@ -169,5 +170,6 @@ class TransformerEncoder(nn.Module):
         parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
         save_transformer(*parts, folder)
 
-    def _states(self, tokens: Sequence[Sequence[int]], *, packed: bool = True) -> tuple[tuple[Tensor, ...], Tensor]:
-        return self._passes.states(tokens, self.pooling.every_layer, packed=packed)
+    def _pooled(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
+        """Of one pass."""
+        return self.pooling.pool_row(*self._passes.states(tokens, self.pooling.every_layer))

@@ -43,13 +43,13 @@ class AugmentedCrossEntropy(LiaoPairs, Objective):
         mine = batch.share(count)
         rows, pairs = rows[mine], pairs[mine]
         device = batch.embeddings.device
-        anchors, chosen = to_device(contrast.anchors[rows], device), to_device(pairs, device)
-        belongs = batch.premise[chosen] == anchors
-        label = torch.where(belongs, batch.label[chosen], CONTRADICTION)
-        label = torch.where(to_device(contrast.positives[rows, pairs], device), ENTAILMENT, label)
+        known, anchors = batch.known, contrast.premises.anchor[contrast.owner[rows]]
+        label = known.label[pairs].masked_fill(known.premise[pairs] != anchors, CONTRADICTION)
+        label = label.masked_fill(contrast.positives[rows, pairs], ENTAILMENT)
+        anchors, hypotheses, label = (to_device(t, device) for t in (anchors, known.hypothesis[pairs], label))
 
         def summed(part: slice) -> Tensor:  # (1,)
-            u, v = batch.embeddings[anchors[part]], batch.embeddings[batch.hypothesis[chosen[part]]]
+            u, v = batch.embeddings[anchors[part]], batch.embeddings[hypotheses[part]]
             summed_up: Tensor = own(u, v, label[part])
             return summed_up.unsqueeze(0)
 

@@ -68,7 +68,8 @@ class Contrastive(Softmax, Objective):
         counts = counts_of(found.positives, found.shared & ~found.positives)
         contrasted = None
         if self.bank:
-            used = (compared.positives | compared.shared).any(dim=0)  # by some anchor; neutral rows are not
+            # By some anchor; neutral rows are not. A step with a bank waits here, for how many they are.
+            used = (compared.positives | compared.shared).any(dim=0).nonzero().squeeze(1)
             contrasted = (compared.candidates[used].detach(), compared.text[used])
         return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **taken}, contrasted)
 

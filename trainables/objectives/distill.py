@@ -12,6 +12,7 @@ from trainables.lazy_torch import torch
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.objectives.temperature import TEMPERATURE
 from trainables.objectives.widths import Widths
+from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -86,8 +87,9 @@ class Distill(Widths, Objective):
     def _similarities(self, batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
         assert self.temperature != "learned", "`check` refuses it"
         tau: float = self.temperature
-        anchors, candidates = batch.premise.unique(), batch.hypothesis.unique()
-        mine = anchors[batch.share(len(anchors))]
+        anchors, device = batch.known.premise.unique(), learner.device
+        candidates = to_device(batch.known.hypothesis.unique(), device)
+        mine = to_device(anchors[batch.share(len(anchors))], device)
         same = batch.text[mine].unsqueeze(1) == batch.text[candidates]
 
         def chances(embeddings: Tensor) -> Tensor:  # (anchors of this worker, candidates), their logarithms
@@ -100,7 +102,8 @@ class Distill(Widths, Objective):
 
 
 def _margins(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
-    better, worse = (batch.label == label for label in (ENTAILMENT, CONTRADICTION))
+    rows = ((batch.known.label == label).nonzero().squeeze(1) for label in (ENTAILMENT, CONTRADICTION))
+    better, worse = (to_device(row, learner.device) for row in rows)
     together = batch.group[better].unsqueeze(1) == batch.group[worse]  # (positives, negatives)
 
     def margins(embeddings: Tensor) -> Tensor:

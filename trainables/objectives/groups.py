@@ -1,16 +1,24 @@
-"""The groups of a batch: anchors with what belongs to them, and the texts that each anchor agrees with."""
+"""The groups of a batch: anchors with what belongs to them, and the texts that each anchor agrees with.
+
+Whatever says how many there are is computed on the CPU, of what is known before a batch is embedded, and copied; masks
+are made on the device. So no step waits for a GPU.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.lazy_torch import torch
-from trainables.objectives.objective import EmbeddedBatch
+from trainables.objectives.objective import EmbeddedBatch, TextPairs
+from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+PLACES = ("anchor", "of", "entailed", "contradicted", "positives", "negatives")
 
 
 @dataclass(frozen=True)
@@ -21,31 +29,65 @@ class Groups:
     of: Tensor  # (pairs,) the group of each row, counted from 0
     entailed: Tensor  # (pairs,) boolean: the rows whose hypotheses are positives of their group's anchor
     contradicted: Tensor  # (pairs,) boolean: the rows whose hypotheses are its hard negatives
-    _text: Tensor  # (items,) fingerprints
-    _hypothesis: Tensor  # (pairs,) index into items
+    positives: Tensor  # (positives,) index into pairs: the rows that are entailed
+    negatives: Tensor  # (hard negatives,) index into pairs: the rows that are contradicted
+    _pairs: TextPairs  # on the CPU
+    _on_cpu: Groups | None = None
 
     @classmethod
     def of_batch(cls, batch: EmbeddedBatch) -> Groups:
-        names, of = torch.unique(batch.group, return_inverse=True)
-        anchor = batch.premise.new_empty(len(names)).scatter_(0, of, batch.premise)  # all rows of a group agree
-        return cls(anchor, of, batch.label == ENTAILMENT, batch.label == CONTRADICTION, batch.text, batch.hypothesis)
+        """On the device of the embeddings."""
+        return cls.of_pairs(batch.known, batch.known.group).to(batch.projected.device)
+
+    @classmethod
+    def of_pairs(cls, pairs: TextPairs, group: Tensor) -> Groups:
+        """On the CPU, where `pairs` are. group: (pairs,), equal exactly where rows belong to one anchor."""
+        names, of = torch.unique(group, return_inverse=True)
+        anchor = pairs.premise.new_empty(len(names)).scatter_(0, of, pairs.premise)  # all rows of a group agree
+        entailed, contradicted = pairs.label == ENTAILMENT, pairs.label == CONTRADICTION
+        rows = entailed.nonzero().squeeze(1), contradicted.nonzero().squeeze(1)
+        return cls(anchor, of, entailed, contradicted, *rows, pairs)
+
+    def to(self, device: torch.device) -> Groups:
+        """Copied there."""
+        places: dict[str, Any] = {name: to_device(getattr(self, name), device) for name in PLACES}
+        return replace(self, **places, _on_cpu=self.known)
+
+    @property
+    def known(self) -> Groups:
+        """The same on the CPU."""
+        return self if self._on_cpu is None else self._on_cpu
 
     @property
     def own(self) -> Tensor:  # (groups, pairs), boolean
         """Which rows are a group's."""
         return self.of == torch.arange(len(self.anchor), device=self.of.device).unsqueeze(1)
 
+    @property
+    def owner(self) -> Tensor:  # (members,)
+        """The group of each member: of the anchors, then of the positives."""
+        return torch.cat([torch.arange(len(self.anchor), device=self.of.device), self.of[self.positives]])
+
     def agree(self, text: Tensor) -> Tensor:  # (texts,) fingerprints -> (groups, texts), boolean
         """Whether a text is that of the group's anchor or of one of its positives.
 
         Such a text is no true negative in the group, wherever in the batch or the bank it stands.
         """
-        words, number = torch.unique(torch.cat([self._text, text]), return_inverse=True)
-        items, asked = number[: len(self._text)], number[len(self._text) :]
-        agreed = torch.zeros(len(self.anchor), len(words), dtype=torch.bool, device=text.device)
-        agreed[torch.arange(len(self.anchor), device=text.device), items[self.anchor]] = True
-        agreed[self.of[self.entailed], items[self._hypothesis[self.entailed]]] = True
-        return agreed[:, asked]
+        words, agreed = self._agreed
+        place = torch.searchsorted(words, text).clamp(max=len(words) - 1)
+        return agreed[:, place.masked_fill(words[place] != text, len(words))]
+
+    @functools.cached_property
+    def _agreed(self) -> tuple[Tensor, Tensor]:
+        """(words,) the fingerprints of the batch, each once, in order; and (groups, words + 1), boolean, whether these
+        agree with a group, which the last one, any other text, never does."""
+        known, device = self.known, self.anchor.device
+        words, number = torch.unique(self._pairs.text, return_inverse=True)
+        members = torch.cat([known.anchor, self._pairs.hypothesis[known.positives]])
+        group, word = to_device(torch.stack([known.owner, number[members]]), device)
+        agreed = torch.zeros(len(known.anchor), len(words) + 1, dtype=torch.bool, device=device)
+        agreed[group, word] = True
+        return to_device(words, device), agreed
 
 
 @dataclass(frozen=True)
@@ -62,14 +104,12 @@ class Classes:
     @classmethod
     def of(cls, batch: EmbeddedBatch, mask: bool) -> Classes:
         groups = Groups.of_batch(batch)
-        row, count = groups.entailed.nonzero().squeeze(1), len(groups.anchor)
-        hard = groups.contradicted.nonzero().squeeze(1)
-        members = torch.cat([groups.anchor, batch.hypothesis[row]])
+        hard, owner = groups.negatives, groups.owner
+        members = torch.cat([groups.anchor, batch.hypothesis[groups.positives]])
         candidates = torch.cat([members, batch.hypothesis[hard]])
-        owner = torch.cat([torch.arange(count, device=row.device), groups.of[row]])  # (members,)
         same = owner.unsqueeze(1) == owner  # (members, members)
-        positives = same & ~torch.eye(len(members), dtype=torch.bool, device=row.device)
-        is_anchor = torch.arange(len(members), device=row.device) < count
+        positives = same & ~torch.eye(len(members), dtype=torch.bool, device=owner.device)
+        is_anchor = torch.arange(len(members), device=owner.device) < len(groups.anchor)
         of_anchor = is_anchor.unsqueeze(1) & (owner.unsqueeze(1) == groups.of[hard])  # (members, hard negatives)
         negatives = torch.cat([~same, of_anchor], dim=1)
         if mask:

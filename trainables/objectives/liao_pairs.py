@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from trainables.keys import Value, key
-from trainables.labels import ENTAILMENT
 from trainables.lazy_torch import torch
+from trainables.objectives.groups import Groups
 from trainables.objectives.kernel import draw
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS, Texts
@@ -41,7 +41,8 @@ class LiaoPairs(Texts):
 class Contrast:
     """Candidates are the batch's hypotheses, one for each pair. All on the CPU."""
 
-    anchors: Tensor  # (anchors,) index into items: the premises
+    premises: Groups  # the rows of each premise of the batch
+    owner: Tensor  # (anchors,) the premise of each anchor, a group
     positives: Tensor  # (anchors, pairs), boolean
     negatives: Tensor  # (anchors, pairs), boolean
 
@@ -54,22 +55,18 @@ def choose_contrast(batch: EmbeddedBatch, config: LiaoPairs) -> Contrast:
     A negative is every hypothesis that the premise does not entail. With `false_negatives="mask"` none of them has the
     text of the anchor or of one that it entails, also where it stands in a row of another premise.
     """
-    premise, hypothesis, label = (t.cpu() for t in (batch.premise, batch.hypothesis, batch.label))
-    entailed = label == ENTAILMENT
-    rows = entailed.nonzero().squeeze(1)
-    by_row = config.anchors == "rows"
-    anchors = premise[rows] if by_row else premise[rows].unique()
-    positives = (premise == anchors.unsqueeze(1)) & entailed  # (anchors, pairs)
+    known = batch.known
+    premises = Groups.of_pairs(known, known.premise)
+    rows, by_row = premises.positives, config.anchors == "rows"
+    owner = premises.of[rows] if by_row else premises.of[rows].unique()  # (anchors,)
+    positives = (premises.of == owner.unsqueeze(1)) & premises.entailed  # (anchors, pairs)
     negatives = ~positives
     if config.false_negatives != "keep":
-        text = batch.text.cpu()
-        of_pair = text[hypothesis]
-        same = of_pair.unsqueeze(0) == of_pair.unsqueeze(1)  # (pairs, pairs)
-        negatives = ~((positives.double() @ same.double()) > 0) & (of_pair != text[anchors].unsqueeze(1))
+        negatives = ~premises.agree(known.text[known.hypothesis])[owner]
     if not by_row:
         chosen = draw(positives, config.positives, batch.generator)
-        return Contrast(anchors, chosen, draw(negatives, config.negatives, batch.generator))
+        return Contrast(premises, owner, chosen, draw(negatives, config.negatives, batch.generator))
     itself = torch.zeros_like(positives)
     itself[torch.arange(len(rows)), rows] = True
     others = None if config.positives is None else config.positives - 1
-    return Contrast(anchors, itself | draw(positives & ~itself, others, batch.generator), negatives)
+    return Contrast(premises, owner, itself | draw(positives & ~itself, others, batch.generator), negatives)

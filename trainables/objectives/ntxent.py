@@ -34,15 +34,13 @@ class NTXent(Contrastive):
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         groups = Groups.of_batch(batch)
         count = len(groups.anchor)
-        row = groups.entailed.nonzero().squeeze(1)  # of the positives
-        pair, item = groups.of[row], batch.hypothesis[row]
-        sizes = torch.bincount(pair, minlength=count)  # (groups,)
+        pair, item = groups.of[groups.positives], batch.hypothesis[groups.positives]
+        sizes = torch.zeros_like(groups.anchor).index_add(0, pair, torch.ones_like(pair))  # (groups,)
         sums = batch.projected.new_zeros(count, batch.projected.shape[1]).index_add(0, pair, batch.projected[item])
         vectors = torch.cat([batch.projected[groups.anchor], sums / sizes.clamp(min=1).unsqueeze(1)])  # (2 groups, dim)
 
         text = batch.text[groups.anchor]
-        single = sizes[pair] == 1
-        mean_text = text.index_put((pair[single],), batch.text[item[single]])
+        mean_text = torch.where(sizes == 1, text.scatter(0, pair, batch.text[item]), text)
 
         owner = torch.arange(count, device=pair.device).repeat(2)
         itself = torch.eye(len(owner), dtype=torch.bool, device=pair.device)

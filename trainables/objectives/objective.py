@@ -21,18 +21,27 @@ else:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddedBatch(Pairs[Tensor]):
+class TextPairs(Pairs[Tensor]):
+    """Pairs of items of which it is known which have the same text."""
+
+    text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedBatch(TextPairs):
     """A global batch of labelled pairs with the embeddings of its items.
 
     An item is a sentence, or a further view of one: the same text, encoded again under another dropout.
 
     Every worker holds the whole batch, but answers only for its share of the rows and anchors, so that the
     losses of all workers add up to the loss of one.
+
+    All of it lies on the encoder's device. How many rows have a label, or which groups there are, is asked of `known`:
+    a GPU would have to be waited for until it has embedded the batch.
     """
 
     embeddings: Tensor  # (items, dim): the sentence embeddings
     projected: Tensor  # (items, head dim): the same after the projection head, for contrastive terms
-    text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
     guide: Tensor | None = None  # (items, guide dim): what a frozen guide or teacher gives
     entailed: Tensor | None = None
     """(items, items), boolean: which texts follow from each premise's, where a grammar knows that. For counts alone."""
@@ -41,8 +50,15 @@ class EmbeddedBatch(Pairs[Tensor]):
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
     bank_text: Tensor | None = None  # (entries,) their fingerprints
     temperature: Tensor | None = None  # (), of objectives that learn it
+    on_cpu: TextPairs | None = None
+    """The same pairs on the CPU, where they came from; None: these are the only ones."""
     rank: int = 0
     workers: int = 1
+
+    @property
+    def known(self) -> TextPairs:
+        """Labels, groups, texts and places as they are known before anything is embedded."""
+        return self if self.on_cpu is None else self.on_cpu
 
     def share(self, count: int) -> slice:
         """This worker's part of `count` rows or anchors."""

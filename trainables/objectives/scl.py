@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainables.keys import Range, between, key
-from trainables.lazy_torch import torch
 from trainables.objectives.ce import classified
 from trainables.objectives.comparison import Comparison
 from trainables.objectives.contrastive import Contrastive
-from trainables.objectives.groups import Groups
 from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.to_device import to_device
@@ -60,18 +58,18 @@ class SCL(LiaoPairs, Contrastive):
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         contrast = choose_contrast(batch, self)
         device = batch.projected.device
-        anchors, positives, negatives = (
-            to_device(t, device) for t in (contrast.anchors, contrast.positives, contrast.negatives)
+        owner, positives, negatives = (
+            to_device(t, device) for t in (contrast.owner, contrast.positives, contrast.negatives)
         )
-        premises = Groups.of_batch(dataclasses.replace(batch, group=batch.premise))
+        premises = contrast.premises.to(device)
         return Comparison(
-            batch.projected[anchors],
+            batch.projected[premises.anchor[owner]],
             batch.projected[batch.hypothesis],
             batch.text[batch.hypothesis],
             positives,
             positives | negatives,
             premises,
-            torch.searchsorted(premises.anchor, anchors),
+            owner,
         )
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:

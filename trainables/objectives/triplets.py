@@ -10,6 +10,7 @@ from trainables.objectives.groups import Classes, Groups
 from trainables.objectives.kernel import in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.options import KEEPS, Margin
+from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,6 +34,8 @@ class Triplet(Margin, Objective):
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives, negatives = own & groups.entailed, own & groups.contradicted
+        rows = groups.known.positives
+        pairs = _Pairs.of(groups.known.of[rows], rows, len(own), batch.projected.device)
         if self.false_negatives == "mask":
             negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
@@ -41,10 +44,11 @@ class Triplet(Margin, Objective):
         distances = torch.linalg.vector_norm(batch.projected[batch.premise] - batch.projected[batch.hypothesis], dim=1)
 
         def summed(part: slice) -> Tensor:  # (1,)
-            masks = positives[mine][part], negatives[mine][part]
-            return _hinges(distances.expand(own.shape)[mine][part], *masks, self.margin).sum().unsqueeze(0)
+            some = slice(mine.start + part.start, mine.start + part.stop)
+            rows = distances.expand(own.shape)[some]
+            return _hinges(rows, *pairs.within(some), negatives[some], self.margin).sum().unsqueeze(0)
 
-        hinges = in_parts(summed, mine.stop - mine.start, _each(positives) * own.shape[1])
+        hinges = in_parts(summed, mine.stop - mine.start, pairs.each * own.shape[1])
         return Loss(hinges.sum() / triplets, counts_of(positives, negatives))
 
 
@@ -68,23 +72,24 @@ class BatchAll(Margin, Objective):
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         classes = Classes.of(batch, self.false_negatives == "mask")
         mine = batch.share(len(classes.members))
-        hinges, violating = self._summed(batch, classes, mine)
+        pairs = _Pairs.of_classes(classes)
+        hinges, violating = self._summed(batch, classes, pairs, mine)
         with torch.no_grad():  # the violations of the whole batch are the divisor of every worker's part
             others = (slice(0, mine.start), slice(mine.stop, len(classes.members)))
-            violating = violating + sum(self._summed(batch, classes, part)[1] for part in others)
+            violating = violating + sum(self._summed(batch, classes, pairs, part)[1] for part in others)
         loss = (hinges / violating.clamp(min=1)).to(batch.projected.dtype)
         return Loss(loss, counts_of(classes.positives, classes.negatives))
 
-    def _summed(self, batch: EmbeddedBatch, classes: Classes, members: slice) -> Tensor:  # (2,)
+    def _summed(self, batch: EmbeddedBatch, classes: Classes, pairs: _Pairs, members: slice) -> Tensor:  # (2,)
         """Of some members the sum of the hinges, and how many are above 0; in float64, which counts beyond 2**24."""
 
         def summed(part: slice) -> Tensor:  # (1, 2)
             some = slice(members.start + part.start, members.start + part.stop)
-            masks = classes.positives[some], classes.negatives[some]
-            hinges = _hinges(_distances(batch, classes, some), *masks, self.margin)
+            distances = _distances(batch, classes, some)
+            hinges = _hinges(distances, *pairs.within(some), classes.negatives[some], self.margin)
             return torch.stack([hinges.sum().double(), (hinges > 0).sum().double()]).unsqueeze(0)
 
-        width = _each(classes.positives) * len(classes.candidates)
+        width = pairs.each * len(classes.candidates)
         return in_parts(summed, members.stop - members.start, width).sum(dim=0)
 
 
@@ -106,12 +111,11 @@ class BatchHard(Margin, Objective):
         complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
         mine = batch.share(len(classes.members))
 
-        def hardest(part: slice) -> Tensor:  # (members of the part that have both,)
+        def hardest(part: slice) -> Tensor:  # (members of the part,), 0 for one that has not both
             some = slice(mine.start + part.start, mine.start + part.stop)
-            distances = _distances(batch, classes, some)[complete[some]]
-            positives, negatives = (mask[some][complete[some]] for mask in (classes.positives, classes.negatives))
-            farthest = distances.masked_fill(~positives, -torch.inf).max(dim=1).values
-            nearest = distances.masked_fill(~negatives, torch.inf).min(dim=1).values
+            distances = _distances(batch, classes, some)
+            farthest = distances.masked_fill(~classes.positives[some], -torch.inf).max(dim=1).values
+            nearest = distances.masked_fill(~classes.negatives[some], torch.inf).min(dim=1).values
             return (farthest - nearest + self.margin).relu()
 
         losses = in_parts(hardest, mine.stop - mine.start, len(classes.candidates))
@@ -125,16 +129,49 @@ def _distances(batch: EmbeddedBatch, classes: Classes, part: slice) -> Tensor:  
     return distance(batch.projected[classes.members[part]], batch.projected[classes.candidates])
 
 
-def _each(positives: Tensor) -> int:
-    """How many positives a row has on average, rounded up: as many times its candidates are held at once."""
-    return -(-int(positives.sum()) // max(1, len(positives)))
+@dataclass(frozen=True)
+class _Pairs:
+    """Anchors with one of their positives each, in the order of the anchors."""
+
+    anchor: Tensor  # (pairs,)
+    positive: Tensor  # (pairs,) index into candidates
+    ends: list[int]
+    """Of each anchor, counted from 1, the pairs until its last; and a 0 before them."""
+
+    @classmethod
+    def of(cls, anchor: Tensor, positive: Tensor, anchors: int, device: torch.device) -> _Pairs:
+        """anchor, positive: (pairs,), on the CPU."""
+        order = anchor.argsort(stable=True)
+        ends = torch.bincount(anchor, minlength=anchors).cumsum(0).tolist()
+        return cls(to_device(anchor[order], device), to_device(positive[order], device), [0, *ends])
+
+    @classmethod
+    def of_classes(cls, classes: Classes) -> _Pairs:
+        """Each member with all others of its class."""
+        owner = classes.groups.known.owner
+        sizes = torch.bincount(owner)  # (classes,)
+        begins = sizes.cumsum(0) - sizes
+        anchor = torch.repeat_interleave(sizes[owner])  # each member as often as its class has members
+        nth = torch.arange(len(anchor)) - (sizes[owner].cumsum(0) - sizes[owner])[anchor]
+        other = owner.argsort(stable=True)[begins[owner[anchor]] + nth]
+        kept = anchor != other
+        return cls.of(anchor[kept], other[kept], len(owner), classes.owner.device)
+
+    @property
+    def each(self) -> int:
+        """How many positives an anchor has on average, rounded up: as many times its candidates are held at once."""
+        return -(-len(self.anchor) // max(1, len(self.ends) - 1))
+
+    def within(self, anchors: slice) -> tuple[Tensor, Tensor]:
+        """The pairs of some anchors, which are counted from the first of these."""
+        some = slice(self.ends[anchors.start], self.ends[anchors.stop])
+        return self.anchor[some] - anchors.start, self.positive[some]
 
 
-def _hinges(distances: Tensor, positives: Tensor, negatives: Tensor, margin: float) -> Tensor:
+def _hinges(distances: Tensor, anchor: Tensor, positive: Tensor, negatives: Tensor, margin: float) -> Tensor:
     """[ D(a, p) - D(a, n) + m ]+ of all triplets, (anchor and positive, candidate); 0 where there is none.
 
-    All three matrices are (anchors, candidates).
+    distances, negatives: (anchors, candidates). anchor, positive: (pairs,).
     """
-    anchor, positive = positives.nonzero(as_tuple=True)
     gaps = distances[anchor, positive].unsqueeze(1) - distances[anchor] + margin
     return gaps.relu().masked_fill(~negatives[anchor], 0.0)

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainables.corpora.batch import Batch, Pairs
+from trainables.corpora.batch import Batch
 from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import Projection
 from trainables.objectives.learned_temperature import LearnedTemperature
-from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, TextPairs
 from trainables.objectives.temperature import Temperature
 from trainables.to_device import to_device
 from trainables.training.distributed import Workers
@@ -30,11 +30,10 @@ TEMPERATURE = "temperature"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizedBatch(Pairs[Tensor]):
+class TokenizedBatch(TextPairs):
     """A global batch, ready for the encoder."""
 
     tokens: list[list[int]]  # one list for each item
-    text: Tensor  # (items,) int64, equal exactly where the texts are
     guide: Tensor | None = None  # (items, guide dim)
     entailed: Tensor | None = None  # (items, items), see `EmbeddedBatch`
     mining_seconds: float = 0.0
@@ -172,6 +171,7 @@ class StudyModel(nn.Module):
                 score=None if batch.score is None else to_device(batch.score, device),
                 guide=None if batch.guide is None else to_device(batch.guide, device),
                 entailed=None if batch.entailed is None else to_device(batch.entailed, device),
+                on_cpu=batch,
                 generator=generator,
                 temperature=temperature,
                 bank=bank,

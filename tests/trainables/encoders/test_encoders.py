@@ -60,6 +60,18 @@ class TestEveryPooling:
                 alone = ALONE[mode](tuple(state[0] for state in output.hidden_states))
                 torch.testing.assert_close(embedding, alone, atol=2e-6, rtol=0)
 
+    def test_a_row_is_pooled_in_value_and_gradient_as_its_sentences_alone(self, mode: str):
+        lengths = torch.tensor([7, 5, 5, 2])
+        states = tuple(torch.randn(19, 6).requires_grad_() for _ in range(3))
+        found = POOLINGS[mode]().pool_row(states, lengths)
+        alone = zip(*(state.split(lengths.tolist()) for state in states), strict=True)
+        right = torch.stack([ALONE[mode](sentence) for sentence in alone])
+        torch.testing.assert_close(found, right, atol=1e-6, rtol=0)
+        weights = torch.randn_like(right)
+        gradients = (torch.autograd.grad((of * weights).sum(), states, allow_unused=True) for of in (found, right))
+        for mine, wanted in zip(*gradients, strict=True):
+            torch.testing.assert_close(mine, wanted, atol=1e-6, rtol=0)
+
     def test_whether_it_can_be_saved_is_known_without_its_modules(self, mode: str, monkeypatch: pytest.MonkeyPatch):
         """They import sentence-transformers, for which no trial shall wait that does not save."""
         monkeypatch.setitem(sys.modules, "trainables.encoders.saved_modules", None)

@@ -126,10 +126,10 @@ class TestEveryFamily:
         encoder = load(folders[family])
         tokens = encoder.tokenize(TEXTS)
         with torch.no_grad():
-            (packed,), mask = encoder._passes.states(tokens)
-            (padded,), same = encoder._passes.states(tokens, packed=False)
-        assert torch.equal(mask.bool(), same.bool())
-        torch.testing.assert_close(packed[mask.bool()], padded[mask.bool()], atol=1e-5, rtol=0)
+            (packed,), lengths = encoder._passes.states(tokens)
+            (padded,), mask = encoder._passes.padded_states(tokens)
+        assert lengths.tolist() == mask.sum(dim=1).tolist() == list(map(len, tokens))
+        torch.testing.assert_close(packed, padded[mask.bool()], atol=1e-5, rtol=0)
 
     def test_it_is_cut_to_one_layer(self, family: str, folders: dict[str, Path], tmp_path: Path):
         if FAMILIES[family].layers is None:
@@ -198,10 +198,11 @@ def test_who_sees_whom(family: str, folders: dict[str, Path]):
     encoder = load(folders[family])
     first, other = encoder.tokenize(["two dogs run in the park", "two dogs run in the water"])
     start = len(encoder._around[0])
-    for packed in (True, False):
+    for packed in (encoder._passes.packed, False):
+        encoder._passes.packed = packed
         with torch.no_grad():
-            (states,), _ = encoder._passes.states([first, other], packed=packed)
-        same = torch.allclose(states[0, start], states[1, start], atol=1e-6)
+            (states,), _ = encoder._passes.states([first, other])
+        same = torch.allclose(states[start], states[len(first) + start], atol=1e-6)
         assert same == FAMILIES[family].causal
 
 

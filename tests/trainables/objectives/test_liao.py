@@ -40,9 +40,10 @@ def classifier_of(objective: Built) -> PairClassifier | None:
 
 
 def drawn_by(contrast: Contrast) -> Drawn:
+    anchors = contrast.premises.anchor[contrast.owner]
     return [
         (int(anchor), positives.nonzero().flatten().tolist(), negatives.nonzero().flatten().tolist())
-        for anchor, positives, negatives in zip(contrast.anchors, contrast.positives, contrast.negatives, strict=True)
+        for anchor, positives, negatives in zip(anchors, contrast.positives, contrast.negatives, strict=True)
     ]
 
 
