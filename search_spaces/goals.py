@@ -106,10 +106,14 @@ class Goal:
         shares = shares or [
             (one, weight * share) for part, weight in self.weighted for one, share in part.tested.items()
         ]
-        whole, found = math.fsum(share for _, share in shares), dict[Score, float]()
-        for score, share in shares:
-            found[score] = found.get(score, 0.0) + share / whole
-        return found
+        return _together_1(shares)
+
+    @property
+    def looked_at(self) -> Mapping[Score, float]:
+        """The development numbers that it is the mean of, likewise."""
+        shares = [((task, self.number), 1.0) for task in self.tasks]
+        parts = [(one, weight * share) for part, weight in self.weighted for one, share in part.looked_at.items()]
+        return _together_1(shares or parts)
 
     def of(self, scores: Scores, cost: Cost) -> float | None:
         """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list; but
@@ -130,6 +134,13 @@ class Goal:
     def upward(self, value: float) -> float:
         """A value of it as a number that is the higher the better: a cost with its sign turned."""
         return -value if self.lower_is_better else value
+
+
+def _together_1(shares: Sequence[tuple[Score, float]]) -> dict[Score, float]:
+    whole, found = math.fsum(share for _, share in shares), dict[Score, float]()
+    for score, share in shares:
+        found[score] = found.get(score, 0.0) + share / whole
+    return found
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
@@ -278,6 +289,19 @@ def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[f
     found = [*scores.values()] if tuple(goals) == (SELECTION,) else [scores.get(goal.name) for goal in goals]
     there = [value for value in found if value is not None]
     return there if there and len(there) == len(found) else None
+
+
+def kept_by(goals: Sequence[Goal]) -> tuple[str, ...]:
+    """What a training keeps its best weights by, as `optimisation.keep_by` takes it: the mean of the goals' scores, as
+    `merit` has it. STS alone stands for the selection, as at a rung, and where all goals are costs."""
+    scores = () if tuple(goals) == (SELECTION,) else tuple(goal for goal in goals if not goal.cost)
+    shares = Goal("", "", parts=scores or (STS,)).looked_at
+    least = min(shares.values())
+    return tuple(
+        (task if number == kind_of(task).development else f"{task}.{number}")
+        + (f"*{share / least:.12g}" if share > least * (1 + 1e-9) else "")
+        for (task, number), share in shares.items()
+    )
 
 
 def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:

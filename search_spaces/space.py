@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from search_spaces.averages import AVERAGES, USUAL
-from search_spaces.goals import searched
+from search_spaces.goals import kept_by, searched
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.keys import Range
 from trainables.recipe import Recipe, Value, deciding, existing, keys
-from trainables.sections import SENTEVAL_KEY
+from trainables.sections import KEEP_BY_KEY, SENTEVAL_KEY
 from trainables.senteval.tasks import task_names
 from trainables.typed_json import check_types
 
@@ -164,10 +164,11 @@ class Space:
 
     def recipe(self, scale: Scale, evaluation: EvaluationConfig | None = None) -> Recipe:
         """The base recipe at a scale. What its training reads of SentEval lies where the evaluation, else the scale's
-        own, finds it, unless the space says where."""
+        own, finds it, and its best weights are those by the goals, unless the space says otherwise."""
         senteval = (evaluation or self.scored(scale)).senteval
         laptop = split(self.laptop)[0] if scale == "laptop" else {}
-        return Recipe({SENTEVAL_KEY: senteval, **self.base.given, **laptop})
+        followed: Overrides = {SENTEVAL_KEY: senteval, KEEP_BY_KEY: kept_by(searched(self.goals))}
+        return Recipe({**followed, **self.base.given, **laptop})
 
     def scored(self, scale: Scale) -> EvaluationConfig:
         """The evaluation at a scale."""

@@ -21,6 +21,7 @@ from reports.ledger.location import open_location
 from reports.recipe_names import BASE
 from reports.results import Results
 from search_spaces import load_space
+from search_spaces.goals import kept_by
 from search_spaces.paper import NEED_KEYS, Row
 from search_spaces.space import Scale, Space
 from study.cli.options import Request
@@ -32,7 +33,7 @@ from trainables.evaluation_config import parse_assignment, split
 from trainables.files import check_plain, expanded
 from trainables.plugins import run_source
 from trainables.recipe import Recipe, Value
-from trainables.sections import SENTEVAL_KEY
+from trainables.sections import KEEP_BY_KEY, SENTEVAL_KEY
 
 SUFFIXES = (".toml", ".json")
 ELSEWHERE = "a row of a space is trained by --space SPACE --recipe ROW, other keys by --space SPACE --recipe KEYS.toml"
@@ -138,7 +139,9 @@ def _of_results(request: Request) -> OneRecipe:
         raise UserError(f"--recipe {where} is of the scale {info.scale}, not {request.scale}; leave --scale out")
     flat, name, number, what = _answered(results, where)
     scored = results.evaluation
-    given = {key: value for key, value in flat.items() if (key, value) != (SENTEVAL_KEY, scored.senteval)}
+    # What the new study takes by itself, as this one did.
+    followed = ((SENTEVAL_KEY, scored.senteval), (KEEP_BY_KEY, kept_by(results.goals)))
+    given = {key: value for key, value in flat.items() if (key, value) not in followed}
     space = dataclasses.replace(results.space, base=Recipe(given), evaluation=scored, laptop={})
     own = space_file(str(folder / info.space_file)) if info.space_file else None
     plugins = tuple(plugin(folder / PLUGINS / file) for file in info.plugins)

@@ -543,6 +543,7 @@ def keeps(workers: Workers) -> dict[str, Any]:
     for keep in ("last", "best", "average"):
         encoder = Scored()
         changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
+        changes |= {"optimisation.patience": 2}
         watcher = Nearness(encoder, None, workers, Reporter())  # type: ignore[arg-type]
         answers[keep] = twelve_steps(workers, encoder, changes, watcher)
     return answers

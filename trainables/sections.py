@@ -212,13 +212,14 @@ SENTEVAL_KEY = "corpus.senteval"
 SENTEVAL = functools.partial(
     key,
     "senteval",
-    "What training itself reads of SentEval, its STSBenchmark: a folder in SentEval's layout, or scenes. For "
-    "corpus.layout=similar_pairs and optimisation.keep=best; a study takes evaluation.senteval where nothing is given.",
+    "What training itself reads of SentEval: a folder in SentEval's layout, or scenes. For optimisation.keep=best, and "
+    "for corpus.layout=similar_pairs (STSBenchmark); a study takes evaluation.senteval where nothing is given.",
     place=True,
     holds=STSB,
     label="SentEval's folder for training",
 )
 """`corpus.senteval`, for the layout that trains on it and for weights that are kept by a score."""
+KEEP_BY_KEY = "optimisation.keep_by"
 
 
 @dataclass(frozen=True)
@@ -268,13 +269,27 @@ class OptimisationConfig(_KeptByScore):
     )
     keep: Literal["last", "best", "average"] = key(
         "last",
-        "Which weights of the encoder a training leaves: those of the last step; best: those with the highest score on "
-        "the development part of STSBenchmark (SimCSE); average: their mean over the last steps.",
+        "Which weights of the encoder a training leaves: those of the last step; best: those with the highest "
+        "development score (optimisation.keep_by); average: their mean over the last steps.",
         label="weights kept",
     )
     keep_every: int = key(
         125,
         "With optimisation.keep=best the encoder is scored after every so many steps, and after the last one.",
+        at_least(1),
+        when=("keep", "best".__eq__),
+    )
+    keep_by: tuple[str, ...] = key(
+        ("STSBenchmark",),
+        "With optimisation.keep=best what the encoder is scored by: the mean of these tasks' development numbers, "
+        "perhaps with weights, as in mytask*2,STSBenchmark. A study takes its own goal where nothing is given, and of "
+        "the goal selection STSBenchmark alone (SimCSE).",
+        when=("keep", "best".__eq__),
+    )
+    patience: int | None = key(
+        None,
+        "With optimisation.keep=best a training ends once so many scores in a row were no better than the best before; "
+        "none goes on to its last step.",
         at_least(1),
         when=("keep", "best".__eq__),
     )

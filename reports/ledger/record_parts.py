@@ -70,8 +70,8 @@ def _in_order(rungs: Sequence[Rung]) -> str | None:
 
 
 class Training(TypedDict, total=False):
-    """As measured, and what a plugin sums up. A training that a scheduler may stop has `rungs`, its course, and
-    `planned_steps`, those of a whole training."""
+    """As measured, and what a plugin sums up. A training that a scheduler may stop has `rungs`, its course. One that
+    it may stop, or that `optimisation.patience` may end, has `planned_steps`, those of a whole training."""
 
     steps: Amount | None
     planned_steps: Amount

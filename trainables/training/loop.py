@@ -141,8 +141,8 @@ def stepwise(
     rungs: RungPlan | None = None,
 ) -> Generator[Pause, None, None]:
     """Train in place over the batches of all steps, with a pause before the first step and after each one. At the
-    end the encoder has the weights that `optimisation.keep` names; the rest of the model, which does not outlive
-    training, those of the last step.
+    end, which `optimisation.patience` may bring earlier, the encoder has the weights that `optimisation.keep` names;
+    the rest of the model, which does not outlive training, those of the last step.
 
     Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one exactly. What all
     workers must agree about (drawn positives, hidden tokens, the memory bank) is drawn from one stream that they have
@@ -164,7 +164,8 @@ def stepwise(
         chunks = Chunks(model, config.chunk, config.batch_size, workers, gradients, progress.chunk)
         first = progress.step
         yield Pause(progress, account.settle, save)
-        for done, batch in enumerate(batches(range(first, steps)), start=first + 1):
+        left = range(first, first if keeping.over(progress) else steps)
+        for done, batch in enumerate(batches(left), start=first + 1):
             rate = learning_rate(done - 1, steps, config)
             for group in optimiser.param_groups:
                 group["lr"] = rate if "rate" not in group else rate * (group["rate"] / config.learning_rate)
@@ -185,15 +186,16 @@ def stepwise(
                 account.settle()
             keeping.after(done, progress)
             if at_rung and not watcher.rung(passed, progress):
-                break
+                return  # it keeps nothing
             if account.due:
                 account.settle()
                 if not watcher.checkpoint(done, save):
                     raise Interrupted(f"training goes on elsewhere from its checkpoint after step {done}")
                 account.taken()
             yield Pause(progress, account.settle, save)
-        else:  # a training that a rung ended keeps nothing
-            keeping.put_back()
+            if keeping.over(progress):
+                break
+        keeping.put_back()
 
 
 @dataclass(frozen=True)

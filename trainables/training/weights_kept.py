@@ -1,12 +1,13 @@
 """Which weights of the encoder a training keeps: the last, the best on a development set, or a mean of the last ones.
 
 keeping = weights_kept(config, steps, encoder, score)
-keeping.after(step, progress)   # after every step
+keeping.after(step, progress)   # after every step; the training ends where it is then `over`
 keeping.put_back()              # after the last one: the encoder has the kept weights
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,10 @@ class LastWeights:
     def after(self, step: int, progress: Progress) -> None:
         """The optimiser has made a step. On every worker."""
 
+    def over(self, progress: Progress) -> bool:
+        """Whether the training has ended before its last step, as no better weights are expected."""
+        return False
+
     def put_back(self) -> None:
         """The training is over: give the encoder what was kept."""
 
@@ -44,10 +49,18 @@ class LastWeights:
 class BestWeights(LastWeights):
     """Scores the encoder every so many steps, and after the last, and keeps the first weights of the highest score."""
 
-    def __init__(self, encoder: TrainableEncoder, steps: int, every: int, score: Callable[[], float | None]) -> None:
-        """`score` gives all workers the same number, in percent; None: there is no data to score on."""
+    def __init__(
+        self,
+        encoder: TrainableEncoder,
+        steps: int,
+        every: int,
+        patience: int | None,
+        score: Callable[[], float | None],
+    ) -> None:
+        """`patience`: after so many scores without a gain the training is over; None: it never is. `score` gives all
+        workers the same number, in percent; None: there is no data to score on."""
         super().__init__()
-        self.encoder, self.steps, self.every, self.score = encoder, steps, every, score
+        self.encoder, self.steps, self.every, self.patience, self.score = encoder, steps, every, patience, score
 
     def waits(self, step: int) -> bool:
         return step % self.every == 0 or step == self.steps
@@ -64,6 +77,13 @@ class BestWeights(LastWeights):
             self.tensors |= {name: t.detach().to("cpu", copy=True) for name, t in _state(self.encoder).items()}
             best = {"keep": "best", "step": step, "score": score}
         progress.kept = {**best, "scored": scored}
+
+    def over(self, progress: Progress) -> bool:
+        kept = progress.kept
+        if self.patience is None or kept is None:
+            return False
+        scored_until_best = math.ceil(kept["step"] / self.every)
+        return bool(kept["scored"] - scored_until_best >= self.patience)
 
     def put_back(self) -> None:
         _fill(_state(self.encoder), self.tensors)
@@ -105,7 +125,7 @@ def weights_kept(
 ) -> LastWeights:
     """The rule that `optimisation.keep` names, for a training of so many steps."""
     if config.keep == "best":
-        return BestWeights(encoder, steps, config.keep_every, score)
+        return BestWeights(encoder, steps, config.keep_every, config.patience, score)
     return AverageWeights(encoder, steps, config.keep_share) if config.keep == "average" else LastWeights()
 
 

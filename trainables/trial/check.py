@@ -18,8 +18,9 @@ from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
 from trainables.senteval.evaluation import left_out
 from trainables.senteval.tasks import TASKS
-from trainables.training.rungs import STS, Measure, RungPlan
+from trainables.training.rungs import Measure, RungPlan
 from trainables.trial.data_requests import sampler_request, senteval_folder
+from trainables.trial.kept_by import keeping_measure
 
 
 def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> None:
@@ -38,8 +39,9 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
             check_bank(recipe)
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
-            judged = f"optimisation.keep=best chooses weights by the development score of {STS.tasks[0]}"
-            _check_there(recipe.optimisation.senteval, STS.tasks, judged, "take another optimisation.keep")
+            tasks = [task for end in keeping_measure(recipe.optimisation.keep_by).ends for task in end.tasks]
+            judged = f"optimisation.keep=best chooses weights by the development score of {', '.join(tasks)}"
+            _check_there(recipe.optimisation.senteval, tasks, judged, "take another optimisation.keep")
     names = task_names(evaluation.tasks)
     if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
         names = tuple(name for name in names if name not in GROUPS["all"])
@@ -77,8 +79,10 @@ def check_development(evaluation: EvaluationConfig, measure: Measure, judged: st
 
 
 def _check_there(senteval: str, tasks: Sequence[str], judged: str, otherwise: str) -> None:
-    if senteval == SCENES:
-        return  # the built-in data has every task
+    if senteval == SCENES:  # the built-in data has every task of SentEval's own
+        tasks = [task for task in tasks if task not in GROUPS["all"]]
+    if not tasks:
+        return
     try:
         check_data(senteval_folder(senteval), tasks)
     except UserError as error:

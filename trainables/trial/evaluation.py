@@ -11,12 +11,14 @@ import numpy as np
 
 from trainables.encoders.contract import Encoder
 from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import OptimisationConfig
 from trainables.senteval import Evaluation, development, fingerprint, task_names
 from trainables.senteval.cosines import cosines, sentences
 from trainables.senteval.evaluation import Embeddings, embed, score_embeddings
 from trainables.training.distributed import Workers
-from trainables.training.rungs import STS, Measure
+from trainables.training.rungs import Measure
 from trainables.trial.data_requests import senteval_folder
+from trainables.trial.kept_by import keeping_measure
 
 T = TypeVar("T")
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -63,10 +65,12 @@ class Evaluator:
         return {measure.name: value for measure in measures if (value := measure.of(scores)) is not None}
 
 
-def chosen_by(encoder: Encoder, senteval: str, workers: Workers) -> float | None:
+def chosen_by(encoder: Encoder, config: OptimisationConfig, workers: Workers) -> float | None:
     """The score that weights are kept by while training goes on; None on the other workers, and without data."""
-    found = by_all(encoder, workers, lambda encode: development(encode, senteval_folder(senteval), STS.tasks))
-    return None if found is None else found["score"]
+    measure, folder = keeping_measure(config.keep_by), senteval_folder(config.senteval)
+    tasks = [task for end in measure.ends for task in end.tasks]
+    found = by_all(encoder, workers, lambda encode: development(encode, folder, tasks))
+    return None if found is None else measure.of(found)
 
 
 def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluation:

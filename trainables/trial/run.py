@@ -109,7 +109,7 @@ def run_trial(
     data = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
     if training:
         data["corpus"] = training.description
-        watcher = TrialWatcher(base, evaluator, workers, reporter, recipe.optimisation.senteval)
+        watcher = TrialWatcher(base, evaluator, workers, reporter, recipe.optimisation)
         trained, stopped = _train(recipe, seed, training, watcher, workers, resume)
         clock.resumed = trained.get("resumed_seconds", 0.0)
         if stopped:
@@ -144,5 +144,7 @@ def _train(
     if model.temperature is not None:
         more[TEMPERATURE] = model.temperature().item()
     if progress.rungs:
-        more |= {"planned_steps": steps, "rungs": progress.rungs}
+        more["rungs"] = progress.rungs
+    if progress.rungs or recipe.optimisation.patience is not None:
+        more["planned_steps"] = steps
     return measured(progress, watcher.resumed_seconds(progress.seconds), **more), stopped

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trainables.encoders.contract import Encoder
+from trainables.recipe import OptimisationConfig
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher
@@ -49,11 +50,16 @@ class TrialWatcher(Watcher):
     """The `Watcher` of a single trial's training loop."""
 
     def __init__(
-        self, encoder: Encoder, evaluator: Evaluator, workers: Workers, reporter: Reporter, senteval: str | None = None
+        self,
+        encoder: Encoder,
+        evaluator: Evaluator,
+        workers: Workers,
+        reporter: Reporter,
+        optimisation: OptimisationConfig | None = None,
     ) -> None:
-        """`senteval`: `corpus.senteval`, by whose score weights are kept; None where none are."""
+        """`optimisation`: by what score weights are kept; None where none are."""
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
-        self.senteval = senteval
+        self.optimisation = optimisation
         self.rung_plan: RungPlan | None = workers.from_first(reporter.rung_plan)
         self.checkpoints = Checkpoints(reporter)
         self.began = time.perf_counter()
@@ -90,6 +96,6 @@ class TrialWatcher(Watcher):
         return self.stopped is None
 
     def score(self) -> float | None:
-        assert self.senteval is not None, "it is asked for by optimisation.keep=best alone, whose recipe has it"
-        found: float | None = self.workers.from_first(chosen_by(self.encoder, self.senteval, self.workers))
+        assert self.optimisation is not None, "a recipe that keeps weights by a score says by which"
+        found: float | None = self.workers.from_first(chosen_by(self.encoder, self.optimisation, self.workers))
         return found

@@ -4,12 +4,10 @@ resume."""
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -32,11 +30,8 @@ from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel
 from trainables.training.rungs import parse_rungs
-from trainables.trial import Reporter, TrialResult, check_recipes, population_key
+from trainables.trial import population_key
 from trainables.trial.build import build_model
-from trainables.trial.evaluation import Evaluator
-from trainables.trial.run import run_trial
-from trainables.trial.watcher import TrialWatcher
 
 STEPS = 12
 LAST = Recipe().preferring(
@@ -184,6 +179,46 @@ class TestBest:
         assert equal(run.encoder, run.steps[-1])
 
 
+class TestPatience:
+    @pytest.mark.parametrize(
+        ("every", "patience", "scores", "end", "kept"),
+        [
+            (3, 1, {3: 10.0, 6: 30.0, 9: 20.0}, 9, 6),
+            (3, 1, {3: 10.0, 6: 10.0}, 6, 3),  # an equal score is no gain
+            (2, 2, {2: 5.0, 4: 1.0, 6: 6.0, 8: 6.0, 10: 2.0}, 10, 6),  # a gain begins the count anew
+            (3, 3, {3: 4.0, 6: 3.0, 9: 2.0, 12: 1.0}, STEPS, 3),
+            (5, 1, {5: 1.0, 10: 2.0, 12: 3.0}, STEPS, 12),
+            (3, 9, {3: 10.0, 6: 30.0, 9: 20.0, 12: 25.0}, STEPS, 6),
+        ],
+    )
+    def test_ends_a_training_without_gains(
+        self, every: int, patience: int, scores: dict[int, float], end: int, kept: int, study: Any
+    ):
+        watcher = Scores(scores)
+        recipe = BEST.override({"optimisation.keep_every": every, "optimisation.patience": patience})
+        run = study(recipe, watcher)
+        assert watcher.asked == list(scores)
+        assert len(run.steps) == run.progress.step == len(watcher.losses) == end
+        assert equal(run.encoder, run.steps[kept - 1])
+        assert run.progress.kept == {"keep": "best", "step": kept, "score": scores[kept], "scored": len(scores)}
+
+    @pytest.mark.parametrize("step", [4, 7, 9])
+    def test_goes_on_counting_after_a_resume(self, step: int, study: Any, tmp_path: Path):
+        """Also where the checkpoint is of the very step that ended it."""
+        scores = {3: 10.0, 6: 9.0, 9: 8.0}
+        patient = BEST.override({"optimisation.patience": 2})
+        whole = study(patient, Scores(scores))
+        first, second = Scores(scores, step, tmp_path), Scores(scores)
+        with pytest.raises(Interrupted):
+            study(patient, first)
+        second.losses = [0.0] * first.saved
+        resumed = study(patient, second, resume=tmp_path)
+        assert resumed.progress.step == 9
+        assert len(resumed.steps) == 9 - first.saved
+        assert equal(resumed.encoder, whole.encoder)
+        assert resumed.progress.kept == whole.progress.kept == {"keep": "best", "step": 3, "score": 10.0, "scored": 3}
+
+
 class TestAverage:
     @pytest.mark.parametrize(("share", "over"), [(0.0, 1), (0.1, 1), (0.25, 3), (0.5, 6), (1.0, STEPS)])
     def test_is_the_mean_over_the_last_steps(self, share: float, over: int, study: Any):
@@ -255,129 +290,6 @@ class TestBoth:
         assert sorted(file.suffix for file in tmp_path.iterdir()) == [".json", ".safetensors"]
 
 
-# --- whole trials
-
-
-@pytest.fixture(scope="module")
-def trial() -> Recipe:
-    """Eight steps on the scenes corpus."""
-    return Recipe().preferring(
-        {
-            "encoder.name": "scenes-small",
-            "encoder.layers": 1,
-            "corpus.nli": "scenes",
-            "corpus.limit": 128,
-            "optimisation.batch_size": 16,
-            "optimisation.learning_rate": 5e-3,
-            "optimisation.warmup": 0.0,
-            "optimisation.schedule": "constant",
-            "optimisation.keep_every": 2,
-            "corpus.senteval": "scenes",
-        }
-    )
-
-
-def dev(result: Any) -> float:
-    assert isinstance(result, TrialResult)
-    return float(result.scores["STSBenchmark"]["dev_spearman_cosine"])
-
-
-def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
-    trial: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Brute force: the same training is ended after each scored step by its schedule, which is constant."""
-    alone = {
-        step: dev(run_trial(trial.override({"optimisation.max_steps": step}), 1, EVALUATION)) for step in range(2, 9, 2)
-    }
-    losses: dict[str, list[float]] = {}
-
-    class Losses(Reporter):
-        def __init__(self, keep: str) -> None:
-            self.seen = losses.setdefault(keep, [])
-
-        def step(self, step: int, scalars: Mapping[str, float]) -> None:
-            self.seen.append(scalars["loss"])
-
-    run_trial(trial, 1, EVALUATION, reporter=Losses("last"))
-    best = trial.override({"optimisation.keep": "best"})
-    result = run_trial(best, 1, EVALUATION, model_folder=tmp_path / "model", reporter=Losses("best"))
-    assert isinstance(result, TrialResult)
-    step = max(alone, key=lambda step: alone[step])
-    kept = result.training["kept"]
-    assert (kept["keep"], kept["step"], kept["scored"]) == ("best", step, 4)
-    assert kept["score"] == pytest.approx(alone[step], abs=1e-6)
-    assert dev(result) == pytest.approx(alone[step], abs=1e-6)
-    assert len({round(score, 3) for score in alone.values()}) > 1
-    assert losses["best"] == losses["last"]
-    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert f"| kept.step | {step} |" in card
-    again = trial.override({"encoder.name": str(tmp_path / "model"), "encoder.layers": None, "optimisation.epochs": 0})
-    assert dev(run_trial(again, 1, EVALUATION)) == pytest.approx(dev(result), abs=1e-3)
-
-
-def test_a_trial_that_averages_says_over_which_steps(trial: Recipe):
-    result = run_trial(trial.override({"optimisation.keep": "average"}), 1, EVALUATION)
-    assert isinstance(result, TrialResult)
-    assert result.training["kept"] == {"keep": "average", "from_step": 7, "steps": 2}
-    assert "kept" not in vars(run_trial(trial, 1, EVALUATION))["training"]
-
-
-def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe):
-    class Stopping(Reporter):
-        rung_plan = EIGHTHS
-
-        def rung(self, number: int, scores: Mapping[str, float]) -> bool:
-            return number < 4
-
-    result = run_trial(trial.override({"optimisation.keep": "best"}), 1, EVALUATION, reporter=Stopping())
-    assert isinstance(result, TrialResult)
-    assert result.stopped == "stopped at rung 4"
-    assert "kept" not in result.training
-
-
-def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path):
-    class Leaving(Reporter):
-        asked = 0
-
-        def wants_checkpoint(self) -> bool:
-            self.asked += 1
-            return self.asked == 4
-
-        def checkpoint(self, folder: Path) -> bool:
-            shutil.copytree(folder, tmp_path / "kept")
-            return False
-
-    best = trial.override({"optimisation.keep": "best"})
-    whole = run_trial(best, 2, EVALUATION)
-    with pytest.raises(Interrupted):
-        run_trial(best, 2, EVALUATION, reporter=Leaving())
-    resumed = run_trial(best, 2, EVALUATION, resume=tmp_path / "kept")
-    assert isinstance(resumed, TrialResult)
-    assert isinstance(whole, TrialResult)
-    assert resumed.training["kept"] == whole.training["kept"]
-    assert dev(resumed) == dev(whole)
-    np.testing.assert_array_equal(resumed.predictions["STSBenchmark"], whole.predictions["STSBenchmark"])
-
-
-class TestRefusals:
-    def test_its_data_must_be_there(self, trial: Recipe, tmp_path: Path):
-        (tmp_path / "downstream").mkdir()
-        there = trial.preferring({"corpus.senteval": str(tmp_path)})
-        check_recipes([there], EVALUATION)
-        with pytest.raises(UserError, match=r"^optimisation\.keep=best .* of STSBenchmark: .* holds no task"):
-            check_recipes([there.override({"optimisation.keep": "best"})], EVALUATION)
-
-    @pytest.mark.parametrize("changes", [{"optimisation.epochs": 0}, {"optimisation.keep": "average"}])
-    def test_nothing_is_asked_of_a_trial_that_needs_no_score(self, trial: Recipe, changes: dict[str, Any]):
-        best = trial.preferring({"optimisation.keep": "best", **changes})
-        check_recipes([best], EVALUATION)
-
-    def test_bad_numbers(self):
-        for key, value in (("keep_every", 0), ("keep_share", 1.1), ("keep_share", -0.1), ("keep", "first")):
-            with pytest.raises(UserError, match=rf"^optimisation\.{key} must "):
-                Recipe().preferring({f"optimisation.{key}": value})
-
-
 def test_it_trains_alone():
     adapted = Recipe().preferring(
         {"encoder.adapter": "mlp", "corpus.layout": "pairs", "objective.name": "ntxent", "optimisation.keep_every": 7}
@@ -421,11 +333,3 @@ def test_the_report_says_what_was_kept(
     assert said_of.pop(label) == said
     assert len(said_of) > 3
     assert set(said_of.values()) == {"last"}
-
-
-def test_rungs_score_what_they_are_given(trial: Recipe, make_encoder: Any):
-    """The score that weights are chosen by is the one that a report calls development score."""
-    encoder = make_encoder(trial.pooling.mode, layers=1)
-    rungs = TrialWatcher(encoder, Evaluator(EVALUATION, Workers()), Workers(), Reporter(), "scenes")
-    untrained = run_trial(trial.override({"optimisation.epochs": 0}), 1, EVALUATION)
-    assert rungs.score() == pytest.approx(dev(untrained), abs=1e-6)

@@ -1,0 +1,36 @@
+"""By what score weights are kept: `optimisation.keep_by`, as one measure of a training that goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from trainables.errors import UserError, shown
+from trainables.sections import KEEP_BY_KEY
+from trainables.senteval.tasks import TASKS
+from trainables.training.rungs import Measure
+
+
+def keeping_measure(texts: Sequence[str]) -> Measure:
+    """The weighted mean of `TASK` or `TASK*WEIGHT`, or `TASK.NUMBER` where a study's goal names the number. `UserError`
+    for what is no such task, and for a number that is not known while a training goes on."""
+    if not texts:
+        raise UserError(f"{KEEP_BY_KEY} names no task; take one or several, as in {KEEP_BY_KEY}=STSBenchmark")
+    return Measure(KEEP_BY_KEY, parts=tuple(map(_part, texts)))
+
+
+def _part(text: str) -> tuple[Measure, float]:
+    named, star, number = text.partition("*")
+    task, dot, asked = named.partition(".")
+    try:
+        known, weight = TASKS[task].development, float(number) if star else 1.0
+    except UserError as error:
+        raise UserError(f"{KEEP_BY_KEY}: {error}") from None
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise UserError(f"{KEEP_BY_KEY}: {shown(text)} needs a number above 0 behind the star, as in {named}*2")
+    if not known or (dot and asked != known):
+        why = f"of {task} that is {known} alone; take {task}" if known else f"{task} has none; take another task"
+        raise UserError(f"{KEEP_BY_KEY}: {named} is no development number that a training knows as it goes on: {why}")
+    return Measure(task, (task,), known), weight
