@@ -52,7 +52,7 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     letters = int(11 * figure.get_figwidth())
-    names = [textwrap.fill(name, letters - 7) for name in found]
+    names = [textwrap.fill(name, letters - 5) for name in found]
     columns = letters // (max(map(len, found), default=0) + 7)
     figure.legend(found.values(), names, loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False)
 

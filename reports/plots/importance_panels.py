@@ -9,6 +9,7 @@ from reports.plots.canvas import OURS, QUIET, legend, make_figure, save
 from reports.plots.outliers import clip
 from trainables.recipe import Value, keys
 
+
 def importance_picture(curve: Curve, score: str, path: Path) -> Path:
     """The recipes as dots, what the fits predict as a line with the range of the fits."""
     figure, [axis] = make_figure(1, height=3.2, width=3.7)

@@ -330,3 +330,15 @@ def test_a_front_is_told_by_the_first_goal_that_shows_a_member():
     assert told_by([judged(69, 69), judged(73, 73)]) == (1, 0)
     assert told_by([judged(69, 69), judged(68, 70.4)]) == (1, 1)  # nothing can be told yet
     assert told_by([judged(69, 69), judged(68, 68)]) == (0, 0)
+
+
+def test_the_largest_gain_that_is_left_holds_the_true_one_where_the_base_is_kept():
+    """To keep the base is no claim, and often wrong: three finalists are a point better, which seeds move by a point."""
+    random, left = np.random.default_rng(0), []
+    for _ in range(200):
+        finalists = [Sample(random.normal(71.0, 1.0, 5), tuple(range(5))) for _ in range(3)]
+        base = Sample(random.normal(70.0, 1.0, 11), tuple(range(11)))
+        found = judge(finalists, [int(random.integers(3))], {"base": base}, looks=FIRST_LOOK)
+        left += [found.most] if found.answer == "keep the base" else []
+    assert len(left) > 3
+    assert all(most >= 1.0 for most in left)
