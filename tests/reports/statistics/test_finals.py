@@ -333,7 +333,7 @@ def test_a_front_is_told_by_the_first_goal_that_shows_a_member():
 
 
 def test_the_largest_gain_that_is_left_holds_the_true_one_where_the_base_is_kept():
-    """To keep the base is no claim, and often wrong: three finalists are a point better, which seeds move by a point."""
+    """To keep the base is no claim, and often wrong: finalists are one point better, and seeds move them by one."""
     random, left = np.random.default_rng(0), []
     for _ in range(200):
         finalists = [Sample(random.normal(71.0, 1.0, 5), tuple(range(5))) for _ in range(3)]
