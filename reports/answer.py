@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -34,14 +34,14 @@ from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
 from reports.statistics import Sample, compare
 from reports.statistics.comparison import by_itself
-from reports.statistics.finals import Judgement, NoiseFloor, judge, pick, told_by
+from reports.statistics.finals import KEPT, Judgement, NoiseFloor, Reference, judge, pick, told_by
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 1
+SCHEMA = 2
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 GENERAL = ("STSBenchmark", GENERAL_TASK)
@@ -86,6 +86,8 @@ class Answer:
     base_over_encoder: Gain | None = None
     beside: tuple[Other, ...] = ()
     """The parts of the goals that the figure does not ask for, each on its fresh tasks."""
+    lost: tuple[Other, ...] = ()
+    """Of `base` and `as it came`: the figure's tasks on which the picked one is shown to be worse than what is kept."""
     others: tuple[Other, ...] = ()
     """The lowest first. Without tasks whose items chose the recipe, and those that a flag forbids to compare."""
     general: Other | None = None
@@ -100,13 +102,14 @@ class Answer:
     open: tuple[str, ...] = ()
     """Of `open`: the references against which nothing is shown."""
     most: float | None = None
-    """Of `open`: the largest gain over the first of these that the data leave to any finalist."""
+    """But of `use`: the largest gain over the first of these, or over what is kept, that the data leave to any training
+    of the finals."""
     seeds: int | None = None
     """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
     never: bool = False
     """Of `open`: no number of seeds would, since test items are too few."""
     noise_floor: float | None = None
-    """The standard deviation of one seed's score, pooled; None where recipes are not alike in it."""
+    """The standard deviation of one seed's score, pooled; None where recipes are not alike in it, or seeds too few."""
     noise: tuple[float, ...] = ()
     """The same recipe by recipe."""
     tried: int = 0
@@ -134,8 +137,8 @@ class Answer:
 
     @property
     def to_train(self) -> Finalist | None:
-        """What `--recipe` trains: the picked recipe, or the base where that stands or leads; None where none is known
-        yet, and where the encoder is kept as it came."""
+        """Whose model is the one to have, and what `--recipe` trains: the picked recipe, or the base where that stands
+        or leads; None where none is known yet, and where the encoder is kept as it came."""
         if self.base_stands or self.base_leads:
             return self.references["base"]
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
@@ -222,6 +225,7 @@ class _Finals:
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
+            lost=tuple(self._lost(first, figure, KEPT[judged.answer])) if judged.answer in KEPT else (),
             others=tuple(others),
             general=None if self._needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
@@ -362,19 +366,9 @@ class _Finals:
                 for part, own in beside
                 if not self._forbidding(recipe_hash, part, ["base"])
             },
-            self._in_floors(sample, gains, judged.floor, figure) if judged and sample and figure else {},
+            {name: gain.gain / floor for name, gain in gains.items()} if (floor := judged and judged.floor.std) else {},
             kept[0].checkpoint if kept else None,
         )
-
-    def _in_floors(
-        self, sample: Sample, gains: Mapping[str, Gain], floor: NoiseFloor, figure: Quantity
-    ) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for name, gain in gains.items():
-            other = self.evidence.sample(self.references[name], figure)
-            if other and (one := floor.under(sample, other)):
-                found[name] = gain.gain / one
-        return found
 
     def _forbidding(
         self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")
@@ -416,20 +410,27 @@ class _Finals:
         return [(one, self._judge([0], one, len(there))) for one in there if one is not figure]
 
     def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
-        """Tasks that are not in the figure, with intervals that hold for all of them at once; without those that a flag
-        forbids to compare."""
+        """Tasks that are not in the figure; without those that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
         numbers = {task: plain_number(task, scores[task]) for task in names}
         tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
+        return self._by_task(recipe_hash, tasks, [name for name in ("base", "encoder") if name in self.references])
+
+    def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
+        found = self._by_task(recipe_hash, figure.by_task().values(), [over])
+        return [one for one in found if one.gain.high is not None and one.gain.high < 0]
+
+    def _by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
+        """The lowest gain first; their intervals hold all at once."""
         pairs = []
-        for figure in tasks:
-            drawn = common_spread(filter(None, (self.evidence.sample(key, figure) for key in self.recipes)))
-            for name in (name for name in ("base", "encoder") if name in self.references):
-                own = self.evidence.sample(recipe_hash, figure)
-                other = self.evidence.sample(self.references[name], figure)
-                if own and other and not self._forbidding(recipe_hash, figure, [name]):
-                    pairs.append((figure.name, name, own, other, drawn))
+        for task in tasks:
+            drawn = common_spread(filter(None, (self.evidence.sample(key, task) for key in self.recipes)))
+            own = self.evidence.sample(recipe_hash, task)
+            for name in over:
+                other = self.evidence.sample(self.references[name], task)
+                if own and other and not self._forbidding(recipe_hash, task, [name]):
+                    pairs.append((task.name, name, own, other, drawn))
         counts = self.looks * max(1, len(pairs))
         found = [
             Other(task, name, Gain.of(compare(own, other, common=drawn, looks=counts)))
@@ -448,21 +449,23 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
     found = Findings.of(results)
     board = next(iter(found.boards), None)
     gains = [item for item in board.counted if item.gain] if board else []
-    first = max(gains, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
+    judged = [item for item in gains if item.verdict != "no verdict"]
+    first = max(judged, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
     verdicts = [item.verdict for item in found.claims]
-    explored = [one.recipe_hash for one in ranking(results) if one.recipe_hash in results.explored]
-    floor = NoiseFloor.of([item.sample for item in board.counted if item.sample] if board else [])
+    samples = [Evidence.of(results).sample(key, board.quantity) for key in results.recipes] if board else []
+    floor = NoiseFloor.of([sample for sample in samples if sample])
     rows = Rows(
         board.quantity.name if board else None,
         board.baseline if board else None,
         len(gains),
+        len(gains) - len(judged),
         tuple(item.name for item in gains if item.verdict == "above"),
         first.name if first else None,
         Gain.of(first.gain) if first and first.gain else None,
         first.gain.gain / floor.std if first and first.gain and floor.std else None,
         bool(first and first.gain and first.gain.one_seed),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
-        called(results, explored[0]) if explored else None,
+        called(results, ranking(results)[0].recipe_hash) if results.explored and ranking(results) else None,
         called(results, found.best.recipe_hash) if found.best else None,
     )
     return dataclasses.replace(answer, rows=rows, noise_floor=floor.std, noise=floor.known)

@@ -35,8 +35,7 @@ class Finalist:
     """Over the base, by the other parts of the goals; all of all finalists hold at once. What a flag forbids is not
     there."""
     in_floors: Mapping[str, float] = field(default_factory=dict)
-    """`gains` in noise floors; where recipes are not alike in theirs, in that of the two. What is unknown is not
-    there."""
+    """`gains` in noise floors; empty where none is known."""
     model: str | None = None
     """The folder of its best model, within the results folder."""
 
@@ -58,10 +57,12 @@ class Rows:
     baseline: str | None
     compared: int
     """Rows with a gain over the baseline."""
+    unjudged: int
+    """Those of them that a flag forbids to judge."""
     better: tuple[str, ...]
-    """Those that are shown to be, by name."""
+    """Those that are shown to be, by name, the highest first."""
     best: str | None
-    """The row that gains most."""
+    """Of the rows that may be judged the one that gains most."""
     gain: Gain | None
     in_floors: float | None
     """That gain in noise floors."""
@@ -70,6 +71,6 @@ class Rows:
     claims: Mapping[str, int]
     """By verdict, how many of the paper's."""
     explored: str | None
-    """The explored recipe of the best development scores, which nothing fresh has judged."""
+    """Of a search the recipe of the best development scores, which nothing fresh has judged."""
     model: str | None
-    """The recipe, by name, whose model is the best by development scores of those that were kept."""
+    """By name, `Findings.praised`, where its model was kept."""

@@ -63,6 +63,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         *_lines("Most", _most(answer, say)),
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, first, info)),
+        *_lines("Note", _carried_over(answer, first, say)),
     ]
     if answer.kind == "open":
         found += _lines("Next", _next(answer, info.search))
@@ -70,12 +71,9 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         found += _lines("Worse", _worse(answer, say))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     found += _lines("Data", of_data(answer.data, say)) if answer.data else []
-    kept = first if answer.kind == "use" else answer.references.get("base") if answer.base_stands else None
-    found += [_model(kept.name, info)] if kept is not None and kept.model else []
-    return [
-        *found,
-        *([Line("Again", recipe_command(info), command=True)] if answer.kind == "use" or answer.base_stands else []),
-    ]
+    kept = answer.to_train
+    found += [_model(kept.name, info)] if kept and kept.model else []
+    return [*found, *([Line("Again", recipe_command(info), command=True)] if kept else [])]
 
 
 def _lines(head: str, parts: Iterable[str]) -> list[Line]:
@@ -180,15 +178,15 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     items = [] if answer.items is None else [count(answer.items, "test item")]
     said = [f"{count(first.seeds, 'fresh seed')} {each}{more}", *items]
     said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} of trials")
-    return [*said, *_noise(answer)]
+    return [*said, *noise(answer)]
 
 
-def _noise(answer: Answer) -> list[str]:
+def noise(answer: Answer) -> list[str]:
     """How far another seed moves a score, where that is known."""
-    noise = answer.noise if answer.noise_floor is None else (answer.noise_floor,)
-    if not noise:
+    known = answer.noise if answer.noise_floor is None else (answer.noise_floor,)
+    if not known:
         return []
-    between = " to ".join(dict.fromkeys(map(number, (min(noise), max(noise)))))
+    between = " to ".join(dict.fromkeys(map(number, (min(known), max(known)))))
     return [f"seeds move a score by {between} (standard deviation)"]
 
 
@@ -204,20 +202,27 @@ def _notes(answer: Answer, first: Finalist, info: StudyInfo) -> list[str]:
         said.append(f"training saw a text of {items}; the gain would be shown without any of them")
     if info.finals is not None and info.finals.smaller:
         said.append("the finals have fewer recipes and seeds than usual, so that half of the limit was left to explore")
-    if answer.kind in ("base", "as it came") and _misled(answer, first):
-        said.append(
-            "by the development scores the search had found better settings; that did not carry over to the test"
-        )
     return said
 
 
-def _most(answer: Answer, say: Say) -> list[str]:
-    """How large the gain may be at most, where that is open."""
-    if answer.flags or not answer.fresh_items or answer.most is None:
+def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
+    """Where the development scores misled the search: on which tasks its best settings gain, and on which they lose."""
+    if answer.kind not in ("base", "as it came") or not _misled(answer, first):
         return []
-    over = answer.open[0]
+    gained = [one for one in answer.others if one.gain.low is not None and one.gain.low > 0]
+    said = [f"the gain carried over to {say(one.task)}, {_over(one.gain, one.over)}" for one in gained[:FEW]]
+    lost = _first_few([say(one.task) for one in answer.lost], FEW) or [say(answer.figure or "")]
+    worse = f"the best of the search is shown to be worse than {OVER[_kept(answer)]} on {', '.join(lost)}"
+    return ["by the development scores the search had found better settings", *said, worse]
+
+
+def _most(answer: Answer, say: Say) -> list[str]:
+    """How large a gain may be at most that is not shown."""
+    if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
+        return []
+    over = answer.open[0] if answer.open else _kept(answer)
     whose = [one.name for one in answer.finalists if over in one.gains and one.gains[over].high == answer.most]
-    of = f", of {say(whose[0])}" if whose and whose[0] != answer.picked[0].name else ""
+    of = f", of {say(whose[0]) if whose else OVER['base']}" * (whose != [answer.picked[0].name])
     return [f"{_signed(answer.most)} over {OVER[over]} is the largest gain that the intervals leave{of}"]
 
 
@@ -295,18 +300,20 @@ def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line
     if rows.figure and rows.baseline and rows.compared:
         be = "is" if len(rows.better) == 1 else "are"
         which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
-        words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}"
+        no_verdict = f", {rows.unjudged} {'has' if rows.unjudged == 1 else 'have'} no verdict" * bool(rows.unjudged)
+        words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}{no_verdict}"
         named = _first_few([say(name) for name in rows.better], FEW)
         whole = f"{words}: {'; '.join(named)}" if named else words
         found += [Line("Better", whole)] if _fits(whole) else [Line("Better", words), *_lines("These", named)]
     if rows.gain and rows.best and rows.gain.low is not None:
-        words = f"the largest is {_points(rows.gain)} in {say(rows.figure)}, of {say(rows.best)}"
+        largest = f"the largest{' with a verdict' * bool(rows.unjudged)}"
+        words = f"{largest} is {_points(rows.gain)} in {say(rows.figure)}: {say(rows.best)}"
         found += _lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
     elif rows.gain:
         found.append(
             Line("Gain", "unknown: one seed cannot tell how far another one would be" if rows.one_seed else "unknown")
         )
-    found += _lines("Sure", _noise(answer))
+    found += _lines("Sure", noise(answer))
     if rows.claims:
         found.append(Line("Claims", _claims(rows)))
     if rows.explored:

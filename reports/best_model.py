@@ -1,4 +1,4 @@
-"""Which recipe of a study is the best by the goals of its search, and which of its trained models."""
+"""Which recipe of a study is the best by the goals of its search, and which of a recipe's trained models."""
 
 from __future__ import annotations
 
@@ -60,10 +60,7 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
     return sorted(records, key=place)
 
 
-def best_trial(results: Results) -> Record | None:
-    """Of the best recipe that kept a model, the best seed that did."""
-    for one in ranking(results):
-        kept = [record for record in one.records if record.checkpoint]
-        if kept:
-            return best_first(results, kept)[0]
-    return None
+def best_trial(results: Results, recipe_hash: str) -> Record | None:
+    """Of the recipe's seeds that kept a model the best."""
+    kept = [record for record in results.recipes.get(recipe_hash, ()) if record.checkpoint]
+    return next(iter(best_first(results, kept)), None)

@@ -9,11 +9,11 @@ How they are said: `reports/wording.py`, and the section that each belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from reports.best_model import best_trial
+from reports.best_model import best_trial, ranking
 from reports.boards import Board, Standing, boards
 from reports.claim_verdicts import Judged, judged, open_claims
 from reports.evidence import Evidence
@@ -44,8 +44,10 @@ class Findings:
     """The paper's, in the space's order."""
     more_seeds: SeedsWanted
     """For the claims that are open; each board has its own."""
+    praised: str | None
+    """By hash the recipe that rows and search speak for: see `_praised`."""
     best: Record | None
-    """The trial whose model was saved as the study's best."""
+    """Of its trials the one whose model is the study's best; None where none was kept."""
 
     @classmethod
     def of(cls, results: Results) -> Findings:
@@ -55,16 +57,19 @@ class Findings:
     @classmethod
     def _of(cls, results: Results) -> Findings:
         evidence, claims = Evidence.of(results), judged(results)
+        there = boards(evidence)
+        praised = _praised(results, there)
         return cls(
             finished=sum(record.status == "finished" for record in results.records),
             extents=extents(results),
             missing={label: results.why_missing(label) for label in results.asked_rows if not results.of_row(label)},
             look=look(results) if trials(results) else None,
             flags=evidence.flags.all,
-            boards=boards(evidence),
+            boards=there,
             claims=claims,
             more_seeds=open_claims(claims),
-            best=best_trial(results),
+            praised=praised,
+            best=best_trial(results, praised) if praised else None,
         )
 
     @property
@@ -85,6 +90,20 @@ class Findings:
             "more_seeds": _seeds(self.more_seeds),
             "best": None if best is None else {"key": best.key, "model": best.checkpoint},
         }
+
+
+def _praised(results: Results, boards: Sequence[Board]) -> str | None:
+    """Within the limits, the highest of the rows that are shown to be better than the baseline by the first figure.
+    Where none is: of a search the best by development scores; of rows the baseline, or the one that is the best alone;
+    and where test scores tell nothing, again the best by development scores."""
+    board = next(iter(boards), None)
+    better = [item for item in board.counted if item.verdict == "above"] if board else []
+    alone = [item for item in board.counted if item.verdict == "baseline"] or board.best if board else ()
+    ranked = [one.recipe_hash for one in ranking(results)]
+    of_rows = [item.recipe_hash for item in better if item.recipe_hash not in results.above_limits]
+    if board and not of_rows and not results.explored and len(alone) == 1:
+        of_rows = [alone[0].recipe_hash]
+    return next(iter([*of_rows, *ranked]), None)
 
 
 def _board(board: Board) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from reports.answer import Answer
 from reports.answer_parts import Finalist
 from reports.answer_words import as_text, lines
-from reports.best_model import best_trial, ranking
+from reports.findings import Findings
 from reports.formats import FORMATS
 from reports.ledger.folders import JOURNAL
 from reports.results import Results
@@ -140,9 +140,12 @@ class Outcome:
 
     @property
     def best_recipe(self) -> Recipe:
-        """What the answer says to use; where it says nothing, the best by what was searched for."""
+        """What the answer says to use; where it says nothing, the best by what was searched for. `UserError` where
+        no recipe has finished."""
         kept = self._kept
-        best = kept.recipe if kept else ranking(self._read)[0].recipe_hash
+        best = kept.recipe if kept else Findings.of(self._read).praised
+        if best is None:
+            raise UserError(f"{self.results} holds no finished recipe; let the study run on")
         return Recipe.from_flat(next(one.recipe for one in self._read.of_all_trials if one.recipe_hash == best))
 
     @property
@@ -163,7 +166,7 @@ class Outcome:
     def model(self) -> SentenceTransformer:
         """The model of `best_recipe`. `UserError` where it was not kept."""
         kept = self._kept
-        best = best_trial(self._read)
+        best = Findings.of(self._read).best
         folder = kept.model if kept else best.checkpoint if best else None
         if folder is None or not (self.results / folder).is_dir():
             raise UserError(f"{self.results} holds no model of its best recipe; run the study with keep_models='all'")
@@ -173,13 +176,9 @@ class Outcome:
 
     @property
     def _kept(self) -> Finalist | None:
-        """What the answer says to go on with."""
-        answer = self.answer
-        if answer.kind == "use":
-            return answer.picked[0]
-        if answer.base_stands:
-            return answer.references.get("base")
-        return answer.references.get("encoder") if answer.kind == "as it came" else None
+        """What the answer of finals says to go on with."""
+        as_it_came = self.answer.references.get("encoder") if self.answer.kind == "as it came" else None
+        return self.answer.to_train or as_it_came
 
     def __repr__(self) -> str:
         return "\n".join(as_text(lines(self.answer, self._read.info, str)))

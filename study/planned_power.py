@@ -18,6 +18,7 @@ from reports.question import has_no_test, in_question, without
 from reports.results import Results
 from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed
+from reports.statistics.measured import CONFIDENCE
 from reports.statistics.power import MOST_SEEDS, Spread, pooled_spread
 from search_spaces.goals import needed, searched
 from study.cli.terminal import printable
@@ -31,10 +32,10 @@ ASSUMED = Spread(0.5, 100)
 mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known, since what is told of it begins with `if`."""
 WHY = "assumed; by 0.01 to 1.1 in this repository's examples"
 
-ITEMS_VARY, FEW_ITEMS = 20.0, 50
-"""By how many points two models' scores differ from test item to item (standard deviation), at least: by the intervals
-in `docs/examples` 22 for queries and 38 for labelled texts, between the base settings and the encoder as it came. And
-from how many items on a gain is planned by seeds."""
+ITEMS_VARY, FEW_ITEMS = 14.0, 50
+"""By how many points two models' scores differ from test item to item (standard deviation), at least: by the
+predictions in `docs/examples` 14 for queries, 23 for pairs and 32 for labelled texts, between the base settings and
+what is compared with them. And from how many items on a gain is planned by seeds."""
 
 
 @dataclass(frozen=True)
@@ -57,25 +58,25 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
         return [f"finals: which gain they can show is not said, as {items} test items decide more of it than seeds do"]
     moved = next(_measured(plan, ledger), Moved(ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
-    found = finals.plan(moved.spread, finalists, seeds, looks=1 / share(len(taken(plan.results)) + 1))
+    found = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))
     recipes = f"{finalists} recipe{'s' * (finalists != 1)} x {seeds} fresh seeds"
     by = f"{printable(moved.figure)} by {number(moved.spread.std)} ({printable(moved.source)})"
     gains = _either([f"{gain:g}" for gain in found.needed])
     needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in found.needed.values()])
-    gain = found.gain if items is None else math.hypot(found.gain, _gain_by_items(items))
+    gain = found.gain if items is None else math.hypot(found.gain, _gain_by_items(items, _level(plan)))
     judged, at_best = ("", "") if items is None else (f" and {items:,} test items", " at best")
     return [
         f"finals: {recipes}{judged} show a gain of {number(gain)} points over the base settings in "
         f"{10 * finals.POWER:.0f} of 10 cases{at_best}, if seeds move {by}",
         f"finals: a gain of {gains} points needs {needs} fresh seeds, counting seeds alone; few test items take more",
-        *([] if items is None else [f"finals: {_of_items(items)}"]),
+        *([] if items is None else [f"finals: {_of_items(items, _level(plan))}"]),
     ]
 
 
 def few_items(plan: Plan) -> list[str]:
     """A sentence where a task of one's own has so few test items that hardly any gain can be shown."""
     items = smallest_test(plan)
-    return [f"{_of_items(items)}; give more by --test"] if items is not None and items < FEW_ITEMS else []
+    return [f"{_of_items(items, _level(plan))}; give more by --test"] if items is not None and items < FEW_ITEMS else []
 
 
 def smallest_test(plan: Plan) -> int | None:
@@ -88,14 +89,24 @@ def smallest_test(plan: Plan) -> int | None:
     return min(map(sum, tests), default=None)
 
 
-def half_interval(items: int) -> float:
+def _looks(plan: Plan) -> float:
+    """By how much chance counts more at the next look."""
+    return 1 / share(len(taken(plan.results)) + 1)
+
+
+def _level(plan: Plan) -> float:
+    """How often the interval of a finalist's gain may be wrong: the next look's share, divided by the finalists."""
+    return (1 - CONFIDENCE) / _looks(plan) / (plan.finals.recipes if plan.finals else 1)
+
+
+def half_interval(items: int, level: float) -> float:
     """Points from a gain to the end of its interval at best: of `ITEMS_VARY` alone, without seeds."""
-    return _errors(items, 0.975) * ITEMS_VARY / math.sqrt(items)
+    return _errors(items, 1 - level / 2) * ITEMS_VARY / math.sqrt(items)
 
 
-def _gain_by_items(items: int) -> float:
+def _gain_by_items(items: int, level: float) -> float:
     """Points of a gain that is shown in `finals.POWER` of all cases at best, without seeds."""
-    return half_interval(items) + _errors(items, finals.POWER) * ITEMS_VARY / math.sqrt(items)
+    return half_interval(items, level) + _errors(items, finals.POWER) * ITEMS_VARY / math.sqrt(items)
 
 
 def _errors(items: int, share: float) -> float:
@@ -105,16 +116,16 @@ def _errors(items: int, share: float) -> float:
     return float(stdtrit(items - 1, share)) if items > 1 else math.inf
 
 
-def items_needed(points: float) -> int:
+def items_needed(points: float, level: float) -> int:
     """The fewest test items whose `half_interval` is not above so many points."""
-    return next(items for items in count(2) if half_interval(items) <= points)
+    return next(items for items in count(2) if half_interval(items, level) <= points)
 
 
-def _of_items(items: int) -> str:
-    needs = _either([f"{items_needed(points):,}" for points in (5.0, 2.0)])
+def _of_items(items: int, level: float) -> str:
+    needs = _either([f"{items_needed(points, level):,}" for points in (5.0, 2.0)])
     return (
-        f"the test has {items:,} items, so the interval of a gain is at best {number(half_interval(items))} points to "
-        f"each side, whatever seeds do; one of 5 or 2 points takes {needs} items"
+        f"the test has {items:,} items, so the interval of a gain is at best {number(half_interval(items, level))} "
+        f"points to each side, whatever seeds do; one of 5 or 2 points takes {needs} items"
     )
 
 

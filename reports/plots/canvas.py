@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,11 +51,24 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    letters = 11 * float(figure.get_figwidth())
-    columns = int(letters // (max(map(len, found), default=0) + 7))
-    figure.legend(
-        found.values(), found.keys(), loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False
-    )
+    letters = int(11 * figure.get_figwidth())
+    names = [textwrap.fill(name, letters - 5) for name in found]
+    columns = letters // (max(map(len, found), default=0) + 7)
+    figure.legend(found.values(), names, loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False)
+
+
+def _wrap_names(figure: Figure) -> None:
+    """What an axis or a panel is called goes on in the next line where it is longer than the panel, which each further
+    line makes smaller."""
+    for _ in range(3):
+        figure.draw_without_rendering()
+        for axis in figure.axes:
+            panel = axis.get_window_extent()
+            for name, side in ((axis.xaxis.label, "width"), (axis.title, "width"), (axis.yaxis.label, "height")):
+                longer = getattr(name.get_window_extent(), side) / getattr(panel, side)
+                if longer > 1:
+                    letters = max(map(len, name.get_text().split("\n"))) / longer
+                    name.set_text(textwrap.fill(name.get_text(), max(int(letters), 1)))
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -68,6 +82,7 @@ def save(figure: Figure, path: Path) -> Path:
 
     for text in figure.findobj(Text):
         text.set_parse_math(False)
+    _wrap_names(figure)
     picture = io.BytesIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "report", "font.sans-serif": FONTS}):
         figure.savefig(picture, format="svg", metadata=NAMELESS)

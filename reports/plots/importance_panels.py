@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
 from reports.importance import Curve
 from reports.plots.canvas import OURS, QUIET, legend, make_figure, save
 from reports.plots.outliers import clip
 from trainables.recipe import Value, keys
-
-LETTERS = 24
-"""Of a score's name, in a line."""
 
 
 def importance_picture(curve: Curve, score: str, path: Path) -> Path:
@@ -38,7 +34,7 @@ def importance_picture(curve: Curve, score: str, path: Path) -> Path:
         axis.set_xticks(xs, names, rotation=25 if sum(map(len, names)) > 20 else 0)
         axis.margins(x=0.15)
     axis.set_xlabel(keys()[curve.key].label)
-    axis.set_ylabel("\n".join(textwrap.wrap(score, LETTERS)))
+    axis.set_ylabel(score)
     clip([(axis, dots)])
     axis.grid(alpha=0.3)
     legend(figure, [axis])

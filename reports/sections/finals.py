@@ -54,8 +54,10 @@ def write(results: Results, pictures: Path) -> str:
         "the interval of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, "
         "as steps and tokens, is part of the gain."
     )
-    if any(one.in_floors for one in answer.finalists):
-        said += " A floor is the noise floor: the standard deviation of one seed's score."
+    floor = "A floor is the noise floor: the standard deviation of one seed's score."
+    said += (
+        f" {floor if answer.noise_floor else 'No noise floor is known: seeds are too few, or recipes unlike in it.'}"
+    )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return f"{table(head, lines)}\n\n{said}{flagged}"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.answer import Answer
+from reports.answer_words import noise
 from reports.boards import Board, Standing
 from reports.findings import Findings
 from reports.guards.words import listed
@@ -41,7 +43,8 @@ def write(results: Results, pictures: Path) -> str:
     if any(item.sample and item.sample.std is not None for item in standings):
         said.append("± is the standard deviation over seeds.")
     if any(item.sample and item.sample.count == 1 and not item.sample.fixed for item in standings):
-        said.append("A score of one seed has no ±: how far another seed lies is not known.")
+        known = "; ".join(noise(Answer.of(results))) or "how far another seed lies is not known"
+        said.append(f"A score of one seed has no ±: {known}.")
     if any(item.verdict in ("above", "below") for item in standings):
         said.append("**Bold** gains are shown to be above or below zero.")
     if every:

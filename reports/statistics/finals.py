@@ -19,17 +19,19 @@ say in the choice.
   2. `keep the encoder`: neither the picked one nor the base is worth it over the encoder as it came.
   3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the encoder
      as it came where that was scored.
-  4. `nothing yet`, else: `open` says against which references, `most` the largest gain over the first of these that
-     the intervals leave to any finalist, `seeds` how many show it in 80 %, if it is as large as measured.
+  4. `nothing yet`, else: `open` says against which references, `seeds` how many show the gain in 80 %, if it is as
+     large as measured.
 
-  So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim.
+  So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim:
+  of all answers but `use`, `most` says how large a gain the intervals leave.
 - **Of several goals** each member of the front is judged by every goal's figure, at 1/(K times their number) of the
   level, so that all intervals of all finalists hold at once: `use` is wrong of any member by any goal in at most the
   level. What is kept, is kept only where that is the answer for each member by each figure (`told_by`).
 - **Items must be fresh, too.** Development scores that were made from the very sentences that are tested choose
   recipes that are lucky with these. Such a gain is measured "on the data it was chosen by", and has no verdict.
 - **The noise floor** is the standard deviation of one seed's test score, pooled over the recipes where Bartlett's test
-  finds their spreads alike; else there is none, and a gain is set against the spreads of the two that it compares.
+  finds their spreads alike and seeds are enough to know it (`FEWEST_FREEDOM`); else none is known, and a gain is held
+  against the spreads of the two that it compares.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ from reports.statistics.spreads import Common, common_spread
 Reference = Literal["base", "baseline", "encoder"]
 """What finalists are compared with: what the space sets without a search, its baseline row, the encoder as it came."""
 Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
+KEPT: Mapping[Answer, Reference] = {"keep the base": "base", "keep the encoder": "encoder"}
 
 MOST_PICKED = 5
 POWER = 0.8
@@ -59,6 +62,8 @@ GAINS = (0.5, 1.0, 2.0)
 """Points for which the seeds are told."""
 UNLIKE = 0.05
 """Spreads are no longer alike where chance makes them so unequal less often than that."""
+FEWEST_FREEDOM = 8
+"""Of a noise floor: the 95 % interval of a standard deviation then lies within a factor of two of it."""
 
 
 def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, goals), the higher the better
@@ -77,7 +82,7 @@ class NoiseFloor:
     """How far seeds move one test score, in points."""
 
     std: float | None
-    """Pooled over recipes, where they are alike in it; else None."""
+    """Pooled over recipes, where they are alike in it and that is known well enough; else None."""
     freedom: int
     by_recipe: tuple[float | None, ...]
     """In the order given; None for one seed, and where no seed changes anything."""
@@ -87,9 +92,9 @@ class NoiseFloor:
         """Of recipes; copies count once."""
         once = list({sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values())
         pooled = pooled_spread(once)
-        alike = pooled is not None and (len(once) == 1 or _alike(once))
+        known = pooled is not None and pooled.freedom >= FEWEST_FREEDOM and (len(once) == 1 or _alike(once))
         by_recipe = tuple(sample.std for sample in samples)
-        return cls(pooled.std if pooled and alike else None, pooled.freedom if pooled else 0, by_recipe)
+        return cls(pooled.std if pooled and known else None, pooled.freedom if pooled else 0, by_recipe)
 
     @property
     def known(self) -> tuple[float, ...]:
@@ -97,7 +102,7 @@ class NoiseFloor:
         return tuple(std for std in self.by_recipe if std is not None)
 
     def under(self, first: Sample, second: Sample) -> float:
-        """The floor for the gain of one recipe over another; their own where not all are alike. 0 if none is known."""
+        """The floor for the gain of one recipe over another, or else their own spread; 0 if that is not known."""
         own = pooled_spread([first, second])
         return self.std if self.std is not None else own.std if own else 0.0
 
@@ -131,7 +136,8 @@ class Judgement:
     open: tuple[Reference, ...] = ()
     """Of `nothing yet`: the references against which nothing is shown."""
     most: float | None = None
-    """Of `nothing yet`: the largest gain over the first of `open`, in points, that the data leave to any finalist."""
+    """But of `use`: the largest gain, in points, that the data leave to any training of the finals over what is kept,
+    or over the first of `open`."""
     seeds: float | None = None
     """Of `nothing yet`: so many of each recipe would settle it; infinity where test items are too few for any number.
     None where that cannot be told."""
@@ -171,9 +177,11 @@ def judge(
     if fresh and base is not None:
         picked = next((one for one in order if _worth_using(by_finalist[one])), picked)
         answer, waiting = _answer(by_finalist[picked], over, floor.under(finalists[picked], base))
-    if answer != "nothing yet":
+    if answer == "use":
         return Judgement(picked, answer, gains, over, floor, fresh)
-    highs = [gain.high for name in waiting[:1] for gain in gains[name] if gain.high is not None]
+    against = KEPT.get(answer) or next(iter(waiting), None)
+    left = [*(gains[against] if against else ()), *([over] if over and against == "encoder" else [])]
+    highs = [gain.high for gain in left if gain.high is not None]
     alpha = (1 - CONFIDENCE) / ((later or looks) * goals * len(finalists))
     pairs = [(finalists[picked] if gains[name][picked].gain > 0 else base, references[name]) for name in waiting]
     wanted = [_seeds(first, second, alpha, common, trained) for first, second in pairs if first is not None]

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from reports.best_model import best_trial, ranking
+from reports.best_model import ranking
 from reports.commands import results_place
 from reports.export import export
+from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.live.folder import Folder
 from reports.live.html import parts_of
@@ -98,7 +99,7 @@ def test_all_agree_on_the_best(
     results = study(tmp_path, goals, scored)
     label = results.asked_rows[row]
     best = next(record for record in results.of_row(label) if record.seed == seed)
-    assert best_trial(results) == best
+    assert Findings.of(results).best == best
     assert ranking(results)[0].recipe_hash == best.recipe_hash
 
     live = Folder(tmp_path).view()
@@ -131,7 +132,7 @@ def test_all_agree_on_the_best(
 def test_a_study_whose_goals_nothing_has_has_no_best(tmp_path: Path) -> None:
     results = study(tmp_path, ["transfer"], scored=False)
     assert ranking(results) == []
-    assert best_trial(results) is None
+    assert Findings.of(results).best is None
     assert Folder(tmp_path).view().best == ()
 
 

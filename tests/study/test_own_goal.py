@@ -15,7 +15,7 @@ from ray.tune.search import Searcher
 
 from reports.answer import Answer
 from reports.answer_words import lines
-from reports.best_model import best_trial, ranking
+from reports.best_model import ranking
 from reports.export import card
 from reports.findings import Findings
 from reports.formats.data import _recipe
@@ -273,7 +273,7 @@ PLACES: Mapping[str, Callable[[Results], str]] = {
     "semifinal": first_of_the_semifinal,
     "answer": lambda results: Answer.of(results).picked[0].recipe,
     "ranking": lambda results: ranking(results)[0].recipe_hash,
-    "best model": lambda results: (best_trial(_with_models(results)) or results.records[0]).recipe_hash,
+    "best model": lambda results: (Findings.of(_with_models(results)).best or results.records[0]).recipe_hash,
     "models kept": kept_model,
     "console": on_the_console,
     "trackers and TensorBoard": to_trackers,
@@ -403,6 +403,6 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
     assert far[len(far) // 2] < 0.2, "of random ones half would be further than 0.9"
     assert [one.recipe for one in Answer.of(results).picked] == [best]
     assert ranking(results)[0].recipe_hash == best
-    named = best_trial(_with_models(results))
+    named = Findings.of(_with_models(results)).best
     assert named is not None
     assert named.recipe_hash == best

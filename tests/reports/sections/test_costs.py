@@ -14,8 +14,8 @@ import matplotlib.figure
 import numpy as np
 import pytest
 
-from reports.best_model import best_trial
 from reports.diff import diff
+from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
 from reports.plots import goals_front, search_course
@@ -218,11 +218,11 @@ class TestLimits:
     def test_the_best_model_keeps_the_limits(self, tmp_path: Path) -> None:
         means = study(tmp_path, None)
         rewrite(tmp_path, set(means), checkpoint="models/one")
-        best = best_trial(Results.load(tmp_path))
+        best = Findings.of(Results.load(tmp_path)).best
         assert best is not None
         limit = means[best.recipe_hash][1] - 0.01
         dataclasses.replace(StudyInfo.load(tmp_path), limits={"seconds": limit}).save(tmp_path)
-        within = best_trial(Results.load(tmp_path))
+        within = Findings.of(Results.load(tmp_path)).best
         assert within is not None
         assert means[within.recipe_hash][1] <= limit
         live = _settled(tmp_path, Ledger(tmp_path / LEDGER), signature_of(tmp_path)).best

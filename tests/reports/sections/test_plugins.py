@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
-from reports.best_model import best_trial
+from reports.findings import Findings
 from reports.ledger import LEDGER, PLUGINS, Ledger, Record, StudyInfo
 from reports.report import write_report
 from reports.results import Results
@@ -113,7 +113,7 @@ def test_two_sections_after_one_stand_in_the_order_of_their_coming():
 
 def test_the_best_model(tmp_path: Path):
     results = make_study(tmp_path)
-    assert best_trial(Results.load(tmp_path)) is None
+    assert Findings.of(Results.load(tmp_path)).best is None
     assert "best model by" not in write_report(tmp_path).read_text()
     ledger = Ledger(tmp_path / LEDGER)
     first, second = (results.of_row(label) for label in results.asked_rows)
@@ -126,15 +126,15 @@ def test_the_best_model(tmp_path: Path):
     keep(first[1], 40.0)
     keep(second[0], 62.0)
     keep(second[1], 66.0)
-    best = best_trial(Results.load(tmp_path))
+    best = Findings.of(Results.load(tmp_path)).best
     assert best is not None
-    assert best.checkpoint == f"models/{second[1].key}"  # the best recipe has the best mean
-    said = f"The model is row `{results.asked_rows[1]}`, seed 1, for its development score 63.00"
+    assert best.checkpoint == f"models/{first[0].key}"  # no row is shown to be better than the baseline
+    said = f"The model is row `{results.asked_rows[0]}`, seed 0, for its development score 65.00"
     assert said in write_report(tmp_path).read_text()
-    keep(second[1], 66.0, kept=False)
-    best = best_trial(Results.load(tmp_path))
+    keep(first[0], 70.0, kept=False)
+    best = Findings.of(Results.load(tmp_path)).best
     assert best is not None
-    assert best.checkpoint == f"models/{second[0].key}"
+    assert best.checkpoint == f"models/{first[1].key}"
 
 
 def test_a_task_of_ones_own_has_a_table(tmp_path: Path, request: pytest.FixtureRequest):

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.best_model import best_trial, ranking
+from reports.best_model import ranking
 from reports.boards import boards
 from reports.evidence import Evidence
+from reports.findings import Findings
 from reports.ledger import FAILURES, LEDGER, StudyInfo, fresh_seeds, write_json
 from reports.report import write_report
 from reports.results import Results
@@ -72,7 +73,7 @@ def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:
 def test_what_left_the_race_is_not_the_best_model(raced: Path) -> None:
     results = Results.load(raced)
     lost = {key for key, one in of_results(results).items() if one.lost}
-    best = best_trial(results)
+    best = Findings.of(results).best
     assert best is None or best.recipe_hash not in lost or len(lost) == len(of_results(results))
 
 
