@@ -25,8 +25,10 @@ from reports.ledger.names import to_write
 from reports.mteb_metadata import MODEL_META, metadata
 from reports.recipe_names import called
 from reports.results import Results
+from trainables.encoders.own_modules import is_whole
 from trainables.errors import UserError, meant, shown
 from trainables.files import write_whole
+from trainables.recipe import Recipe
 
 FOLDER = "mteb"
 """In the results: a folder for each trial, `HASH-SEED`, with a file for each task."""
@@ -110,8 +112,8 @@ def _source(folder: Path, record: Record) -> str | None:
     """The folder of the trial's model; of an encoder that was scored as it came, its name."""
     if record.checkpoint is not None:
         return str(folder / record.checkpoint) if (folder / record.checkpoint).is_dir() else None
-    as_it_came = record.recipe["encoder.kind"] == "pipeline" and not record.recipe["optimisation.epochs"]
-    return str(record.recipe["encoder.name"]) if as_it_came else None
+    recipe = Recipe.from_flat(record.recipe)
+    return None if recipe.trains or not is_whole(recipe) else recipe.encoder.name
 
 
 def file_of(folder: Path, record: Record, task: str) -> Path:
