@@ -93,6 +93,11 @@ def _check_start(encoder: EncoderConfig) -> None:
     made = model_settings(name).get("model_type", _DENSE)
     if made != _DENSE:
         raise UserError(f"{name!r} is a {made}, which gives no dense vector for each text; name another model")
+    if kind.name == "pipeline" and encoder.adapter == "mlp" and model_settings(name).get("truncate_dim") is not None:
+        raise UserError(
+            f"{name!r} cuts its embeddings at the end (truncate_dim), and nothing can be saved after that; take it "
+            "out of its config_sentence_transformers.json, or set encoder.adapter to 'none'"
+        )
     if kind.pools and first[0] == STATIC:
         raise UserError(f"{name!r} is a static encoder; set encoder.kind to 'static', or name a transformer")
     if kind.trainable and first[0] not in (TRANSFORMER, STATIC):

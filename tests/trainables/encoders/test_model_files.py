@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Normalize, Transformer
+from sentence_transformers.base.modules import Normalize, Router, Transformer
 from sentence_transformers.multi_vector_encoder import modules as multi_vector
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer import modules as dense
@@ -37,11 +37,13 @@ from study.rows import as_it_came
 from tests.conftest import SENTENCES
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.module_files import own_length
-from trainables.encoders.own_modules import left_out, needs_pipeline, own_settings
+from trainables.encoders.own_modules import is_whole, left_out, needs_pipeline, own_settings
+from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.pooling import Pooling as OwnPooling
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, EncoderConfig, Recipe
+from trainables.trial.build import build_encoder
 from trainables.trial.run import run_trial
 
 TABLE = Path(__file__).resolve().parents[3] / "docs" / "encoders.md"
@@ -336,3 +338,34 @@ def test_refused(change: Change, said: str, folder: Path) -> None:
     recipe = own_recipe(folder)
     with pytest.raises(UserError, match=re.escape(said)):
         check_trainable(recipe)
+
+
+def test_an_adapter_after_a_cut_is_refused(folder: Path) -> None:
+    model(truncate_dim=16)(folder)
+    pipeline = own_recipe(folder).preferring({"encoder.kind": "pipeline", "encoder.adapter": "mlp"})
+    with pytest.raises(UserError, match="cuts its embeddings at the end"):
+        check_trainable(pipeline)
+    check_trainable(pipeline.preferring({"encoder.adapter": "none", "optimisation.epochs": 0}))
+
+
+@pytest.mark.parametrize(
+    "change", [pooling(pooling_mode="weightedmean"), remade(Dense(DIM, 7)), model(truncate_dim=16)]
+)
+def test_what_no_setting_follows_comes_through_its_own_pipeline(change: Change, folder: Path) -> None:
+    change(folder)
+    came = as_it_came(own_recipe(folder))
+    assert came.encoder.kind == "pipeline"
+    assert is_whole(came)
+    ours = build_encoder(came, 0, None)
+    assert isinstance(ours, Pipeline)
+    np.testing.assert_allclose(ours.encode(TEXTS), encoded(folder), atol=1e-6)
+    whole, narrow = Pipeline(ours.model), Pipeline(SentenceTransformer(str(folder), device="cpu", truncate_dim=5))
+    assert whole.fingerprint() != narrow.fingerprint()
+
+
+def test_a_pipeline_without_a_usual_route_is_refused_when_it_is_loaded(plain: Path, tmp_path: Path) -> None:
+    parts = [*SentenceTransformer(str(plain), device="cpu")]
+    routes = Router({"query": parts, "document": parts}, allow_empty_key=False)
+    SentenceTransformer(modules=[routes], device="cpu").save(str(tmp_path / "routed"), create_model_card=False)
+    with pytest.raises(UserError, match="cannot be loaded"):
+        load_encoder(EncoderConfig("pipeline", str(tmp_path / "routed")), device="cpu")
