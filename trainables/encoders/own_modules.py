@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainables.encoders.families import FAMILIES, named_family
 from trainables.encoders.kinds import ENCODERS
@@ -107,8 +108,8 @@ def needs_pipeline(recipe: Recipe) -> bool:
     lengths = (None, EncoderConfig.max_length, own_length(encoder.name))
     as_it_is = encoder.layers is None and encoder.max_length in lengths
     follows = as_it_is and encoder.query_prompt in (None, default_prompt(encoder.name))
-    parts = [part for part in _parts_left_out(recipe) if part != _end(encoder.name)]
-    return follows and first_module(encoder.name) is not None and bool(parts or (family and family not in FAMILIES))
+    unlike = _changes_cosines(recipe) or (family is not None and family not in FAMILIES)
+    return follows and first_module(encoder.name) is not None and unlike
 
 
 def is_whole(recipe: Recipe) -> bool:
@@ -117,7 +118,8 @@ def is_whole(recipe: Recipe) -> bool:
     encoder = recipe.encoder
     if encoder.kind == "pipeline" or not _taken_apart(encoder):
         return encoder.kind == "pipeline"
-    return encoder.layers is None and all(part == _end(encoder.name) for part in left_out(recipe))
+    as_it_is = encoder.layers is None and encoder.max_length in (None, own_length(encoder.name))
+    return as_it_is and encoder.query_prompt == default_prompt(encoder.name) and not _changes_cosines(recipe)
 
 
 def left_out(recipe: Recipe) -> list[str]:
@@ -126,6 +128,11 @@ def left_out(recipe: Recipe) -> list[str]:
     if _taken_apart(recipe.encoder):
         return [*_parts_left_out(recipe), *_similarity(recipe.encoder.name), *_set_otherwise(recipe.encoder)]
     return _similarity(recipe.encoder.name) if recipe.encoder.kind == "pipeline" else []
+
+
+def _changes_cosines(recipe: Recipe) -> bool:
+    """Whether more is left out than a norm at the end."""
+    return any(part != _end(recipe.encoder.name) for part in _parts_left_out(recipe))
 
 
 def _parts_left_out(recipe: Recipe) -> list[str]:
@@ -193,7 +200,7 @@ def _normalised(name: str) -> bool:
 
 def _end(name: str) -> str | None:
     """The folder of the norm of embeddings with which it ends; None: it has none there."""
-    last = next(reversed(modules(name)), {})
+    last: dict[str, Any] = next(reversed(modules(name)), {})
     of_sentence = (
         module_kind(last) == "Normalize"
         and module_settings(name, last).get("module_input_name", "sentence_embedding") == "sentence_embedding"

@@ -369,3 +369,18 @@ def test_a_pipeline_without_a_usual_route_is_refused_when_it_is_loaded(plain: Pa
     SentenceTransformer(modules=[routes], device="cpu").save(str(tmp_path / "routed"), create_model_card=False)
     with pytest.raises(UserError, match="cannot be loaded"):
         load_encoder(EncoderConfig("pipeline", str(tmp_path / "routed")), device="cpu")
+
+
+def test_an_untrained_encoder_is_the_whole_model_where_only_its_norm_is_left_out(folder: Path) -> None:
+    remade(Normalize(), similarity_fn_name="dot")(folder)
+    model(prompts={"query": "two men ", "sts": "alike "}, default_prompt_name="query")(folder)
+    came = as_it_came(own_recipe(folder))
+    assert is_whole(came)
+    changes = (
+        {"encoder.layers": 1},
+        {"encoder.max_length": 8},
+        {"encoder.query_prompt": None},
+        {"pooling.mode": "cls"},
+    )
+    assert not any(is_whole(came.override(change)) for change in changes)
+    assert not is_whole(Recipe().preferring({"encoder.name": "scenes-small", "optimisation.epochs": 0}))
