@@ -25,10 +25,8 @@ from reports.ledger.names import to_write
 from reports.mteb_metadata import MODEL_META, metadata
 from reports.recipe_names import called
 from reports.results import Results
-from trainables.encoders.own_modules import is_whole
 from trainables.errors import UserError, meant, shown
 from trainables.files import write_whole
-from trainables.recipe import Recipe
 
 FOLDER = "mteb"
 """In the results: a folder for each trial, `HASH-SEED`, with a file for each task."""
@@ -112,8 +110,9 @@ def _source(folder: Path, record: Record) -> str | None:
     """The folder of the trial's model; of an encoder that was scored as it came, its name."""
     if record.checkpoint is not None:
         return str(folder / record.checkpoint) if (folder / record.checkpoint).is_dir() else None
-    recipe = Recipe.from_flat(record.recipe)
-    return None if recipe.trains or not is_whole(recipe) else recipe.encoder.name
+    encoder = record.data.get("encoder")
+    whole = record.recipe["encoder.kind"] == "pipeline" or (isinstance(encoder, dict) and encoder.get("whole") is True)
+    return str(record.recipe["encoder.name"]) if whole and not record.recipe["optimisation.epochs"] else None
 
 
 def file_of(folder: Path, record: Record, task: str) -> Path:

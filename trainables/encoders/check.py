@@ -85,9 +85,9 @@ def check_trainable(recipe: Recipe) -> None:
 
 def _check_start(encoder: EncoderConfig) -> None:
     """Refuse a model of sentence-transformers that gives no single vector, or that this kind of encoder cannot start
-    from."""
+    from. One of the hub shows that when it is loaded."""
     name, kind = encoder.name, ENCODERS[encoder.kind]
-    first, family = first_module(name), named_family(name)
+    first, family = first_module(name) if Path(name).exists() else None, named_family(name)
     if first is None:
         return
     made = model_settings(name).get("model_type", _DENSE)

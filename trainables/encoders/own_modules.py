@@ -113,11 +113,10 @@ def needs_pipeline(recipe: Recipe) -> bool:
 
 
 def is_whole(recipe: Recipe) -> bool:
-    """Whether sentence-transformers gives the embeddings of an untrained recipe's encoder from its name alone, but for
-    their length."""
+    """Whether an untrained encoder gives the embeddings of the model that it was taken from, but for their length."""
     encoder = recipe.encoder
-    if encoder.kind == "pipeline" or not _taken_apart(encoder):
-        return encoder.kind == "pipeline"
+    if recipe.trains or not _taken_apart(encoder):
+        return False
     as_it_is = encoder.layers is None and encoder.max_length in (None, own_length(encoder.name))
     return as_it_is and encoder.query_prompt == default_prompt(encoder.name) and not _changes_cosines(recipe)
 
