@@ -44,6 +44,7 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, EncoderConfig, Recipe
 from trainables.trial.build import build_encoder, describe_encoder
+from trainables.trial.result import TrialResult
 from trainables.trial.run import run_trial
 
 TABLE = Path(__file__).resolve().parents[3] / "docs" / "encoders.md"
@@ -110,8 +111,8 @@ def in_a_folder(folder: Path) -> None:
     (folder / "0_BERT").mkdir()
     for file in ("config.json", "model.safetensors", "sentence_bert_config.json"):
         (folder / file).rename(folder / "0_BERT" / file)
-    for file in folder.glob("*token*"):
-        file.rename(folder / "0_BERT" / file.name)
+    for path in folder.glob("*token*"):
+        path.rename(folder / "0_BERT" / path.name)
     modules = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps([{**modules[0], "path": "0_BERT"}, *modules[1:]]))
 
@@ -282,7 +283,7 @@ def encoded(folder: Path) -> np.ndarray:
     return found
 
 
-def test_the_table_has_a_row_for_all_that_there_is():
+def test_the_table_has_a_row_for_all_that_there_is() -> None:
     tested = {**FOLLOWED, **NAMED, **REFUSED}
     assert ROWS.keys() == tested.keys()
     for name, fate in ROWS.items():
@@ -311,6 +312,8 @@ def test_followed(change: Change, folder: Path, tmp_path: Path) -> None:
     still = recipe.override({"optimisation.learning_rate": 1e-30})
     trained = run_trial(still, 0, TASKS, model_folder=tmp_path / "saved")
     came = run_trial(as_it_came(recipe), 0, TASKS)
+    assert isinstance(trained, TrialResult)
+    assert isinstance(came, TrialResult)
     np.testing.assert_allclose(encoded(tmp_path / "saved"), encoded(folder), atol=1e-4)
     assert trained.scores["STS12"]["spearman_all"] == came.scores["STS12"]["spearman_all"]
     own = load_encoder(EncoderConfig("pipeline", str(folder)), device="cpu").encode(TEXTS)
