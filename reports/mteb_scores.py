@@ -110,8 +110,9 @@ def _source(folder: Path, record: Record) -> str | None:
     """The folder of the trial's model; of an encoder that was scored as it came, its name."""
     if record.checkpoint is not None:
         return str(folder / record.checkpoint) if (folder / record.checkpoint).is_dir() else None
-    as_it_came = record.recipe["encoder.kind"] == "pipeline" and not record.recipe["optimisation.epochs"]
-    return str(record.recipe["encoder.name"]) if as_it_came else None
+    encoder = record.data.get("encoder")
+    whole = record.recipe["encoder.kind"] == "pipeline" or (isinstance(encoder, dict) and encoder.get("whole") is True)
+    return str(record.recipe["encoder.name"]) if whole and not record.recipe["optimisation.epochs"] else None
 
 
 def file_of(folder: Path, record: Record, task: str) -> Path:

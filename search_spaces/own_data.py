@@ -18,7 +18,7 @@ from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
 from trainables.keys import keys_of
 from trainables.objectives import OBJECTIVES
-from trainables.recipe import SCENES_ENCODER, Value
+from trainables.recipe import SCENES_ENCODER, Value, keys
 from trainables.registry import Registry
 from trainables.senteval.tasks import Task
 
@@ -42,15 +42,14 @@ class OwnEncoder:
     """An encoder to begin with."""
 
     label: str
-    name: str
-    pooling: str
-    """That it came with, or else the usual one."""
+    settings: Overrides
+    """The keys of a recipe that follow it: its name, its longest input, its prompts, and its pooling or a usual one."""
     poolings: tuple[str, ...]
     """Those worth a try, the first one among them."""
-    came: Overrides
-    """What makes the base recipe the encoder as it came."""
-    query_prompt: str | None = None
-    document_prompt: str | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.settings["encoder.name"])
 
 
 @dataclass(frozen=True)
@@ -104,12 +103,8 @@ the key says. Of the keys that an objective adds itself, all are searched that s
 def space_text(own: OwnSpace) -> str:
     """The file, as Python source. `UserError` where nothing here learns from such data."""
     fit = _fit(own)
-    encoder = own.encoders[0]
     base = {
-        "encoder.name": encoder.name,
-        "encoder.query_prompt": encoder.query_prompt,
-        "encoder.document_prompt": encoder.document_prompt,
-        "pooling.mode": encoder.pooling,
+        **own.encoders[0].settings,
         "corpus.nli": own.train,
         "corpus.layout": fit.layout,
         "objective.name": fit.objectives[0],
@@ -121,7 +116,7 @@ def space_text(own: OwnSpace) -> str:
     }
     goal, goal_lines = _goal(own)
     scored = (*own.tasks, *([own.general] if own.general else []))
-    kept = {key: value for key, value in base.items() if value is not None}
+    kept = {key: value for key, value in base.items() if value is not None or keys()[key].default is not None}
     return _TEXT.format(
         folder=_value(own.folder),
         tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in scored),
@@ -213,20 +208,18 @@ def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
 def _rows(own: OwnSpace) -> list[str]:
     """Each encoder as it came, and under the base settings."""
     found = []
-    for place, encoder in enumerate(own.encoders):
-        prompts = {"encoder.query_prompt": encoder.query_prompt, "encoder.document_prompt": encoder.document_prompt}
-        differs = {"encoder.name": encoder.name, "pooling.mode": encoder.pooling, **prompts} if place else {}
+    first = own.encoders[0].settings
+    for encoder in own.encoders:
+        differs = {key: value for key, value in encoder.settings.items() if value != first[key]}
         mark = f"{encoder.label}, " if len(own.encoders) > 1 else ""
-        found += [
-            _row(f"{mark}as it came" if mark else "encoder as it came", {**differs, **encoder.came}),
-            _row(f"{mark}base settings", differs),
-        ]
+        untrained = _row(f"{mark}as it came" if mark else "encoder as it came", {**differs, "optimisation.epochs": 0})
+        found += [f"Row({untrained}, as_it_came=True)", f"Row({_row(f'{mark}base settings', differs)})"]
     return found
 
 
 def _row(label: str, changes: Overrides) -> str:
     said = ", ".join(f"{_value(key)}: {_value(value)}" for key, value in changes.items())
-    return f"Row({_value(label)}, {{{said}}})"
+    return f"{_value(label)}, {{{said}}}"
 
 
 def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
@@ -249,11 +242,12 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     if len(poolings) > 1:
         found.append(_choice("pooling.mode", poolings))
     found += ['Domain("head.kind", choices=("none", "linear", "mlp"))', 'Domain("head.dim")']
-    prompts = {  # of several encoders each may be given those of all: a domain is one for all recipes
-        "encoder.query_prompt": [encoder.query_prompt for encoder in own.encoders],
-        "encoder.document_prompt": [encoder.document_prompt for encoder in own.encoders],
-    }
-    return found + [_choice(key, (*dict.fromkeys(filter(None, its)), None)) for key, its in prompts.items() if any(its)]
+    for key in ("encoder.query_prompt", "encoder.document_prompt"):
+        # Of several encoders each may be given those of all: a domain is one for all recipes.
+        prompts = dict.fromkeys(prompt for encoder in own.encoders if (prompt := encoder.settings[key]))
+        if prompts:
+            found.append(_choice(key, (*prompts, None)))
+    return found
 
 
 def _counts(own: OwnSpace, fit: _Fit) -> list[str]:

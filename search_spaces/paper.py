@@ -98,6 +98,9 @@ class Row:
     is not the base recipe's, which the row evaluates (`optimisation.epochs` 0) or starts from, by hub id where
     `overrides` has an `encoder.name`, else only if a person gives one; `wordnet` the WordNet files; `paraphraser`
     a sequence-to-sequence model.
+
+    `as_it_came` says that the row, which trains nothing (`optimisation.epochs` 0), is its recipe's encoder as it came:
+    through its own pipeline where it needs that.
     """
 
     label: str
@@ -106,6 +109,7 @@ class Row:
     needs: Need | None = None
     note: str = ""
     minutes: float | None = None
+    as_it_came: bool = False
 
     def __post_init__(self) -> None:
         if self.needs is not None and self.needs not in get_args(Need):

@@ -87,7 +87,8 @@ def read_recipe(request: Request) -> OneRecipe:
     given = overrides(request, dict(map(parse_assignment, request.set))).keys()
     kept = {key: value for key, value in row.overrides.items() if key not in given}
     needs = None if row.needs and NEED_KEYS[row.needs] & given else row.needs
-    return _alone(space, Row(row.label, kept, needs=needs), f"the row {row.label!r} of {space.name}", own)
+    alone = Row(row.label, kept, needs=needs, as_it_came=row.as_it_came)
+    return _alone(space, alone, f"the row {row.label!r} of {space.name}", own)
 
 
 def _alone(

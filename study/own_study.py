@@ -29,17 +29,17 @@ from study.given import plugin
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
-from study.search.finals import as_it_came
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Prepared, prepare
 from trainables.corpora.own_data import Source, find_kind, row_in_words
 from trainables.encoders.check import check_encoder
-from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
+from trainables.encoders.module_files import own_length
+from trainables.encoders.own_modules import fitting_poolings, own_settings
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, changed
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, parse_assignment
 from trainables.senteval.own_tasks import named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
@@ -67,7 +67,8 @@ def own_study(request: Request) -> Request:
         plugin(given)
     if request.recipe is not None:
         return _of_recipe(request)
-    encoders = _encoders(request.encoder)
+    fixed = dict(map(parse_assignment, request.set))
+    encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")))
     source = find_kind(request.train, request.columns, request.labels)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
@@ -78,6 +79,8 @@ def own_study(request: Request) -> Request:
     _write_general(request, encoders, made.train.parent / GENERAL)
     prepared = _placed(made, folder, request, begun)
     _tell(source, prepared, leaked)
+    if "encoder.max_length" not in fixed:
+        _tell_lengths(encoders)
     if begun:  # whatever its files are called now
         name = StudyInfo.load(folder.parent).space
     text = _space(name, source, encoders, prepared, request, folder, leaked)
@@ -294,6 +297,14 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
         print(f"leaks: {sentence}", flush=True)
 
 
+def _tell_lengths(encoders: Sequence[OwnEncoder]) -> None:
+    """How much of a text each encoder reads."""
+    known = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
+    lengths = [f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in known.items()]
+    if lengths:
+        print(f"each encoder reads as much as it says of itself (encoder.max_length): {', '.join(lengths)}", flush=True)
+
+
 def _space(
     name: str,
     source: Source,
@@ -328,26 +339,19 @@ def _space(
     )
 
 
-def _encoders(names: Sequence[str]) -> list[OwnEncoder]:
-    """Each as it came, with a name of its own. `UserError` for one that is not there, or twice."""
+def _encoders(names: Sequence[str], kind: str) -> list[OwnEncoder]:
+    """Each under a name of its own. `UserError` for one that is not there, or twice."""
     found: list[OwnEncoder] = []
     for given in names:
         name = absolute(given)
-        check_encoder(EncoderConfig(name=name))
+        check_encoder(EncoderConfig(kind, name))
         if any(name == other.name for other in found):
             raise UserError(f"--encoder {given} is given twice")
         label = _label(name)
         same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in found)
-        pooling, fitting = own_pooling(name), fitting_poolings(name)
-        pooling = pooling or fitting[0]
-        query, document = own_prompts(name)
-        own = {"encoder.query_prompt": query, "encoder.document_prompt": document, "pooling.mode": pooling}
-        base = Recipe().preferring({"encoder.name": name, **own})
-        came = changed(base.flat(), as_it_came(base).flat())
-        poolings = tuple(dict.fromkeys((pooling, *fitting)))
-        found.append(
-            OwnEncoder(f"{label}~{same + 1}" if same else label, name, pooling, poolings, came, query, document)
-        )
+        settings = own_settings(name)
+        poolings = tuple(dict.fromkeys((str(settings["pooling.mode"]), *fitting_poolings(name))))
+        found.append(OwnEncoder(f"{label}~{same + 1}" if same else label, settings, poolings))
     return found
 
 

@@ -8,9 +8,10 @@ from search_spaces.space import Row, Space
 from trainables.corpora.augment import Augmentation
 from trainables.encoders import available
 from trainables.encoders.availability import WORD_VECTORS
+from trainables.encoders.own_modules import needs_pipeline, own_settings
 from trainables.errors import UserError, choices
 from trainables.files import expanded
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Value, changed
 
 
 def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
@@ -49,6 +50,9 @@ def inputs_of(
     row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str
 ) -> dict[str, Value] | str:
     """What the row needs beyond its overrides, or the reason why it cannot be had."""
+    if row.as_it_came and model is None:
+        made = base.preferring(row.overrides)
+        return changed(made.flat(), as_it_came(made).flat())
     if row.needs == "word_vectors":
         model = model or (str(expanded(word_vectors).absolute()) if word_vectors else None)
         return {"encoder.name": model} if model else "no word vectors were given (`--word-vectors`)"
@@ -81,6 +85,19 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
     asked = row.overrides.get("encoder.kind") == "transformer" or adapted
     kind = "pipeline" if finished and not asked else "transformer"
     return {"encoder.kind": kind, "encoder.name": model}
+
+
+def as_it_came(base: Recipe) -> Recipe:
+    """The base's encoder without any training: with the base's layers, longest input, prompts and precision, and with
+    the pooling that it came with, else with that which sentence-transformers would take. A finished model with parts
+    that no such encoder follows runs through its own pipeline, where this follows what the base sets."""
+    name = base.encoder.name
+    came = base.preferring({"optimisation.epochs": 0, "encoder.adapter": "none", "pooling.after": "none"})
+    if base.encoder.kind != "transformer":
+        return came
+    came = came.preferring({"pooling.mode": own_settings(name)["pooling.mode"], "pooling.padding": "ignore"})
+    whole = needs_pipeline(came) and available(EncoderConfig(kind="pipeline", name=name)) is None
+    return came.preferring({"encoder.kind": "pipeline"}) if whole else came
 
 
 def absolute(text: str) -> str:

@@ -42,8 +42,11 @@ class EncoderConfig(Options):
     layers: int | None = key(
         None, "Keep only the first so many layers; none keeps all.", at_least(1), when=("kind", _follows_settings)
     )
-    max_length: int = key(
-        128, "Longest input in tokens, special tokens included; the rest of a sentence is cut.", at_least(4)
+    max_length: int | None = key(
+        128,
+        "Longest input in tokens, special tokens included; the rest of a sentence is cut. none takes what the model "
+        "says of itself. kind=pipeline has its own.",
+        at_least(4),
     )
     adapter: Literal["none", "mlp", "lora"] = key(
         "none",

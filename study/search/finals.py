@@ -32,11 +32,11 @@ from reports.statistics.finals import base_seeds
 from reports.statistics.fronts import front_numbers, spread
 from search_spaces.goals import searched
 from search_spaces.limits import LIMITS
+from study.rows import as_it_came
 from study.search.budget import Budget
 from study.search.learning_curve import Parts, parts_of, trainings
 from study.trial import Trial
-from trainables.encoders import available
-from trainables.recipe import EncoderConfig, Recipe
+from trainables.recipe import Recipe
 from trainables.trial import population_key
 
 if TYPE_CHECKING:
@@ -216,25 +216,6 @@ def _rooms(plan: Plan, ledger: Ledger, places: int) -> dict[str, float]:
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
     """Those of a recipe in the finals. One that no seed changes runs once, and a `row` has been run already."""
     return fresh_seeds(count if recipe.uses_seed else 0 if row else 1)
-
-
-def as_it_came(base: Recipe) -> Recipe:
-    """The base's encoder without any training: a finished sentence-transformers model with all that is its own (layers,
-    pooling, prompts, normalisation), another transformer with all its layers and the mean, which sentence-transformers
-    would take."""
-    changes: dict[str, object] = {
-        "optimisation.epochs": 0,
-        "encoder.adapter": "none",
-        "pooling.after": "none",
-        "encoder.dtype": "fp32",
-    }
-    if base.encoder.kind == "transformer":
-        if available(EncoderConfig(kind="pipeline", name=base.encoder.name)) is None:
-            changes["encoder.kind"] = "pipeline"
-        else:
-            plain = {"encoder.layers": None, "encoder.query_prompt": None, "encoder.document_prompt": None}
-            changes |= {**plain, "pooling.mode": "mean", "pooling.padding": "ignore"}
-    return base.preferring(changes)
 
 
 def semifinalists(candidates: int, recipes: int) -> int:

@@ -42,8 +42,8 @@ class SamplerRequest:
     """P, the positives that each anchor of the layout `groups` gets; None takes all of its own."""
     negatives: int | None
     """Q, the hard negatives likewise."""
-    max_length: int
-    """Tokens that the encoder takes, as the recipe says."""
+    max_length: int | None
+    """Tokens that the encoder takes, as the recipe says; None: as many as the model says."""
     encoder: SpanEncoder | None = None
     """The encoder that will be trained, for layouts that draw tokens; None for others, and in a check."""
     embed: Callable[[Sequence[str]], np.ndarray] | None = None

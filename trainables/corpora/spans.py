@@ -160,8 +160,8 @@ class SpansOfDocuments(SpanOptions, Layout):
         check_documents(self.documents, shortest_document(self), request.batch_size, self.share)
 
 
-def check_spans(spans: SpanOptions, max_length: int) -> None:
-    """Refuse spans that cannot be drawn, or that an encoder of `max_length` tokens would cut.
+def check_spans(spans: SpanOptions, max_length: int | None) -> None:
+    """Refuse spans that cannot be drawn, or that an encoder of `max_length` tokens (None: not known yet) would cut.
 
     The paper's l_max of 512 is the encoder's whole input, special tokens included, so l_max may be as large as
     `max_length`. Lengths stay below l_max, and few come near it: of anchors up to 512 one in some 23,000 has a token
@@ -171,7 +171,7 @@ def check_spans(spans: SpanOptions, max_length: int) -> None:
         raise UserError(
             f"spans.shortest {spans.shortest} is over spans.longest {spans.longest}; it must be at most that"
         )
-    if spans.longest > max_length:
+    if max_length is not None and spans.longest > max_length:
         raise UserError(
             f"spans.longest {spans.longest} is over the {max_length} tokens that the encoder takes; lower it, or raise "
             "encoder.max_length if the encoder has more positions"

@@ -7,14 +7,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trainables.encoders.families import FAMILIES, named_family, unfit_pooling
+from trainables.encoders.families import FAMILIES, named_family, unfit_pooling, unknown_family
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.lora_targets import check_named_targets
+from trainables.encoders.module_files import STATIC, TRANSFORMER, first_module, model_settings
 from trainables.encoders.pooling import Pooling
 from trainables.errors import UserError, choices
 from trainables.recipe import EncoderConfig, Recipe, keys
 from trainables.registry import load
 
+_DENSE = "SentenceTransformer"
+"""The type of model that gives a vector for each text."""
 MIXED_PROMPTS = ("corpus.mix_query_prompts", "corpus.mix_document_prompts")
 
 
@@ -45,6 +48,7 @@ def finished_kind(name: str) -> str | None:
 def check_trainable(recipe: Recipe) -> None:
     """Refuse a recipe whose encoder cannot be trained or evaluated as it asks."""
     kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
+    _check_start(encoder)
     _check_padding(recipe)
     _check_pooling(recipe)
     if encoder.adapter == "lora":
@@ -77,6 +81,32 @@ def check_trainable(recipe: Recipe) -> None:
         raise UserError(f"{what} needs the token ids of a transformer, which encoder.kind {kind.name!r} does not give")
     elif masked:
         _check_mask_token(encoder.name)
+
+
+def _check_start(encoder: EncoderConfig) -> None:
+    """Refuse a model of sentence-transformers that gives no single vector, or that this kind of encoder cannot start
+    from. One of the hub shows that when it is loaded."""
+    name, kind = encoder.name, ENCODERS[encoder.kind]
+    first, family = first_module(name) if Path(name).exists() else None, named_family(name)
+    if first is None:
+        return
+    made = model_settings(name).get("model_type", _DENSE)
+    if made != _DENSE:
+        raise UserError(f"{name!r} is a {made}, which gives no dense vector for each text; name another model")
+    if kind.name == "pipeline" and encoder.adapter == "mlp" and model_settings(name).get("truncate_dim") is not None:
+        raise UserError(
+            f"{name!r} cuts its embeddings at the end (truncate_dim), and nothing can be saved after that; take it "
+            "out of its config_sentence_transformers.json, or set encoder.adapter to 'none'"
+        )
+    if kind.pools and first[0] == STATIC:
+        raise UserError(f"{name!r} is a static encoder; set encoder.kind to 'static', or name a transformer")
+    if kind.trainable and first[0] not in (TRANSFORMER, STATIC):
+        raise UserError(
+            f"{name!r} begins with the module {first[0]}, which only its own pipeline runs; set encoder.kind to "
+            "'pipeline', with optimisation.epochs 0 or encoder.adapter 'mlp', or name another model"
+        )
+    if kind.pools and family is not None and family not in FAMILIES:
+        raise UserError("; ".join(unknown_family(name, family)))
 
 
 def _check_adapter(recipe: Recipe, masked: bool) -> None:

@@ -7,6 +7,7 @@ light; the functions at the end answer for a loaded model.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,13 +143,16 @@ def layer_list(backbone: PreTrainedModel) -> nn.ModuleList | None:
     return found if path else None
 
 
-def longest_input(backbone: PreTrainedModel) -> int | None:
-    """The most tokens of an input, special tokens included; None: any number, as in T5.
+def longest_input(config: Mapping[str, Any]) -> int | None:
+    """The most tokens of an input by a model's config.json, special tokens included; None: any number, as in T5.
 
     DeBERTa and decoders could take more than their configuration says, but sentence-transformers would cut there.
     """
-    positions = getattr(backbone.config, "max_position_embeddings", None)
-    return None if positions is None else positions - first_position(backbone)
+    positions, family = config.get("max_position_embeddings"), config.get("model_type")
+    if not isinstance(positions, int):
+        return None
+    after = isinstance(family, str) and family in FAMILIES and FAMILIES[family].after_padding
+    return positions - (config.get("pad_token_id", 1) + 1 if after else 0)
 
 
 def first_position(backbone: PreTrainedModel) -> int:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from trainables.encoders.module_files import first_module
 from trainables.errors import UserError, reason
 from trainables.hub_names import on_hub
 
@@ -61,8 +62,9 @@ def chosen_device(device: str | None) -> torch.device:
 def transformer_place(name: str) -> tuple[str, str | None]:
     """Where the plain transformer lies, a folder or a hub id, and its revision there. Old sentence-transformers models
     have it one folder down."""
-    inner = Path(name) / "0_Transformer"
-    return (str(inner), None) if inner.is_dir() else on_hub(name)
+    _, folder = first_module(name) or ("", "")
+    inner = Path(name) / folder
+    return (str(inner), None) if folder and inner.is_dir() else on_hub(name)
 
 
 def quieten() -> None:

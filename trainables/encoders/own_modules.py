@@ -1,30 +1,52 @@
-"""What a model of sentence-transformers is made of, as its files of settings say; no library is loaded.
+"""What an encoder takes over from the sentence-transformers model that it starts from, and what it does otherwise.
 
-left_out(recipe)      # ["2_Normalize"]: what its encoder does not take over from the model that it starts from
-own_ending(config)    # Ending(normalised=True, similarity="cosine"): what a saved model has again of that
+own_settings(name)      # {"pooling.mode": "mean", "encoder.max_length": None, ...}: the keys that follow the model
+left_out(recipe)        # ["2_Dense", "its prompt 'query: '"]: docs/encoders.md has a table of all that there can be
+own_ending(config)      # Ending(normalised=True, similarity="cosine"): what a saved model has again
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainables.encoders import availability
 from trainables.encoders.families import FAMILIES, named_family
 from trainables.encoders.kinds import ENCODERS
-from trainables.encoders.pooling import POOLINGS
-from trainables.errors import UserError, shown
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
-from trainables.typed_json import parse_json
+from trainables.encoders.module_files import (
+    STATIC,
+    TRANSFORMER,
+    default_prompt,
+    first_module,
+    layered_pooling,
+    model_settings,
+    module_kind,
+    module_settings,
+    modules,
+    own_length,
+    own_pooling,
+    own_prompts,
+    place,
+    pooling_mode,
+    prompts,
+    transformer_settings,
+)
+from trainables.errors import shown
+from trainables.keys import Value
+from trainables.recipe import EncoderConfig, Recipe
 
-MODULES, _SETTINGS = "modules.json", "config_sentence_transformers.json"
-_MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
-"""Poolings of ours that their files name otherwise."""
-_BEFORE = {"MultiVectorMask": "mean_without_cls", "WeightedLayerPooling": "first_last_mean"}
-"""Modules that make a mean one of our poolings (`saved_modules.py`)."""
 _SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """Those that sentence-transformers has."""
+_FOLLOWED = ("max_seq_length", "do_lower_case", "unpad_inputs")
+"""Settings of a transformer that are followed, or change no embedding."""
+_USUAL = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
+"""Values at which others of them change nothing; any that is not here changes nothing where it is none."""
+_TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
+"""What the states of a text's tokens are where they are the usual ones."""
+_COMPUTING = ("dtype", "torch_dtype", "attn_implementation", "add_pooling_layer", "model_max_length")
+"""Of what transformers is handed when it loads the model, that which is followed or changes no embedding but by
+rounding: the recipe says how it computes."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +67,8 @@ def own_ending(config: EncoderConfig) -> Ending:
     others, is an empty one."""
     if config.adapter == "mlp":
         return PLAIN
-    similarity = setting(config.name, _SETTINGS, {}).get("similarity_fn_name")
-    return Ending("Normalize" in own_modules(config.name), similarity if similarity in _SIMILARITIES else None)
+    similarity = model_settings(config.name).get("similarity_fn_name")
+    return Ending(_normalised(config.name), similarity if similarity in _SIMILARITIES else None)
 
 
 def kept_ending(config: EncoderConfig) -> list[str]:
@@ -56,55 +78,21 @@ def kept_ending(config: EncoderConfig) -> list[str]:
     return ["Normalize"] * ending.normalised + similarity
 
 
-def _taken_apart(config: EncoderConfig) -> bool:
-    """Whether it has its transformer or token vectors of a model with further modules."""
-    first, kind = first_module(config.name), ENCODERS[config.kind]
-    return first is not None and (kind.pools or (kind.trainable and first[0] == "StaticEmbedding"))
-
-
-def left_out(recipe: Recipe) -> list[str]:
-    """The modules that come after the model's transformer or token vectors, but for a pooling that is the recipe's own,
-    and its prompt. Empty where the encoder is a plain transformer, or runs through all its modules."""
-    name, before = recipe.encoder.name, None
-    if not _taken_apart(recipe.encoder):
-        return []
-    found = []
-    for module in _modules(name):
-        what, path = _kind(module), str(module.get("path"))
-        before = _BEFORE.get(what, before)
-        mode = (before or pooling_mode(name, path)) if what == "Pooling" else _BEFORE.get(what)
-        if what not in ("Transformer", "StaticEmbedding") and mode != recipe.pooling.mode:
-            found.append(f"{path} ({mode})" if mode else path)
-    settings = setting(name, _SETTINGS, {})
-    prompts, usual = settings.get("prompts"), str(settings.get("default_prompt_name"))
-    prompt = prompts.get(usual) if isinstance(prompts, dict) else None
-    if prompt and prompt != recipe.encoder.query_prompt:
-        found.append(f"its prompt {shown(prompt)}")
-    return found
-
-
-def own_modules(name: str) -> list[str]:
-    """The kinds of its modules in order, as `Transformer` and `Pooling`; none of a plain transformer."""
-    return [_kind(module) for module in _modules(name)]
-
-
-def first_module(name: str) -> tuple[str, str] | None:
-    """The kind and the folder of its first module; None of a plain transformer."""
-    return next(((_kind(module), str(module.get("path", ""))) for module in _modules(name)), None)
-
-
-def own_pooling(name: str) -> str | None:
-    """The pooling that it came with, by our name; None of a plain transformer, and where it is none of ours."""
-    modules = _modules(name)
-    before = next((_BEFORE[kind] for kind in own_modules(name) if kind in _BEFORE), None)
-    places = [str(module.get("path")) for module in modules if str(module.get("type")).endswith(".Pooling")]
-    mode = before or (pooling_mode(name, places[0]) if len(places) == 1 else None)
-    return mode if mode in POOLINGS else None
+def own_settings(name: str) -> dict[str, Value]:
+    """The keys of a recipe by which an encoder follows a model as far as it can; of a plain transformer, what suits."""
+    query, document = own_prompts(name)
+    return {
+        "encoder.name": name,
+        "encoder.max_length": None,
+        "encoder.query_prompt": query,
+        "encoder.document_prompt": document,
+        "pooling.mode": own_pooling(name) or fitting_poolings(name)[0],
+    }
 
 
 def fitting_poolings(name: str) -> tuple[str, ...]:
     """Poolings that suit the transformer: the mean and one token's state, the last one's where a token sees only those
-    before it."""
+    before it. What sentence-transformers would take of a plain one comes first."""
     config = Path(name) if Path(name).exists() else place(name, "config.json")
     family = named_family(str(config.parent if config is not None and config.is_file() else name))
     known = FAMILIES[family] if family is not None and family in FAMILIES else None
@@ -113,45 +101,107 @@ def fitting_poolings(name: str) -> tuple[str, ...]:
     return ("mean", "cls", "first_last_mean") if known is None or known.cls else ("mean", "first_last_mean")
 
 
-def own_prompts(name: str) -> tuple[str | None, str | None]:
-    """What it came with to be put before a query and before a document; None where there is nothing."""
-    prompts = setting(name, _SETTINGS, {}).get("prompts")
-    known = {key: text for key, text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}
-    query, document = known.get("query"), known.get("document") or known.get("passage")
-    return query or None, document or None
+def needs_pipeline(recipe: Recipe) -> bool:
+    """Whether the model has parts that only its own pipeline runs, and the recipe sets nothing of the encoder that this
+    would not follow. A norm at the end is no such part: no cosine changes by it."""
+    encoder, family = recipe.encoder, named_family(recipe.encoder.name)
+    lengths = (None, EncoderConfig.max_length, own_length(encoder.name))
+    as_it_is = encoder.layers is None and encoder.max_length in lengths
+    follows = as_it_is and encoder.query_prompt in (None, default_prompt(encoder.name))
+    unlike = _changes_cosines(recipe) or (family is not None and family not in FAMILIES)
+    return follows and first_module(encoder.name) is not None and unlike
 
 
-def pooling_mode(name: str, folder: str) -> str | None:
-    """What a module of poolings takes, by our name where we have one; None for several at once."""
-    said = setting(name, f"{folder}/config.json", {})
-    on = [key.removeprefix("pooling_mode_") for key, value in said.items() if value is True and "_mode_" in key]
-    mode = on[0] if len(on) == 1 else said.get("pooling_mode")
-    return _MODES.get(mode, mode) if isinstance(mode, str) else None
+def is_whole(recipe: Recipe) -> bool:
+    """Whether an untrained encoder gives the embeddings of the model that it was taken from, but for their length."""
+    encoder = recipe.encoder
+    if recipe.trains or not _taken_apart(encoder):
+        return False
+    as_it_is = encoder.layers is None and encoder.max_length in (None, own_length(encoder.name))
+    return as_it_is and encoder.query_prompt == default_prompt(encoder.name) and not _changes_cosines(recipe)
 
 
-def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
-    """What a file of settings holds, or `missing`; `UserError` for one that is broken, or of another type."""
-    path = place(name, file)
-    try:
-        found = parse_json(path.read_bytes()) if path is not None else missing
-    except ValueError as error:
-        raise UserError(f"{path} is no part of a sentence-transformers model ({error})") from None
-    if not isinstance(found, type(missing)):
-        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(found)})")
-    return found
+def left_out(recipe: Recipe) -> list[str]:
+    """What an encoder does otherwise than the model that it starts from, in words. Empty where that is a plain
+    transformer, or all is followed."""
+    if _taken_apart(recipe.encoder):
+        return [*_parts_left_out(recipe), *_similarity(recipe.encoder.name), *_set_otherwise(recipe.encoder)]
+    return _similarity(recipe.encoder.name) if recipe.encoder.kind == "pipeline" else []
 
 
-def _modules(name: str) -> list[dict[str, Any]]:
-    return [module for module in setting(name, MODULES, []) if isinstance(module, dict)]
+def _changes_cosines(recipe: Recipe) -> bool:
+    """Whether more is left out than a norm at the end."""
+    return any(part != _end(recipe.encoder.name) for part in _parts_left_out(recipe))
 
 
-def _kind(module: dict[str, Any]) -> str:
-    return str(module.get("type")).rpartition(".")[2]
+def _parts_left_out(recipe: Recipe) -> list[str]:
+    """What no recipe with this kind of encoder and this pooling follows."""
+    width = model_settings(recipe.encoder.name).get("truncate_dim")
+    cut = [] if width is None else [f"its truncate_dim {shown(width)}"]
+    return [*_modules_left_out(recipe), *_loading_left_out(recipe.encoder.name), *cut]
 
 
-def place(name: str, file: str) -> Path | None:
-    """Where a model's file is; None where it has none, or the hub cannot be asked."""
-    if name == SCENES_ENCODER or Path(name).exists():
-        path = Path(name) / file
-        return path if path.is_file() else None
-    return availability.from_hub(name, file)
+def _set_otherwise(encoder: EncoderConfig) -> list[str]:
+    """The longest input and the prompts, where the recipe has others."""
+    longest = own_length(encoder.name)
+    limit = "any length" if longest is None else f"{longest} tokens"
+    length = [] if encoder.max_length in (None, longest) else [f"its longest input ({limit})"]
+    given, own = {encoder.query_prompt, encoder.document_prompt, None}, own_prompts(encoder.name)
+    missing = [f"its prompt {shown(prompt)}" for prompt in dict.fromkeys(own) if prompt not in given]
+    others = [key for key, prompt in prompts(encoder.name).items() if prompt not in {*own, *given}]
+    return length + missing + ([f"its prompts for {', '.join(map(shown, others))}"] if others else [])
+
+
+def _taken_apart(config: EncoderConfig) -> bool:
+    """Whether it has its transformer or token vectors of a model with further modules."""
+    first, kind = first_module(config.name), ENCODERS[config.kind]
+    return first is not None and (kind.pools or (kind.trainable and first[0] == STATIC))
+
+
+def _modules_left_out(recipe: Recipe) -> Iterator[str]:
+    name, before = recipe.encoder.name, None
+    first, *others = modules(name) or [{}]
+    if module_kind(first) != (TRANSFORMER if ENCODERS[recipe.encoder.kind].pools else STATIC):
+        yield module_kind(first)
+    for module in others:
+        path, layered = str(module.get("path")), layered_pooling(name, module)
+        before = layered or before
+        if module_kind(module) != "Pooling" and layered is None:
+            yield path
+            continue
+        mode = before or pooling_mode(name, module)
+        if mode != recipe.pooling.mode:
+            yield f"{path} ({mode})" if mode else path
+        elif recipe.encoder.query_prompt and module_settings(name, module).get("include_prompt") is False:
+            yield f"{path} (without the prompt)"
+
+
+def _loading_left_out(name: str) -> Iterator[str]:
+    for key, value in transformer_settings(name).items():
+        if key.endswith(("_args", "_kwargs")) and isinstance(value, dict):
+            yield from (f"its {key} {inner}" for inner in value if inner not in _COMPUTING)
+        elif key == "modality_config" and isinstance(value, dict):
+            yield from [] if value.get("text") == _TEXT else ["its modality_config"]
+        elif key not in _FOLLOWED and value not in (None, _USUAL.get(key)):
+            yield f"its {key} {shown(value)}"
+
+
+def _similarity(name: str) -> list[str]:
+    """What its texts are compared by, where that is no cosine: all that is scored here is."""
+    similarity = model_settings(name).get("similarity_fn_name")
+    cosine = similarity not in _SIMILARITIES[1:] or (similarity == "dot" and _normalised(name))
+    return [] if cosine else [f"its similarity {similarity} (cosines are scored)"]
+
+
+def _normalised(name: str) -> bool:
+    return _end(name) is not None
+
+
+def _end(name: str) -> str | None:
+    """The folder of the norm of embeddings with which it ends; None: it has none there."""
+    last: dict[str, Any] = next(reversed(modules(name)), {})
+    of_sentence = (
+        module_kind(last) == "Normalize"
+        and module_settings(name, last).get("module_input_name", "sentence_embedding") == "sentence_embedding"
+    )
+    return str(last.get("path")) if of_sentence else None

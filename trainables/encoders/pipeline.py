@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Pipeline:
     """A model as sentence-transformers runs it; a `BaseEncoder`, for evaluation only.
 
-    The longest input is the model's own, whatever `encoder.max_length` says.
+    The longest input is the model's own, whatever `encoder.max_length` says. Weights are read as fp32, in which each is
+    exact: the recipe says in what they are computed.
     """
 
     unsavable = None
@@ -54,6 +55,7 @@ class Pipeline:
             "stages": [(type(stage).__name__, _settings(stage)) for stage in model],
             "prompts": (model.prompts, model.default_prompt_name),
             "longest": model.max_seq_length,
+            **({} if model.truncate_dim is None else {"width": model.truncate_dim}),
             "precision": str(self.evaluation_precision),
             "model": model_settings(first.auto_model) if hasattr(first, "auto_model") else None,
             "tokenizer": tokenizer_settings(model.tokenizer),
@@ -73,11 +75,15 @@ def load_pipeline(request: EncoderRequest) -> BaseEncoder:
     from sentence_transformers import SentenceTransformer
 
     place, revision = on_hub(config.name)
-    model = hub_errors(
-        config.name,
-        lambda: SentenceTransformer(place, revision=revision, device=request.device, trust_remote_code=False),
-    )
-    return Pipeline(model, evaluated_in(request.evaluation_precision, model.device))
+
+    def read() -> Pipeline:
+        model = SentenceTransformer(place, revision=revision, device=request.device, trust_remote_code=False)
+        pipeline = Pipeline(model.float(), evaluated_in(request.evaluation_precision, model.device))
+        if not np.isfinite(pipeline.encode(["a"])).all():  # a router without a usual route gives nothing at all
+            raise ValueError("it gives NaN or infinity for a sentence")
+        return pipeline
+
+    return hub_errors(config.name, read)
 
 
 def _settings(stage: object) -> object:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from tokenizers import normalizers
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.encoders.builtin import build
@@ -23,7 +24,8 @@ from trainables.encoders.families import (
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_place
 from trainables.encoders.mlm_head import MLMHead
-from trainables.encoders.own_modules import own_ending, own_modules
+from trainables.encoders.module_files import NO_LIMIT, lower_cases, own_modules, stated_length
+from trainables.encoders.own_modules import own_ending
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import Mean, Pooling
 from trainables.encoders.precision import DTYPES, evaluated_in, resolve_precision
@@ -54,7 +56,10 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
         raise UserError(unfit_pooling(pooling.name, config.name))
     if config.layers is not None:
         _keep_layers(backbone, config)
-    lengths = (config.max_length, longest_input(backbone), tokenizer.model_max_length)
+    stated = stated_length(config.name)  # it comes before the tokenizer's
+    wanted = stated if config.max_length is None else config.max_length
+    usual = tokenizer.model_max_length if stated is None else None
+    lengths = (wanted, longest_input(backbone.config.to_dict()), usual)
     device = chosen_device(request.device)
     # Weights in bf16 cannot train in fp32; autocast still sums and normalises in fp32.
     precision = resolve_precision("bf16" if config.dtype == "bf16" else request.training_precision, device)
@@ -62,7 +67,7 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
         backbone,
         tokenizer,
         pooling,
-        min(length for length in lengths if length is not None),
+        min(length for length in (*lengths, NO_LIMIT) if length is not None),
         training_precision=precision,
         evaluation_precision=evaluated_in(request.evaluation_precision, device),
         mlm_head=MLMHead(backbone, tokenizer, config.name, precision) if request.masked_lm else None,
@@ -116,10 +121,18 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
         if FAMILIES[config.model_type].causal:
             backbone.config.use_cache = False  # it would keep keys and values, which only writing on needs
         tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, trust_remote_code=False)
+        if lower_cases(name):
+            _put_in_lower_case(tokenizer)
         _check_whole(backbone, tokenizer)
         return backbone, tokenizer, sorted(report["missing_keys"])
 
     return hub_errors(name, read)
+
+
+def _put_in_lower_case(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Texts, before the tokenizer's own normaliser. It stays so in a saved model."""
+    backend = tokenizer.backend_tokenizer
+    backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *filter(None, [backend.normalizer])])
 
 
 def _check_whole(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -38,17 +38,18 @@ class StaticEncoder(nn.Module):
         self,
         tokenizer: Tokenizer,
         vectors: Tensor,
-        max_length: int,
+        max_length: int | None,
         *,
         fresh: Sequence[str] = (),
         ending: Ending = PLAIN,
     ) -> None:
         """`vectors` is (tokens, dim), a row for each token id. Sentences are cut at `max_length` tokens, or earlier
-        where the tokenizer cuts them earlier. `ending` is what a saved model has besides."""
+        where the tokenizer cuts them earlier; None: only there. `ending` is what a saved model has besides."""
         super().__init__()
-        cut = tokenizer.truncation
-        self.max_length = min(max_length, cut["max_length"]) if cut else max_length
-        tokenizer.enable_truncation(self.max_length)
+        lengths = (max_length, tokenizer.truncation["max_length"] if tokenizer.truncation else None)
+        self.max_length = min((length for length in lengths if length is not None), default=None)
+        if self.max_length is not None:
+            tokenizer.enable_truncation(self.max_length)
         tokenizer.no_padding()
         self.tokenizer = tokenizer
         self.vectors = nn.Parameter(vectors.float().contiguous())

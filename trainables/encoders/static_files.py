@@ -14,13 +14,11 @@ from typing import NamedTuple
 
 from trainables.encoders.availability import missing_transformer
 from trainables.encoders.kinds import Missing
-from trainables.encoders.own_modules import first_module, place
+from trainables.encoders.module_files import STATIC, first_module, place
 from trainables.recipe import EncoderConfig
 
 WORDLLAMA = "wordllama"
 """Names the weights in the package of that name, where nothing else is called so."""
-_MODULE = "StaticEmbedding"
-"""How sentence-transformers calls it."""
 _SUFFIX = ".safetensors"
 
 
@@ -38,7 +36,7 @@ def static_files(name: str) -> StaticFiles | None:
     if name.endswith(_SUFFIX):
         return _of_file(Path(name))
     kind, folder = first_module(name) or ("", "")
-    if kind != _MODULE:
+    if kind != STATIC:
         return None
     return StaticFiles(*(place(name, str(Path(folder) / file)) for file in (f"model{_SUFFIX}", "tokenizer.json")))
 
@@ -47,7 +45,7 @@ def missing_static(config: EncoderConfig) -> Missing | None:
     """Why there are no token vectors, or no word embeddings, at `encoder.name`."""
     name = config.name
     there = name == WORDLLAMA or name.endswith(_SUFFIX) or Path(name).exists()
-    if not there and (first_module(name) or ("",))[0] == _MODULE:
+    if not there and (first_module(name) or ("",))[0] == STATIC:
         return None  # on the hub, and fetched when it is loaded
     files = static_files(name) if there else None
     if files is None:

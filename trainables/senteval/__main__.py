@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from trainables.encoders.own_modules import own_modules, pooling_mode, setting
+from trainables.encoders.module_files import default_prompt
+from trainables.encoders.own_modules import left_out, needs_pipeline, own_settings
 from trainables.encoders.pooling import POOLINGS, Pooling
 from trainables.errors import UserError, answer_user_errors, checked_arguments, choices
 from trainables.evaluation_config import EvaluationConfig
@@ -67,13 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trainables.encoders import check_encoder, load_encoder
 
     if asked.word_vectors:
-        config = EncoderConfig(kind="word_vectors", name=asked.word_vectors)
+        config, pooling = EncoderConfig(kind="word_vectors", name=asked.word_vectors), None
     else:
-        length = _length(asked.encoder) if asked.max_length is None else asked.max_length
-        config = Recipe().override({"encoder.name": asked.encoder, "encoder.max_length": length}).encoder
-    given = POOLINGS[asked.pooling]() if asked.pooling is not None else None
+        config, pooling = _as_it_is(asked.encoder, asked.pooling, asked.max_length)
     check_encoder(config)
-    encoder = load_encoder(config, given or _plain_pooling(asked.encoder), evaluation_precision=asked.precision)
+    encoder = load_encoder(config, pooling, evaluation_precision=asked.precision)
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         return encoder.encode(sentences, progress=not asked.quiet)
@@ -146,22 +145,17 @@ def _folder(data: str) -> Path:
     return scenes.ensure() / "senteval"
 
 
-def _plain_pooling(name: str | None) -> Pooling | None:
-    """The pooling of a sentence-transformers folder that holds a transformer and one pooling, else None.
-
-    Such a model needs no pipeline of its own. A last normalisation is left out: cosine does not see it, and
-    SentEval's classifiers are fitted on embeddings as they are, of which the length is a part.
-    """
-    if name is None or own_modules(name) not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        return None
-    mode = pooling_mode(name, "1_Pooling")
-    return POOLINGS[mode]() if mode in ("mean", "cls", "max") else None
-
-
-def _length(name: str) -> int:
-    """The sentence length, in tokens, that a sentence-transformers folder asks for, else 256."""
-    asked = setting(name, "sentence_bert_config.json", {}).get("max_seq_length")
-    return asked if isinstance(asked, int) and asked > 0 else 256
+def _as_it_is(name: str, pooling: str | None, max_length: int | None) -> tuple[EncoderConfig, Pooling | None]:
+    """The encoder as sentence-transformers has it, but for what is asked for, and its pooling; None: it needs its own
+    pipeline. A last normalisation is left out: cosine does not see it, and SentEval's classifiers are fitted on
+    embeddings as they are, of which the length is a part."""
+    own = {**own_settings(name), "encoder.query_prompt": default_prompt(name), "encoder.document_prompt": None}
+    asked = {"encoder.max_length": max_length, **({"pooling.mode": POOLINGS[pooling].name} if pooling else {})}
+    recipe = Recipe().override({**own, **asked})
+    whole = pooling is None and needs_pipeline(recipe)
+    if not whole and (gone := left_out(recipe)):
+        print(f"what is scored leaves out {', '.join(gone)}", file=sys.stderr)
+    return recipe.encoder, None if whole else recipe.part(Pooling)
 
 
 def _check(data: Path, names: Sequence[str]) -> None:
@@ -208,9 +202,7 @@ def _parser() -> argparse.ArgumentParser:
         "--plugin", type=expanded, action="append", default=[], metavar="FILE", help="a Python file that adds tasks"
     )
     parser.add_argument("--pooling", help=f"{choices(POOLINGS)} (default: the model's)")
-    parser.add_argument(
-        "--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's, or 256)"
-    )
+    parser.add_argument("--max-length", type=int, help="tokens of a sentence, the rest is cut (default: the model's)")
     precisions = ("fp32", "tf32", "bf16")
     parser.add_argument("--precision", choices=precisions, default="fp32", help="of the encoder (default: fp32)")
     parser.add_argument("--json", type=expanded, metavar="OUT", help="write the scores there, too")

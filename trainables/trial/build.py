@@ -17,7 +17,7 @@ from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.lora import LoraEncoder
-from trainables.encoders.own_modules import kept_ending, left_out
+from trainables.encoders.own_modules import is_whole, kept_ending, left_out
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.projection import Projection
@@ -139,13 +139,14 @@ def describe_encoder(
 ) -> dict[str, Any]:
     """The encoder for the trial's record; `fresh`: names of the parameters that no checkpoint gave, those of the model
     around it included; `left_out`: what the model that it starts from has beside it; `saved_with`: what of that the
-    saved model has again."""
+    saved model has again; `whole`: that it is untrained, and else as the model is."""
     around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
     fresh = [*getattr(encoder, "fresh", ()), *around]
     gone = left_out(recipe)
     kept = kept_ending(recipe.encoder)
     beside = {name: ", ".join(found) for name, found in (("left_out", gone), ("saved_with", kept)) if found}
-    return {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh, **beside}
+    whole = {"whole": True} if is_whole(recipe) else {}
+    return {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh, **beside, **whole}
 
 
 def postprocessed(recipe: Recipe, encoder: Encoder) -> Encoder:

@@ -23,8 +23,9 @@ from study.dry_run import preview
 from study.engine.cluster import Allotment, Cluster
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
+from study.rows import as_it_came
 from study.search.budget import Budget
-from study.search.finals import SearchFinals, as_it_came, base_seeds, choose, fitted, shortage
+from study.search.finals import SearchFinals, base_seeds, choose, fitted, shortage
 from study.trial import Trial
 from tests.study.search.test_search import CLSR, dev, finish, make, run_all, searcher_of
 from trainables.errors import UserError
@@ -112,22 +113,44 @@ class TestBeside:
         ]
         assert asked.told().baseline == asked.told().as_it_came
 
-    def test_a_plain_transformer_comes_with_all_layers_and_the_mean(self) -> None:
-        changes = {"encoder.layers": 1, "encoder.query_prompt": "query: ", "pooling.mode": "cls"}
-        found = as_it_came(Recipe({"encoder.name": "scenes-small", "encoder.adapter": "mlp", **changes}))
+    def test_a_plain_transformer_comes_with_what_is_set_of_it_and_the_mean(self) -> None:
+        changes = {"encoder.layers": 1, "encoder.query_prompt": "query: ", "encoder.max_length": 16}
+        base = Recipe({"encoder.name": "scenes-small", "encoder.adapter": "mlp", "pooling.mode": "cls", **changes})
+        found = as_it_came(base)
         flat = found.flat()
         assert (flat["optimisation.epochs"], flat["encoder.adapter"], flat["pooling.mode"]) == (0, "none", "mean")
-        assert flat["encoder.layers"] is flat["encoder.query_prompt"] is None
+        assert found.encoder == base.override({"encoder.adapter": "none"}).encoder
         assert not found.uses_seed
-        assert found == as_it_came(Recipe({"encoder.name": "scenes-small"}))
+        assert found == as_it_came(Recipe({"encoder.name": "scenes-small", **changes}))
 
-    def test_a_finished_model_comes_with_its_own_pipeline(self, tmp_path: Path) -> None:
-        (tmp_path / "modules.json").write_text("[]", encoding="utf-8")
-        (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-        found = as_it_came(Recipe({"encoder.name": str(tmp_path), "encoder.layers": 2, "pooling.mode": "cls"}))
-        assert found.encoder.kind == "pipeline"
-        assert "pooling.mode" not in found.flat()
-        assert "encoder.layers" not in found.flat()
+    @pytest.mark.parametrize(
+        ("dense", "changes", "kind"),
+        [
+            (False, {}, "transformer"),
+            (True, {}, "pipeline"),
+            (True, {"encoder.max_length": None}, "pipeline"),
+            (True, {"encoder.max_length": 64}, "transformer"),
+            (True, {"encoder.layers": 1}, "transformer"),
+            (True, {"encoder.query_prompt": "ask: "}, "transformer"),
+        ],
+    )
+    def test_a_finished_model_comes_through_its_own_pipeline_only_where_nothing_else_follows_it(
+        self, dense: bool, changes: dict[str, Any], kind: str, tmp_path: Path
+    ) -> None:
+        names = ["Transformer", "Pooling", *["Dense"] * dense, "Normalize"]
+        paths = ["", *(f"{place}_{name}" for place, name in enumerate(names[1:], start=1))]
+        modules = [{"type": f"sentence_transformers.models.{name}", "path": path}
+                   for name, path in zip(names, paths, strict=True)]  # fmt: skip
+        (tmp_path / "1_Pooling").mkdir()
+        (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}', encoding="utf-8")
+        (tmp_path / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+        (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+        base = Recipe({"encoder.name": str(tmp_path), "pooling.mode": "mean", **changes})
+        found = as_it_came(base)
+        assert found.encoder.kind == kind
+        assert found.flat().get("pooling.mode") == ("cls" if kind == "transformer" else None)
+        if kind == "transformer":
+            assert found.encoder == base.encoder
 
     def test_room_is_kept_in_a_budget(self) -> None:
         budget = Budget({"worker_hours": 1.0}, [Record({}, "a", 0, cost={"seconds": 360.0})])

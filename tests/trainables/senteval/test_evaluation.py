@@ -401,34 +401,47 @@ def test_command_line_writes_json_and_answers_2_for_a_broken_task(
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_plain_sentence_transformers_folders_need_no_pipeline(tmp_path: Path) -> None:
-    from trainables.senteval.__main__ import _length, _plain_pooling
+def test_a_model_is_taken_as_it_says_and_through_its_pipeline_only_where_it_must(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from trainables.senteval.__main__ import _as_it_is
 
     def modules(*names: str) -> None:
-        types = [{"type": f"sentence_transformers.models.{name}"} for name in names]
+        types = [{"type": f"sentence_transformers.models.{name}", "path": f"{place}_{name}" * bool(place)}
+                 for place, name in enumerate(names)]  # fmt: skip
         (tmp_path / "modules.json").write_text(json.dumps(types))
 
     def pooling(**modes: bool | str) -> None:
         (tmp_path / "1_Pooling").mkdir(exist_ok=True)
         (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 8, **modes}))
 
-    assert _plain_pooling(str(tmp_path)) is None
-    assert _length(str(tmp_path)) == 256
+    def taken(mode: str | None = None, length: int | None = None) -> str | None:
+        config, its = _as_it_is(str(tmp_path), mode, length)
+        assert config.max_length == length
+        return its and its.name
+
+    assert taken() == "mean"
     modules("Transformer", "Pooling", "Normalize")
     pooling(pooling_mode_cls_token=False, pooling_mode_mean_tokens=True)
-    found = _plain_pooling(str(tmp_path))
-    assert found is not None
-    assert found.name == "mean"
+    assert taken() == "mean"
+    assert capsys.readouterr().err == "what is scored leaves out 2_Normalize\n"
     pooling(pooling_mode="cls")
-    found = _plain_pooling(str(tmp_path))
-    assert found is not None
-    assert found.name == "cls"
+    assert taken() == "cls"
+    assert taken("mean") == "mean"
+    assert capsys.readouterr().err.splitlines()[-1] == "what is scored leaves out 1_Pooling (cls), 2_Normalize"
     pooling(pooling_mode_cls_token=True, pooling_mode_mean_tokens=True)
-    assert _plain_pooling(str(tmp_path)) is None
+    assert taken() is None
+    pooling(pooling_mode="cls")
     modules("Transformer", "Pooling", "Dense")
-    assert _plain_pooling(str(tmp_path)) is None
-    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 77}')
-    assert _length(str(tmp_path)) == 77
+    assert taken() is None
+    assert taken(length=64) == "cls"
+    settings = {"prompts": {"sts": "alike: ", "query": "ask: "}, "default_prompt_name": "sts"}
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    modules("Transformer", "Pooling")
+    assert _as_it_is(str(tmp_path), None, None)[0].query_prompt == "alike: "
+    for first in ("StaticEmbedding", "Router"):
+        modules(first)
+        assert taken() is None
 
 
 @pytest.mark.parametrize(

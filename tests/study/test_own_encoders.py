@@ -1,0 +1,98 @@
+"""Encoders of one's own to begin with: any two in one study, and what is set of them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from study.check import check_plan
+from study.rows import as_it_came
+from tests.study.test_own_study import names, plan_of, write
+from trainables.errors import UserError
+
+__all__ = ["names"]  # a fixture
+
+
+def model_folder(name: str, *after: str, **prompts: str) -> str:
+    """A sentence-transformers model with those modules after its pooling, as far as its settings say."""
+    kinds = ["Transformer", "Pooling", *after]
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": f"{place}_{kind}" if place else ""}
+               for place, kind in enumerate(kinds)]  # fmt: skip
+    Path(name, "1_Pooling").mkdir(parents=True)
+    for file, held in {
+        "config.json": {"model_type": "bert", "num_hidden_layers": 2, "max_position_embeddings": 512},
+        "modules.json": modules,
+        "sentence_bert_config.json": {"max_seq_length": 256 if after else 77},
+        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
+        "config_sentence_transformers.json": {"prompts": prompts},
+    }.items():
+        Path(name, file).write_text(json.dumps(held))
+    return name
+
+
+ENCODERS: dict[str, Callable[[str], str]] = {
+    "built-in": lambda name: "scenes-small",
+    "plain": lambda name: write_files(name, {"config.json": '{"model_type": "roberta"}'}),
+    "finished": lambda name: model_folder(name, "Normalize"),
+    "own pipeline": lambda name: model_folder(name, "Dense", "Normalize"),
+    "prompts": lambda name: model_folder(name, query="ask: ", passage="text: "),
+}
+
+
+def write_files(folder: str, files: dict[str, str]) -> str:
+    Path(folder).mkdir()
+    for name, text in files.items():
+        Path(folder, name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("pair", [*itertools.permutations(ENCODERS, 2)], ids=" and ".join)
+def test_any_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each as it came, with what it says of itself, beside its base settings."""
+    models = [ENCODERS[kind](f"{place}-model") for place, kind in enumerate(pair)]
+    plan = plan_of("--train", write("pairs"), "--encoder", *models)
+    check_plan(plan)
+    came = [plan.rows[label] for label in plan.rows if label.endswith("as it came")]
+    base = [plan.rows[label] for label in plan.rows if label.endswith("base settings")]
+    assert plan.finals is not None
+    assert came[0] == plan.finals.as_it_came.recipe
+    for kind, untrained, trained in zip(pair, came, base, strict=True):
+        assert untrained is not None
+        assert trained is not None
+        assert untrained.encoder.kind == ("pipeline" if kind == "own pipeline" else "transformer")
+        assert untrained == as_it_came(trained)
+        assert trained.encoder.max_length is None
+    lengths = {"finished": "256 tokens", "own pipeline": "256 tokens", "prompts": "77 tokens", "plain": "all of a text"}
+    read = [f"{place}-model {lengths[kind]}" for place, kind in enumerate(pair) if kind in lengths]
+    assert f"reads as much as it says of itself (encoder.max_length): {', '.join(read)}" in capsys.readouterr().out
+
+
+def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    name = model_folder("mine", "Dense", query="ask: ")
+    given = ["encoder.layers=1", "encoder.max_length=64", "encoder.query_prompt=find: ", "encoder.precision=bf16"]
+    plan = plan_of("--train", write("pairs"), "--encoder", name, *(word for one in given for word in ("--set", one)))
+    check_plan(plan)
+    assert "encoder.max_length" not in capsys.readouterr().out
+    came = plan.rows["encoder as it came"]
+    assert came is not None
+    assert plan.finals is not None
+    assert came == plan.finals.as_it_came.recipe
+    assert came.encoder == plan.base.encoder
+    assert (came.encoder.layers, came.encoder.max_length, came.encoder.query_prompt) == (1, 64, "find: ")
+    assert came.encoder.precision == "bf16"
+
+
+def test_static_encoders_are_named_and_can_be_asked_for() -> None:
+    modules = json.dumps([{"type": "sentence_transformers.models.StaticEmbedding", "path": ""}])
+    files = {"modules.json": modules, "tokenizer.json": "{}", "model.safetensors": ""}
+    models = [write_files(name, files) for name in ("first", "second")]
+    arguments = ["--train", write("pairs"), "--encoder", *models]
+    with pytest.raises(UserError, match=r"is a static encoder; set encoder\.kind to 'static'"):
+        check_plan(plan_of(*arguments, "--results", "one"))
+    plan = plan_of(*arguments, "--set", "encoder.kind=static", "--results", "other")
+    check_plan(plan)
+    assert {recipe.encoder.kind for recipe in plan.rows.values() if recipe is not None} == {"static"}

@@ -1,0 +1,171 @@
+"""What the files of a sentence-transformers model say of it, in a folder or on the hub; no library is loaded.
+
+own_modules(name)       # ["Transformer", "Pooling", "Normalize"]; [] of a plain transformer
+own_length(name)        # 256, the longest input in tokens
+own_prompts(name)       # ("query: ", "passage: ")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trainables.encoders import availability
+from trainables.encoders.families import longest_input
+from trainables.encoders.pooling import POOLINGS
+from trainables.errors import UserError, shown
+from trainables.recipe import SCENES_ENCODER
+from trainables.typed_json import parse_json
+
+MODULES, _SETTINGS = "modules.json", "config_sentence_transformers.json"
+TRANSFORMER, STATIC = "Transformer", "StaticEmbedding"
+"""Modules that a text may come to first, where training takes a model apart."""
+_OF_TRANSFORMERS = tuple(
+    f"sentence_{family}_config.json"
+    for family in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""What the settings of a model's transformer may be called, today's name first."""
+_MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
+"""Poolings of ours that their files name otherwise."""
+NO_LIMIT = 10**9
+"""A tokenizer without a longest input has a number above this."""
+
+
+def own_modules(name: str) -> list[str]:
+    """The kinds of its modules in order, as `Transformer` and `Pooling`; none of a plain transformer."""
+    return [module_kind(module) for module in modules(name)]
+
+
+def modules(name: str) -> list[dict[str, Any]]:
+    """The entries of its list of modules; none of a plain transformer."""
+    return [module for module in setting(name, MODULES, []) if isinstance(module, dict)]
+
+
+def module_kind(module: Mapping[str, Any]) -> str:
+    return str(module.get("type")).rpartition(".")[2]
+
+
+def first_module(name: str) -> tuple[str, str] | None:
+    """The kind and the folder of its first module; None of a plain transformer."""
+    return next(((module_kind(module), str(module.get("path", ""))) for module in modules(name)), None)
+
+
+def module_settings(name: str, module: Mapping[str, Any]) -> dict[str, Any]:
+    """What a module after the first one says of itself."""
+    return dict(setting(name, f"{module.get('path')}/config.json", {}))
+
+
+def model_settings(name: str) -> dict[str, Any]:
+    """What it says of the whole: prompts, similarity, ..."""
+    return dict(setting(name, _SETTINGS, {}))
+
+
+def transformer_settings(name: str) -> dict[str, Any]:
+    """What it says of how its transformer is loaded and given texts."""
+    kind, folder = first_module(name) or ("", "")
+    files = (str(Path(folder) / file) for file in _OF_TRANSFORMERS) if kind == TRANSFORMER else ()
+    return next((held for file in files if (held := setting(name, file, {}))), {})
+
+
+def own_length(name: str) -> int | None:
+    """The longest input in tokens, special tokens included; None: any."""
+    kind, folder = first_module(name) or ("", "")
+    if kind == STATIC:
+        cut = setting(name, str(Path(folder) / "tokenizer.json"), {}).get("truncation")
+        return cut.get("max_length") if isinstance(cut, dict) else None
+    stated, config = stated_length(name), setting(name, str(Path(folder) / "config.json"), {})
+    usual = setting(name, str(Path(folder) / "tokenizer_config.json"), {}).get("model_max_length")
+    lengths = (usual if stated is None else stated, longest_input(config))
+    return min((length for length in lengths if isinstance(length, int) and length < NO_LIMIT), default=None)
+
+
+def stated_length(name: str) -> int | None:
+    """The longest input that its own settings name; they come before its tokenizer's."""
+    held = transformer_settings(name)
+    handed = held.get("processor_kwargs") or held.get("tokenizer_args")
+    length = handed.get("model_max_length") if isinstance(handed, dict) else None
+    length = held.get("max_seq_length") if length is None else length
+    return length if isinstance(length, int) and length > 0 else None
+
+
+def lower_cases(name: str) -> bool:
+    """Whether texts are put in lower case, whatever its tokenizer does."""
+    return transformer_settings(name).get("do_lower_case") is True
+
+
+def own_prompts(name: str) -> tuple[str | None, str | None]:
+    """What it came with to be put before a query and before a document; None where there is nothing. What it puts
+    before every text is a query's, as all that is scored is."""
+    known = prompts(name)
+    return default_prompt(name) or known.get("query"), known.get("document") or known.get("passage")
+
+
+def default_prompt(name: str) -> str | None:
+    """What it puts before a text of which nothing else is known."""
+    return prompts(name).get(str(model_settings(name).get("default_prompt_name")))
+
+
+def prompts(name: str) -> dict[str, str]:
+    """Its prompts by name, without empty ones."""
+    held = model_settings(name).get("prompts")
+    items = held.items() if isinstance(held, dict) else ()
+    return {key: text for key, text in items if isinstance(text, str) and text}
+
+
+def own_pooling(name: str) -> str | None:
+    """The pooling that it came with, by our name; None of a plain transformer, and where it is none of ours."""
+    parts = modules(name)
+    before = next(filter(None, (layered_pooling(name, module) for module in parts)), None)
+    poolings = [module for module in parts if module_kind(module) == "Pooling"]
+    mode = before or (pooling_mode(name, poolings[0]) if len(poolings) == 1 else None)
+    return mode if mode in POOLINGS else None
+
+
+def pooling_mode(name: str, module: Mapping[str, Any]) -> str | None:
+    """What a module of poolings takes, by our name where we have one; None for several at once."""
+    held = module_settings(name, module)
+    on = [key.removeprefix("pooling_mode_") for key, value in held.items() if value is True and "_mode_" in key]
+    mode = held.get("pooling_mode", on or "mean")
+    mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
+    return _MODES.get(mode, mode) if isinstance(mode, str) else None
+
+
+def layered_pooling(name: str, module: Mapping[str, Any]) -> str | None:
+    """Which pooling of ours a module makes of the mean after it, as `saved_modules.py` writes them; None: none."""
+    held = module_settings(name, module)
+    if module_kind(module) == "MultiVectorMask":
+        masks_cls = held.get("skiplist_words") in (["[CLS]"], ["<s>"]) and not held.get("keep_only_token_ids")
+        return "mean_without_cls" if masks_cls and held.get("skiplist_tasks") == ["query", "document"] else None
+    if module_kind(module) == "WeightedLayerPooling" and held.get("layer_start") == 1:
+        weights = _layer_weights(place(name, f"{module.get('path')}/model.safetensors"))
+        ends = [1.0, *[0.0] * (len(weights) - 2), 1.0] if len(weights) > 1 else [2.0]
+        return "first_last_mean" if weights == ends else None
+    return None
+
+
+def _layer_weights(file: Path | None) -> list[float]:
+    from safetensors.numpy import load_file
+
+    weights: list[float] = [] if file is None else load_file(file)["layer_weights"].tolist()
+    return weights
+
+
+def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
+    """What a file of settings holds, or `missing`; `UserError` for one that is broken, or of another type."""
+    path = place(name, file)
+    try:
+        found = parse_json(path.read_bytes()) if path is not None else missing
+    except ValueError as error:
+        raise UserError(f"{path} is no part of a sentence-transformers model ({error})") from None
+    if not isinstance(found, type(missing)):
+        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(found)})")
+    return found
+
+
+def place(name: str, file: str) -> Path | None:
+    """Where a model's file is; None where it has none, or the hub cannot be asked."""
+    if name == SCENES_ENCODER or Path(name).exists():
+        path = Path(name) / file
+        return path if path.is_file() else None
+    return availability.from_hub(name, file)
