@@ -31,7 +31,7 @@ from trainables.corpora.text_lines import (
     numbered_lines,
     refusal,
 )
-from trainables.delimited import csv_rows, named_twice, tsv_rows
+from trainables.delimited import delimited_rows, named_twice
 from trainables.errors import UserError, choices, reason
 from trainables.files import expanded
 from trainables.hub_names import on_hub
@@ -173,7 +173,11 @@ def _csv(file: Path) -> Iterator[tuple[str, Record]]:
     if first.count("\t") >= len(_STS) - 1 and as_number(first.split("\t")[4]) is not None:
         yield from _sts(file)
         return
-    for number, row in csv_rows(numbered_lines(file), partial(refusal, file)):
+    yield from _delimited(file)
+
+
+def _delimited(file: Path, delimiter: str | None = None) -> Iterator[tuple[str, Record]]:
+    for number, row in delimited_rows(numbered_lines(file), partial(refusal, file), delimiter):
         yield f"{file}, line {number}", row
 
 
@@ -183,18 +187,6 @@ def _sts(file: Path) -> Iterator[tuple[str, Record]]:
         if len(fields) < len(_STS):
             raise refusal(file, number, f"{len(fields)} fields where STSBenchmark has {len(_STS)} or more")
         yield f"{file}, line {number}", dict(zip(_STS, fields, strict=False))
-
-
-def _tsv(file: Path) -> Iterator[tuple[str, Record]]:
-    """A field in quotes, with those inside doubled, is taken out of them, any other is as it stands."""
-    for number, row in tsv_rows(numbered_lines(file), partial(refusal, file), _unquoted):
-        yield f"{file}, line {number}", row
-
-
-def _unquoted(field: str) -> str:
-    inner = field[1:-1]
-    quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
-    return inner.replace('""', '"') if quoted else field
 
 
 def _parquet(file: Path) -> Table:
@@ -294,8 +286,8 @@ _TEXT = {
     ".jsonl": _of_rows(_jsonl),
     ".json": _of_rows(_json),
     ".csv": _of_rows(_csv, alike=True),
-    ".tsv": _of_rows(_tsv, alike=True),
-    ".txt": _of_rows(_tsv, alike=True),
+    ".tsv": _of_rows(partial(_delimited, delimiter="\t"), alike=True),
+    ".txt": _of_rows(partial(_delimited, delimiter="\t"), alike=True),
 }
 READERS: dict[str, Callable[[Path], Table]] = {
     **_TEXT,
