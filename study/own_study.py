@@ -31,7 +31,8 @@ from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from study.search.finals import as_it_came
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Prepared, prepare
-from trainables.corpora.own_data import Source, find_kind, row_in_words
+from trainables.corpora.own_data import Source, find_kind
+from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.check import check_encoder
 from trainables.encoders.own_modules import fitting_poolings, own_pooling, own_prompts
 from trainables.errors import UserError

@@ -12,7 +12,17 @@ from trainables.corpora.tables import open_table
 from trainables.errors import UserError
 from trainables.lines import LONGEST_LINE
 
-TEXTS = ["plain", "two\nlines", 'a "word" of it', '"all of it"', "tab\there", "a, b; c | d", "\r\n ends", 'x"\n\t"y', ""]
+TEXTS = [
+    "plain",
+    "two\nlines",
+    'a "word" of it',
+    '"all of it"',
+    "tab\there",
+    "a, b; c | d",
+    "\r\n ends",
+    'x"\n\t"y',
+    "",
+]
 
 
 def rows(file: Path) -> list[tuple[str, ...]]:
@@ -48,7 +58,7 @@ def test_what_pandas_writes_is_read_as_it_was(columns: int, delimiter: str, tmp_
 )
 def test_tabs_without_quoting_stand_as_they_are(line: str, tmp_path: Path) -> None:
     """Also where a later line closes what this one only seems to open."""
-    (tmp_path / "mine.tsv").write_text(f"a\tb\n{line}\none\ttwo\nlast \"word\"\tof it\n")
+    (tmp_path / "mine.tsv").write_text(f'a\tb\n{line}\none\ttwo\nlast "word"\tof it\n')
     assert rows(tmp_path / "mine.tsv") == [tuple(line.split("\t")), ("one", "two"), ('last "word"', "of it")]
 
 

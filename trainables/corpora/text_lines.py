@@ -55,7 +55,7 @@ def json_array(file: Path) -> list[Any] | None:
             content = head + stream.read(LONGEST_ARRAY)
         if len(content) > LONGEST_ARRAY:
             raise UserError(f"{file}: a JSON array of more than {LONGEST_ARRAY >> 20} MiB; write it as JSON lines")
-        records: list[Any] = _parsed(content.decode(), str(file), "a JSON array")
+        records: list[Any] = json_value(content.decode(), str(file), "a JSON array")
     except UnicodeDecodeError as error:
         raise refusal(file, content.count(b"\n", 0, error.start) + 1, _not_utf8(file, error)) from None
     except _UNREADABLE as error:
@@ -94,10 +94,11 @@ def refusal(file: Path, number: int, problem: str) -> UserError:
 
 def json_object(text: str, where: str) -> dict[str, Any]:
     """The JSON object that a text is; `UserError` that says where it stands if it is none."""
-    return check_object(_parsed(text, where, "a JSON object"), where)
+    return check_object(json_value(text, where, "a JSON object"), where)
 
 
-def _parsed(text: str, where: str, what: str) -> Any:
+def json_value(text: str, where: str, what: str) -> Any:
+    """What a text of JSON holds; `UserError` that says where it stands, and that it is not `what` it should be."""
     try:
         return parse_json(text)
     except ValueError as error:
