@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 import shlex
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ _UNPACKED, _FREE = 200, 16 * 2**20
 LONGEST_ARRAY = 256 * 2**20
 """Bytes of a JSON array."""
 _HEAD = 2**16
+_LINE_OF_TEXTS = re.compile(rb'\[\s*"')
 _UNREADABLE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
@@ -43,14 +45,15 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def json_array(file: Path) -> list[Any] | None:
-    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one.
+    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one of records, but, say,
+    as lines of lists of texts.
 
     It is read at once, so that more than `LONGEST_ARRAY` bytes are refused.
     """
     try:
         with _open(file) as stream:
             head = stream.read(_HEAD).removeprefix(codecs.BOM_UTF8).lstrip()
-            if not head.startswith(b"["):
+            if not head.startswith(b"[") or _LINE_OF_TEXTS.match(head):
                 return None
             content = head + stream.read(LONGEST_ARRAY)
         if len(content) > LONGEST_ARRAY:
