@@ -31,8 +31,8 @@ from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, listed
 from trainables.files import expanded
 
-MOST_ROWS = 2_000_000
-"""That are read of all files together unless more are asked for: some minutes."""
+MOST_ROWS = 1_000_000
+"""That are read of all files together unless more are asked for: a minute."""
 MORE = "after the most that are read"
 """Why rows are left out that nobody counts."""
 

@@ -45,8 +45,8 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def json_array(file: Path) -> list[Any] | None:
-    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one of records, but, say,
-    as lines of lists of texts.
+    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one, or as lines of
+    texts in brackets do.
 
     It is read at once, so that more than `LONGEST_ARRAY` bytes are refused.
     """

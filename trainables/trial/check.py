@@ -38,7 +38,7 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
     for recipe in recipes:
         if recipe.trains:
             check_objective(recipe)
-            _check_width(recipe)
+            check_widths(recipe)
             check_bank(recipe)
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
@@ -61,7 +61,7 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
             recipe.part(Layout).check(request)
 
 
-def _check_width(recipe: Recipe) -> None:
+def check_widths(recipe: Recipe) -> None:
     """`UserError` for widths that are none below the encoder's, where that is known before it is loaded."""
     objective, dim = recipe.part(Objective), known_width(recipe.encoder)
     if isinstance(objective, Widths) and dim is not None:

@@ -109,9 +109,7 @@ def test_a_column_that_is_named_is_enough_where_names_tell_the_others(tmp_path: 
     assert rows(file, "label=stars") == ("labelled", [{"sentence": "a good one", "label": "5"}])
     with pytest.raises(UserError, match="or sentence=YOURS alone"):
         rows(file)
-    with pytest.raises(
-        UserError, match=r"--columns names score, and .* is read as plain sentences, which have no such"
-    ):
+    with pytest.raises(UserError, match=r"--columns names score, and .* is read as plain sentences, which have"):
         rows(file, "sentence=text,score=stars")
 
 
@@ -121,9 +119,7 @@ def test_duplicates_need_no_labels(yes: Any, no: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
     kind, found = rows(tmp_path / "mine.jsonl")
     assert (kind, [row["label"] for row in found]) == ("nli", ["entailment", "contradiction"])
-    kind, found = rows(
-        tmp_path / "mine.jsonl", None, "entailment=0,entailment=false,contradiction=1,contradiction=true"
-    )
+    kind, found = rows(tmp_path / "mine.jsonl", None, "entailment=0,entailment=false,neutral=1,neutral=true")
     assert [row["label"] for row in found] == ["neutral", "entailment"], "what is said goes before a name"
 
 
