@@ -413,20 +413,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     values["max_rows"] = values["max_rows"] or MOST_ROWS
     timed = any(text.startswith("minutes=") for text in values["limit"])
     values["trials"] = values["trials"] or (OPEN_TRIALS if timed or values["until"] is not None else TRIALS)
-    for name in (
-        "train",
-        "encoder",
-        "dev",
-        "test",
-        "set",
-        "only",
-        "evaluate",
-        "plugins",
-        "learn_from",
-        "limit",
-        "mteb",
-    ):
-        values[name] = tuple(values[name])
+    several = ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit", "mteb")
+    values |= {name: tuple(values[name]) for name in several}
     return Request(arguments=tuple(arguments), **values)
 
 
