@@ -11,7 +11,8 @@ from pathlib import Path
 from reports.markdown import count
 from trainables.corpora.held_out import Prepared, leave_out, rows_of
 from trainables.corpora.leaks import KINDS, Counts, Found, leaks
-from trainables.corpora.own_data import Source, texts
+from trainables.corpora.own_data import Source
+from trainables.corpora.own_rows import texts
 from trainables.senteval.examples import Split
 from trainables.senteval.kinds import KINDS as TASK_KINDS
 from trainables.senteval.read_task import kept_task

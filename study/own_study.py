@@ -12,7 +12,7 @@ import re
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from reports.ledger import STUDY, StudyInfo
@@ -30,7 +30,8 @@ from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Prepared, prepare
-from trainables.corpora.own_data import Source, find_kind, row_in_words
+from trainables.corpora.own_data import MORE, Source, find_kind
+from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.check import check_encoder
 from trainables.encoders.module_files import own_length
 from trainables.encoders.own_modules import fitting_poolings, own_settings
@@ -39,7 +40,8 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, parse_assignment
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, changed, parse_assignment
+from trainables.senteval.hub_tasks import fetched
 from trainables.senteval.own_tasks import named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
@@ -69,15 +71,18 @@ def own_study(request: Request) -> Request:
         return _of_recipe(request)
     fixed = dict(map(parse_assignment, request.set))
     encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")))
-    source = find_kind(request.train, request.columns, request.labels)
+    source = find_kind(request.train, request.columns, request.labels, request.max_rows)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
     folder = _folder(request, results)
-    made, leaked = _prepare(source, request, _unfinished(folder))
+    unfinished = _unfinished(folder)
+    request = _with_tests(request, lambda given, part: fetched(given, part, unfinished))
+    made, leaked = _prepare(source, request, unfinished)
     begun = request.write_space is None and (folder.parent / STUDY).is_file()
     _write_general(request, encoders, made.train.parent / GENERAL)
     prepared = _placed(made, folder, request, begun)
+    request = _with_tests(request, lambda given, _: given.replace(str(unfinished), str(folder)))
     _tell(source, prepared, leaked)
     if "encoder.max_length" not in fixed:
         _tell_lengths(encoders)
@@ -97,11 +102,17 @@ def own_study(request: Request) -> Request:
     return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
 
 
+def _with_tests(request: Request, place: Callable[[str, str], str]) -> Request:
+    """With what `place` makes of each of `--dev` and `--test` and the name of that part."""
+    dev, test = (tuple(place(given, part) for given in getattr(request, part)) for part in ("dev", "test"))
+    return dataclasses.replace(request, dev=dev, test=test)
+
+
 def _of_recipe(request: Request) -> Request:
     """The request for the recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are
     the tasks of that recipe's study."""
     space = read_recipe(request).space
-    source = find_kind(request.train, request.columns, request.labels)
+    source = find_kind(request.train, request.columns, request.labels, request.max_rows)
     results = request.results or f"results/{space.name}"
     folder = _folder(request, results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
@@ -278,11 +289,12 @@ def _general(folder: Path, tasks: Sequence[Task]) -> Task | None:
 def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
     """What was read, and what became of it."""
     parts = prepared.parts
-    left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if rows]
+    left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != MORE]
     labels = f"; {len(prepared.census.labels)} labels" if source.kind == "labelled" else ""
     held = f"{source.read_as}{labels}; the first: {row_in_words(next(source.rows(Counter())))}"
     print(printable(f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}"), flush=True)
-    for doubt in source.doubts:
+    more = f"it has more than the {source.most_rows:,} rows that are read; --max-rows N reads others"
+    for doubt in [*source.doubts, *([more] if MORE in prepared.left_out else [])]:
         print(printable(f"warning: {source.name}: {doubt}"), flush=True)
     if prepared.held_out:
         aside = " and ".join(

@@ -1,59 +1,49 @@
-"""Rows of CSV and TSV files by the names in their header: one reader for corpora and for tasks.
+"""Rows of CSV and TSV files by the names in their header: one reader and one dialect, for training data and for tasks.
 
-    for number, row in csv_rows(lines, refuse):     # 2, {"premise": "a dog", "hypothesis": "an animal"}
+    for number, row in delimited_rows(lines, refuse):     # 2, {"premise": "a dog", "hypothesis": "an animal"}
 
 `lines` are numbered and keep their ends; `refuse` makes the error for a line's number and a problem. Blank lines are
 passed over, before the header too. A column without a name cannot be asked for, so there may be several.
+
+A field in quotes, with those inside doubled, may hold delimiters and line breaks. Many programs write fields between
+tabs without quotes, whatever is in them: a line with tabs that is not quoted so, or has not the header's columns when
+read so, is a row as it stands.
 """
 
 from __future__ import annotations
 
 import csv
+import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, dropwhile
+from itertools import dropwhile
 
 from trainables.errors import UserError, reason, shown
+from trainables.lines import LONGEST_LINE
 
 Refuse = Callable[[int, str], UserError]
 Lines = Iterable[tuple[int, str]]
 
+_DELIMITERS = ",;\t|"
+_SAID = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+"""A first line by which spreadsheets are told the delimiter."""
 
-def csv_rows(lines: Lines, refuse: Refuse) -> Iterator[tuple[int, dict[str, str]]]:
-    """With commas, semicolons or tabs between columns, whichever the header has most of. Each row, and the number of
-    the line that it begins in; it may go over several."""
-    lines = dropwhile(lambda numbered: not numbered[1].strip(",;\t \r\n"), lines)
-    first, header = next(lines, (1, ""))
-    texts = chain([header], (line for _, line in lines))
-    reader = csv.reader(texts, delimiter=max(",;\t", key=header.count), strict=True)
-
-    def records() -> Iterator[tuple[int, list[str]]]:
-        while True:
-            number = first + reader.line_num
-            try:
-                fields = next(reader, None)
-            except csv.Error as error:
-                raise refuse(number, f"not CSV ({_true_reason(error)})") from None
-            if fields is None:
-                return
-            yield number, fields
-
-    return _named(records(), refuse)
+csv.field_size_limit(LONGEST_LINE)  # of a whole process; a field of several lines has the bound of one
 
 
-def tsv_rows(lines: Lines, refuse: Refuse, field: Callable[[str], str] = str) -> Iterator[tuple[int, dict[str, str]]]:
-    """A row a line; `field` is what becomes of the text between two tabs."""
-    return _named(((number, [field(one) for one in line.rstrip("\r\n").split("\t")]) for number, line in lines), refuse)
-
-
-def named_twice(columns: Sequence[str]) -> str | None:
-    """The problem where two columns have one name: which of them is meant cannot be known."""
-    twice = next((name for place, name in enumerate(columns) if name and name in columns[:place]), None)
-    return f"two columns are named {shown(twice)}; rename one, or take it out" if twice else None
-
-
-def _named(records: Iterable[tuple[int, list[str]]], refuse: Refuse) -> Iterator[tuple[int, dict[str, str]]]:
+def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row, and the number of the line that it begins in. The delimiter, where none is given, is what a first line
+    `sep=;` says, else whichever of comma, semicolon, tab and bar the header has most of."""
+    ahead = _Ahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
     columns: list[str] = []
-    for number, fields in records:
+    for number, line in ahead:
+        if not columns and (said := _SAID.fullmatch(line)):
+            delimiter = said[1]
+            if delimiter not in _DELIMITERS:
+                raise refuse(number, f"{line.strip()}: columns stand between commas, semicolons, tabs or bars alone")
+            continue
+        delimiter = delimiter or max(_DELIMITERS, key=re.sub('"[^"]*"', "", line).count)
+        fields = _fields(number, line, ahead, delimiter, len(columns), refuse)
         if not any(field.strip() for field in fields):
             continue
         if not columns:
@@ -62,10 +52,64 @@ def _named(records: Iterable[tuple[int, list[str]]], refuse: Refuse) -> Iterator
             if problem:
                 raise refuse(number, problem)
         elif len(fields) != len(columns):
-            found = f"{len(fields)} columns" if len(fields) > 1 else "one column"
-            raise refuse(number, f"{found} where the header has {len(columns)}")
+            has = f"{len(fields)} columns" if len(fields) > 1 else "one column"
+            raise refuse(number, f"{has} where the header has {len(columns)}")
         else:
             yield number, dict(zip(columns, fields, strict=True))
+
+
+def named_twice(columns: Sequence[str]) -> str | None:
+    """The problem where two columns have one name: which of them is meant cannot be known."""
+    twice = next((name for place, name in enumerate(columns) if name and name in columns[:place]), None)
+    return f"two columns are named {shown(twice)}; rename one, or take it out" if twice else None
+
+
+class _Ahead:
+    """Lines, of which those that were read to look ahead can be put back."""
+
+    def __init__(self, lines: Iterator[tuple[int, str]]) -> None:
+        self._lines, self._back = lines, deque[tuple[int, str]]()
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> tuple[int, str]:
+        return self._back.popleft() if self._back else next(self._lines)
+
+    def put_back(self, lines: Sequence[tuple[int, str]]) -> None:
+        self._back.extendleft(reversed(lines))
+
+
+def _fields(number: int, line: str, ahead: _Ahead, delimiter: str, columns: int, refuse: Refuse) -> list[str]:
+    """The fields of a row, which may go over several lines; `columns` is how many the header has, 0 of itself."""
+    text = line.rstrip("\r\n")
+    if '"' not in text and "\r" not in text:
+        return text.split(delimiter)
+    further: list[tuple[int, str]] = []
+
+    def texts() -> Iterator[str]:
+        yield line
+        for following in ahead:
+            further.append(following)
+            yield following[1]
+
+    fields: list[str] = []
+    try:
+        fields = next(csv.reader(texts(), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        if delimiter != "\t":
+            raise refuse(number, f"not CSV ({_true_reason(error)})") from None
+    plain = text.split("\t")
+    if delimiter == "\t" and (not fields or len(fields) != (columns or len(fields)) == len(plain)):
+        ahead.put_back(further)
+        fields = [_unquoted(field) for field in plain]
+    return fields
+
+
+def _unquoted(field: str) -> str:
+    inner = field[1:-1]
+    quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if quoted else field
 
 
 def _true_reason(error: csv.Error) -> str:

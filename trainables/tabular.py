@@ -10,13 +10,16 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Number
 
+from trainables.errors import UserError, shown
 from trainables.labels import LABELS
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "anchor": ("anchor", "query", "question"),
-    "positive": (r"pos(itives?)?(_\d+)?", "answer"),
-    "negative": (r"neg(atives?)?(_\d+)?",),
+    "anchor": ("anchor", "query", "question", "sent0"),
+    "positive": (r"pos(itives?)?(_\d+)?", "answer", "positive_passages", "sent1"),
+    "negative": (r"neg(atives?)?(_\d+)?", "negative_passages", r"hard_neg(atives?)?(_\d+)?"),
+    "set": ("set",),
     "sentence1": ("premise", "sentence1", "text1", "question1", "sentence_a"),
     "sentence2": ("hypothesis", "sentence2", "text2", "question2", "sentence_b"),
     "sentence": ("sentence", "text"),
@@ -27,6 +30,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 expressions."""
 SEVERAL = ("positive", "negative")
 """Roles of all columns that fit; of others it is the first column."""
+_INDEX = re.compile(r"(.*_|pair|doc|row|q|p)?(id|idx|index|uuid|guid)|(unnamed:_|level_|__index_level_)\d+(__)?|")
+_NLI = ("premise", "hypothesis", "gold_label")
 _NEARLY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
 
@@ -55,24 +60,72 @@ def _plain(column: str) -> str:
     return column.lower().replace(" ", "_")
 
 
+def is_index(column: str) -> bool:
+    """Whether a column numbers or names the rows, as those of programs that write an index do, and holds no text."""
+    return _INDEX.fullmatch(_plain(column)) is not None
+
+
+def is_duplicate(column: str) -> bool:
+    """Whether that is the name of labels that are 1 where two texts say the same, else 0."""
+    return _plain(column) == "is_duplicate"
+
+
+def is_empty(cell: object) -> bool:
+    """Whether nothing is there: a cell that is missing, NaN or blank."""
+    return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
+
+
+def texts_of(cell: object) -> list[object]:
+    """The texts of a cell that holds one, a list or none. A passage, as in `{"title": ..., "text": ...}`, is the text
+    after its title. What is no text stands as it is."""
+    return [text for one in (cell if isinstance(cell, list) else [cell]) if not is_empty(text := _of_passage(one))]
+
+
+def _of_passage(cell: object) -> object:
+    sides = [cell.get("title") or "", cell["text"]] if isinstance(cell, dict) and "text" in cell else []
+    return " ".join(filter(None, sides)) if sides and all(isinstance(side, str) for side in sides) else cell
+
+
 def as_number(cell: object) -> float | None:
     """A finite number; None for what is none."""
     try:
-        found = float(cell)  # type: ignore[arg-type]
+        found = math.nan if isinstance(cell, str) and "_" in cell else float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
     return found if math.isfinite(found) else None
 
 
-def as_label(cell: object) -> str | None:
+def no_number(cell: object) -> bool:
+    """Whether a number is missing: an empty cell, or NaN in words. Of a text these three letters are one."""
+    return is_empty(cell) or (isinstance(cell, str) and cell.strip().lower() == "nan")
+
+
+def as_label(cell: object, where: str) -> str | None:
     """A label as text; None for an empty cell. A whole number is the same label however a file writes it: integer
-    columns with gaps turn into 1.0."""
-    text = "" if cell is None or cell != cell else str(cell).strip()
-    return re.sub(r"^(-?\d+)\.0+$", r"\1", text) or None
+    columns with gaps turn into 1.0. `UserError` for a list and the like."""
+    if not (is_empty(cell) or isinstance(cell, str | Number)):
+        raise UserError(f"{where}: a label is a text or a number, and this is {shown(cell)}; write a row for each")
+    return None if is_empty(cell) else re.sub(r"^(-?\d+)\.0+$", r"\1", str(cell).strip())
 
 
 def is_graded(values: Sequence[object]) -> bool:
     """Whether labels are numbers, and others than those that stand for the three labels of NLI."""
-    numbers = [as_number(value) for value in values if value not in (None, "")]
-    known = {None, *map(float, range(-1, len(LABELS)))}
-    return bool(numbers) and None not in numbers and not set(numbers) <= known
+    numbers = _numbers(values)
+    return bool(numbers) and not numbers <= _CODES
+
+
+def unclear(roles: Mapping[str, Sequence[str]], labels: Sequence[object]) -> bool:
+    """Whether numbers as the labels of pairs may be those of NLI as well as say how alike the two texts are, and no
+    name of a column tells."""
+    named = [_plain(name) for role in ("sentence1", "sentence2", "label") for name in roles[role]]
+    numbers = _numbers(labels)
+    return bool(numbers) and numbers <= _CODES and not any(name in _NLI or is_duplicate(name) for name in named)
+
+
+_CODES = frozenset(map(float, range(-1, len(LABELS))))
+
+
+def _numbers(values: Sequence[object]) -> set[float]:
+    """Those that labels are; none where one is something else."""
+    numbers = [as_number(value) for value in values if not no_number(value)]
+    return set() if None in numbers else {number for number in numbers if number is not None}

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast, get_args
 from search_spaces.space import Scale, Search
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
+from trainables.corpora.own_data import MOST_ROWS
 from trainables.errors import UserError, checked_arguments, shown
 from trainables.files import expanded
 from trainables.registry import Registry
@@ -72,6 +73,8 @@ class Request:
     """What judges its answer; empty: a part of the training data."""
     write_space: Path | None
     """Where the space is written instead of being run."""
+    max_rows: int
+    """Of the training data that are read."""
     drop_leaks: bool
     """Whether training rows that hold an item of dev or test whole are left out."""
     recipe: str | None
@@ -182,6 +185,12 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         type=expanded,
         metavar="FILE",
         help="with --train: write the space as a Python file to keep and edit, and its data beside it; run nothing",
+    )
+    what.add_argument(
+        "--max-rows",
+        type=int,
+        metavar="N",
+        help=f"with --train: so many of its rows are read (default {MOST_ROWS:,}); that there are more is said",
     )
     what.add_argument(
         "--drop-leaks",
@@ -365,10 +374,10 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     values["mteb"] = [name.strip() for names in values["mteb"] for name in _COMMA.split(names) if name.strip()]
     if values["mteb"] and values["keep_models"] == "none":
         raise UserError("--mteb scores the models that are kept; leave --keep-models none out")
-    for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1)):
+    for name, least in (("trials", 1), ("concurrent", 1), ("cpus_per_worker", 1), ("max_rows", 1)):
         if values[name] is not None and values[name] < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}, not {values[name]}")
-        if values[name] is not None and values[name] > MOST:
+        if values[name] is not None and values[name] > MOST and name != "max_rows":
             raise UserError(f"--{name.replace('_', '-')} must be at most {MOST:,}, not {values[name]:g}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
         raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
@@ -401,29 +410,20 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             "--learning-curve trains what the finals of a search say to use on parts of the data; add --search optuna "
             "or --search grid, and leave --finals none out"
         )
+    values["max_rows"] = values["max_rows"] or MOST_ROWS
     timed = any(text.startswith("minutes=") for text in values["limit"])
     values["trials"] = values["trials"] or (OPEN_TRIALS if timed or values["until"] is not None else TRIALS)
-    for name in (
-        "train",
-        "encoder",
-        "dev",
-        "test",
-        "set",
-        "only",
-        "evaluate",
-        "plugins",
-        "learn_from",
-        "limit",
-        "mteb",
-    ):
-        values[name] = tuple(values[name])
+    several = ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit", "mteb")
+    values |= {name: tuple(values[name]) for name in several}
     return Request(arguments=tuple(arguments), **values)
 
 
 def _check_own(values: Mapping[str, Any]) -> None:
     """`UserError` for options that do not go with own data, or not without."""
     if not values["train"]:
-        given = next((name for name in ("encoder", "dev", "test", "write_space", "drop_leaks") if values[name]), None)
+        given = next(
+            (name for name in ("encoder", "dev", "test", "write_space", "max_rows", "drop_leaks") if values[name]), None
+        )
         if given is not None:
             raise UserError(f"--{given.replace('_', '-')} goes with --train; give your training data by --train FILE")
         return

@@ -14,7 +14,7 @@ from study.own_study import own_study
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from trainables.corpora.held_out import rows_of
-from trainables.corpora.own_data import texts
+from trainables.corpora.own_rows import texts
 from trainables.senteval.own_tasks import own_tasks
 
 NOUNS = ["dog", "cat", "horse", "train", "river", "child", "baker", "tower", "ship", "cloud", "piano", "garden"]

@@ -128,7 +128,7 @@ def test_it_is_part_of_the_hash_and_of_the_card() -> None:
 def test_data_sets_of_a_revision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make_encoder: Any) -> None:
     asked: list[tuple[str, Any]] = []
 
-    def loaded(name: str, *, revision: str | None = None, **given: Any) -> Any:
+    def loaded(name: str, *_: Any, revision: str | None = None, **given: Any) -> Any:
         asked.append((name, revision))
         if "split" not in given:
             return None  # a builder

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from trainables.corpora.tables import Table
+from trainables.corpora.tables import Record, Table
 from trainables.errors import UserError, listed, meant
-from trainables.tabular import near_role, roles_of
+from trainables.tabular import is_empty, near_role, roles_of
 
+_LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
 _BRIEF = 40
 """Letters of a text that is shown."""
 _LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.S)
@@ -31,22 +32,32 @@ def headless(table: Table) -> str | None:
     )
 
 
-def by_order(table: Table) -> str:
+def by_order(where: str, first: str, second: str) -> str:
     """A sentence on two columns whose names are not both known, so that their order decides. `UserError` where a name
     that is known, or nearly, says the other order."""
-    first, second = table.columns
-    named = f"--columns anchor={second},positive={first}"
-    sides = [_side(first), _side(second)]
-    near = "".join(meant(column, [name]) for column, name in misspelt(table.columns))
-    if sides[0] == "positive" or sides[1] == "anchor":
+    columns = [first, second]
+    other = f"anchor={second},positive={first}"
+    near = "".join(meant(column, [name]) for column, name in misspelt(columns))
+    if _side(first) == "positive" or _side(second) == "anchor":
         raise UserError(
-            f"{table.name}: of its columns {listed(table.columns)} not all names are known; {near}say which is which, "
-            f"as in {named}"
+            f"{where}: of its columns {listed(columns)} not all names are known; {near}say which is which, as in "
+            f"--columns {other}"
         )
     return (
-        f"the names {listed(table.columns)} do not say which column is the anchor, so their order decides; {near}"
-        f"--columns anchor={first},positive={second} says it, and {named[len('--columns ') :]} the other way"
+        f"the names {listed(columns)} do not say which column is the anchor, so their order decides; {near}"
+        f"--columns anchor={first},positive={second} says it, and {other} the other way"
     )
+
+
+def check_lists(where: str, columns: Iterable[str], records: Sequence[Record]) -> None:
+    """`UserError` where all that a column holds are lists in one text, as tables of lists turn into CSV."""
+    for column in columns:
+        cells = [cell for record in records if not is_empty(cell := record.get(column))]
+        if cells and all(isinstance(cell, str) and _LIST.fullmatch(cell) for cell in cells):
+            raise UserError(
+                f"{where}: {column!r} holds lists that were written as text, such as {brief(cells[0])}; write the "
+                "table as JSON lines, where a list is one"
+            )
 
 
 def _side(column: str) -> str | None:

@@ -21,7 +21,7 @@ from typing import Any, Union
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, choices, is_text, listed, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
-from trainables.tabular import NAMES, roles_of
+from trainables.tabular import NAMES, roles_of, texts_of
 
 Row = tuple[str, str, int]
 """Premise, hypothesis, label."""
@@ -259,9 +259,7 @@ def texts_in(record: Record, column: str, where: str) -> list[str]:
 
 def _texts(value: Any, column: str, where: str) -> list[str]:
     """One text, or a list of texts; none for an empty or missing value."""
-    if value is None or value == "" or value != value:  # the last is NaN, a missing value of pandas
-        return []
-    return [_text(one, column, where) for one in (value if isinstance(value, list) else [value])]
+    return [_text(one, column, where) for one in texts_of(value)]
 
 
 def _text(value: Any, column: str, where: str) -> str:

@@ -23,7 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora.leaks import plain
-from trainables.corpora.own_data import Census, Kind, Normal, Source, take_census, texts
+from trainables.corpora.own_census import Census, take_census
+from trainables.corpora.own_data import Source
+from trainables.corpora.own_rows import Kind, Normal, texts
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
@@ -73,20 +75,27 @@ def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Co
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     if not parts:
         train = whole.rename(folder / "train.jsonl")
-        census = take_census(rows_of(train), source.kind, source.name)
+        census = take_census(rows_of(train), source.kind, source.name, left_out)
         rows, counts = census.rows, {TRAIN: census.rows}
     else:
-        take_census(rows_of(whole), source.kind, source.name)
+        take_census(rows_of(whole), source.kind, source.name, left_out)
         code = hashes.split(parts, source.name)
         rows, counts = len(code), {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
         train = folder / "train.jsonl"
         _part_rows(whole, code, {TRAIN: train, **{part: folder / f"{HELD_OUT[part]}.jsonl" for part in parts}})
         whole.unlink()
-        census = take_census(rows_of(train), source.kind, f"{source.name}, what is left of it to train on,")
+        census = take_census(
+            rows_of(train), source.kind, f"{source.name}, what is left of it to train on,", _lost(counts)
+        )
     held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
     judged = {row["label"] for file in held.values() if source.kind == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
     return Prepared(source.kind, train, held, rows, counts, left_out, census, unjudged)
+
+
+def _lost(counts: Mapping[int, int]) -> dict[str, int]:
+    aside = sum(counts[part] for part in (DEV, TEST) if part in counts)
+    return {"put aside to judge models by": aside, "share a text with these": counts[LEFT_OUT]}
 
 
 def leave_out(prepared: Prepared, rows: Sequence[int], where: str) -> Prepared:

@@ -1,4 +1,7 @@
-"""The model and data hub: is it there, and how not to wait for it where it is not.
+"""The model and data hub: is it there, and how not to wait for it where it is not; data sets of it, or of its form.
+
+    load_data_set("owner/name@1f2a3b:configuration:split")      # each of the three but the name may be left out
+    load_data_set("./folder:configuration:split")               # of a folder as the hub has it, or of save_to_disk
 
 Without a network the hub's clients retry for half a minute and print every attempt. One short request
 tells whether the hub answers; where it does not, the clients are told to look into their cache only.
@@ -10,11 +13,13 @@ import re
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from trainables.errors import UserError, reason
+from trainables.errors import SHORT, UserError, choices, sentence, words_of
+from trainables.files import expanded
 from trainables.hub_names import is_id, on_hub
 
 PROBE_SECONDS = 5.0
@@ -75,8 +80,108 @@ def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, boo
             yield datasets, answers
         except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
             if answers:
-                raise UserError(f"the hub data set {source!r} cannot be loaded: {reason(error)}") from None
+                raise UserError(f"the data set {source!r} of the hub cannot be loaded: {_said(error)}") from None
             raise UserError(
                 f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
                 ", set HF_HOME to a filled cache, or use 'scenes'"
             ) from None
+
+
+class DataSet(NamedTuple):
+    """What the text says that names a data set."""
+
+    name: str
+    """On the hub, or a folder."""
+    revision: str | None
+    configuration: str | None
+    split: str | None
+    """Of it, or a part of one as `train[:1000]`."""
+
+    @classmethod
+    def of(cls, text: str) -> DataSet:
+        """`UserError` for a revision that cannot be one."""
+        if expanded(text).exists():
+            return cls(text, None, None, None)
+        name, _, rest = text.partition(":")
+        configuration, _, split = rest.partition(":")
+        return cls(*on_hub(name), configuration or None, split or None)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it lies here."""
+        path = expanded(self.name)
+        return path if path.is_dir() else None
+
+    @property
+    def place(self) -> str:
+        """As `datasets` takes it."""
+        return str(self.folder or self.name)
+
+
+def is_data_set(text: str) -> bool:
+    """Whether a text can be the name of a data set of the hub, or is a folder and one of its splits. `UserError` for a
+    revision that cannot be one."""
+    name, colon, _ = text.partition(":")
+    return is_hub_id(name) or bool(colon and expanded(name).is_dir())
+
+
+def check_data_set(text: str) -> None:
+    """Raise `UserError` if a data set is not there; its rows are not fetched."""
+    found = DataSet.of(text)
+    with _opened(text, found) as datasets:
+        if not _saved(found):
+            datasets.load_dataset_builder(found.place, found.configuration, revision=found.revision)
+
+
+def configurations(text: str) -> list[str]:
+    """Those that a data set has; none where it was saved by `datasets`."""
+    found = DataSet.of(text)
+    with _opened(text, found) as datasets:
+        return [] if _saved(found) else datasets.get_dataset_config_names(found.place, revision=found.revision)
+
+
+def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
+    """The split that a text names, as a `datasets.Dataset`; of one that names none the first of the usual ones that is
+    there, or the only one. `UserError` where it is not there, or it is not clear which is meant."""
+    found = DataSet.of(text)
+    with _opened(text, found) as datasets:
+        if _saved(found):
+            data = datasets.load_from_disk(str(found.folder))
+        else:
+            data = datasets.load_dataset(found.place, found.configuration, split=found.split, revision=found.revision)
+    if not isinstance(data, dict):
+        return data
+    split = found.split or next((one for one in usual if one in data), None)
+    if split is None and len(data) == 1:
+        (split,) = data
+    if split not in data:
+        raise UserError(
+            f"the data set {text!r} has the splits {choices(data)}; say one, as in {found.name}::{[*data][-1]}"
+        )
+    return data[split]
+
+
+def _saved(found: DataSet) -> bool:
+    """Whether it was saved by `datasets`: a folder of splits, or of one."""
+    names = ("dataset_dict.json", "state.json")
+    return found.folder is not None and any((found.folder / name).is_file() for name in names)
+
+
+@contextmanager
+def _opened(text: str, found: DataSet) -> Iterator[Any]:
+    """The module `datasets`; what fails inside becomes a `UserError`."""
+    import datasets
+
+    if found.folder is None:
+        with open_hub(text, f"the data set {text!r} is", "a local folder or file") as (hub, _):
+            yield hub
+        return
+    try:
+        yield datasets
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise UserError(f"the data set {text!r} cannot be loaded: {_said(error)}") from None
+
+
+def _said(error: Exception) -> str:
+    """All lines, as one of several names the configurations that there are."""
+    return sentence(words_of(error), SHORT)

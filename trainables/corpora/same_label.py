@@ -37,7 +37,7 @@ class SameLabel(TableLayout):
     )
 
     def value(self, found: Any, where: str) -> str | None:
-        name = as_label(found)
+        name = as_label(found, where)
         if name is not None and not is_text(name):
             raise UserError(f"{where}: the label holds half of a character (a lone surrogate)")
         return name

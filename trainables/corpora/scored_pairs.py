@@ -16,7 +16,7 @@ from trainables.corpora.samplers import PairSampler
 from trainables.corpora.tables import Table, open_table
 from trainables.errors import UserError, shown
 from trainables.sections import STSB
-from trainables.tabular import as_number
+from trainables.tabular import as_number, no_number
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ScoredPairs(TableLayout):
 
     def value(self, found: Any, where: str) -> float | None:
         score = as_number(found)
-        if score is not None or found is None or str(found).strip().lower() in ("", "nan"):
+        if score is not None or no_number(found):
             return score
         raise UserError(f"{where}: the score {shown(found)} is no finite number")
 

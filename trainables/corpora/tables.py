@@ -14,27 +14,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from trainables.corpora.hub import is_hub_id, open_hub
+from trainables.corpora.hub import check_data_set, is_data_set, load_data_set
 from trainables.corpora.text_lines import (
     TOO_MUCH_UNPACKED,
     check_object,
     json_array,
-    json_object,
+    json_value,
     most_unpacked,
     numbered_lines,
     refusal,
 )
-from trainables.delimited import csv_rows, named_twice, tsv_rows
+from trainables.delimited import delimited_rows, named_twice
 from trainables.errors import UserError, choices, reason
 from trainables.files import expanded
-from trainables.hub_names import on_hub
 from trainables.tabular import as_number
 
 Record = Mapping[str, Any]
@@ -59,7 +57,8 @@ class Table:
 
 
 def find_tables(source: str) -> list[Path | str]:
-    """What `source` names, in order: files and folders of `datasets.save_to_disk` as paths, hub ids as text.
+    """What `source` names, in order: files and folders of `datasets.save_to_disk` as paths, data sets of the hub as
+    text.
 
     `source` is one of these, a folder with train files, or several joined by commas. `UserError` where it is none.
     """
@@ -71,29 +70,21 @@ def sources(text: str) -> list[str]:
     return [text] if expanded(text).exists() else [part.strip() for part in text.split(",")]
 
 
-def open_table(place: Path | str) -> Table:
-    """The table at a place that `find_tables` gave. `UserError` where it cannot be read."""
+def open_table(place: Path | str, most: int | None = None) -> Table:
+    """The table at a place that `find_tables` gave; where its columns are those of all rows, the first `most` are read
+    for them. `UserError` where it cannot be read."""
     if isinstance(place, str):
-        name, revision = on_hub(place)
-        with _hub(place) as (datasets, _):
-            data = datasets.load_dataset(name, split="train", revision=revision)
-        return _of_dataset(data, place, f"hub data set {place!r}")
+        return _of_dataset(load_data_set(place), place, f"data set {place!r}")
     if place.is_dir():
         return _of_folder(place)
     if place.stat().st_size == 0:
         raise UserError(f"{place} is empty; it needs rows")
-    return READERS[_suffix(place)](place)
+    return READERS[_suffix(place)](place, most)
 
 
 def check_hub(place: str) -> None:
     """Raise `UserError` if a data set of the hub is not there; its rows are not fetched."""
-    name, revision = on_hub(place)
-    with _hub(place) as (datasets, _):
-        datasets.load_dataset_builder(name, revision=revision)
-
-
-def _hub(place: str) -> AbstractContextManager[tuple[Any, bool]]:
-    return open_hub(place, f"the NLI data {place!r} is", f"a local folder or file ({FORMS})")
+    check_data_set(place)
 
 
 def _find(part: str) -> list[Path | str]:
@@ -102,14 +93,20 @@ def _find(part: str) -> list[Path | str]:
         return [*_in_folder(path)]
     if path.is_file():
         if _suffix(path) not in READERS:
-            raise UserError(f"{path} is no {choices(READERS)} file, so it cannot be read as a table")
+            raise UserError(
+                f"{path} is no {choices(READERS)} file, so it cannot be read as a table; save it as one of these: a "
+                "spreadsheet as CSV (UTF-8), a table of pandas by to_parquet, what is packed otherwise by gzip"
+            )
         if not os.access(path, os.R_OK):
             raise UserError(f"{path} may not be read by this user")
         return [path]
-    if is_hub_id(part):
+    if is_data_set(part):
         return [part]
     looked = "" if path.is_absolute() else f" in {Path.cwd()}"
-    raise UserError(f"no such file or folder: {part!r}{looked}; give a hub id, a folder or files ({FORMS})")
+    raise UserError(
+        f"no such file or folder: {part!r}{looked}; give a hub id (owner/name, or owner/name:configuration:split), "
+        f"a folder or files ({FORMS})"
+    )
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -133,12 +130,16 @@ def _suffix(file: Path) -> str:
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]], alike: bool = False) -> Callable[[Path], Table]:
+Reader = Callable[[Path, int | None], Table]
+"""From a file, and how many rows are read for the names of its columns, where these are those of all rows."""
+
+
+def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]], alike: bool = False) -> Reader:
     """A reader of text files, from a function that reads rows; `alike` where all rows have the columns of the first."""
 
-    def open_file(file: Path) -> Table:
+    def open_file(file: Path, most: int | None) -> Table:
         first, columns = str(file), dict[str, None]()
-        for number, (where, record) in enumerate(islice(rows(file), 1 if alike else None)):
+        for number, (where, record) in enumerate(islice(rows(file), 1 if alike else most)):
             first = first if number else where
             columns |= dict.fromkeys(record)
         return Table(str(file), tuple(columns), first, lambda _: rows(file))
@@ -150,7 +151,7 @@ def _jsonl(file: Path) -> Iterator[tuple[str, Record]]:
     for number, line in numbered_lines(file):
         if line.strip():
             where = f"{file}, line {number}"
-            yield where, json_object(line, where)
+            yield where, _as_record(json_value(line, where, "a JSON object"), where)
 
 
 def _json(file: Path) -> Iterator[tuple[str, Record]]:
@@ -161,7 +162,17 @@ def _json(file: Path) -> Iterator[tuple[str, Record]]:
         return
     for number, record in enumerate(records, 1):
         where = f"{file}, row {number}"
-        yield where, check_object(record, where)
+        yield where, _as_record(record, where)
+
+
+_LISTED = ("anchor", "positive", "negative")
+
+
+def _as_record(value: Any, where: str) -> Record:
+    """An object as it is; a list of texts as an anchor and its positive, perhaps a negative, as in `["a", "b"]`."""
+    if isinstance(value, list) and 2 <= len(value) <= len(_LISTED) and all(isinstance(one, str) for one in value):
+        return dict(zip(_LISTED, value, strict=False))
+    return check_object(value, where)
 
 
 _STS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
@@ -173,7 +184,11 @@ def _csv(file: Path) -> Iterator[tuple[str, Record]]:
     if first.count("\t") >= len(_STS) - 1 and as_number(first.split("\t")[4]) is not None:
         yield from _sts(file)
         return
-    for number, row in csv_rows(numbered_lines(file), partial(refusal, file)):
+    yield from _delimited(file)
+
+
+def _delimited(file: Path, delimiter: str | None = None) -> Iterator[tuple[str, Record]]:
+    for number, row in delimited_rows(numbered_lines(file), partial(refusal, file), delimiter):
         yield f"{file}, line {number}", row
 
 
@@ -185,19 +200,7 @@ def _sts(file: Path) -> Iterator[tuple[str, Record]]:
         yield f"{file}, line {number}", dict(zip(_STS, fields, strict=False))
 
 
-def _tsv(file: Path) -> Iterator[tuple[str, Record]]:
-    """A field in quotes, with those inside doubled, is taken out of them, any other is as it stands."""
-    for number, row in tsv_rows(numbered_lines(file), partial(refusal, file), _unquoted):
-        yield f"{file}, line {number}", row
-
-
-def _unquoted(field: str) -> str:
-    inner = field[1:-1]
-    quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
-    return inner.replace('""', '"') if quoted else field
-
-
-def _parquet(file: Path) -> Table:
+def _parquet(file: Path, most: int | None) -> Table:
     import pyarrow
     import pyarrow.parquet
 
@@ -294,10 +297,10 @@ _TEXT = {
     ".jsonl": _of_rows(_jsonl),
     ".json": _of_rows(_json),
     ".csv": _of_rows(_csv, alike=True),
-    ".tsv": _of_rows(_tsv, alike=True),
-    ".txt": _of_rows(_tsv, alike=True),
+    ".tsv": _of_rows(partial(_delimited, delimiter="\t"), alike=True),
+    ".txt": _of_rows(partial(_delimited, delimiter="\t"), alike=True),
 }
-READERS: dict[str, Callable[[Path], Table]] = {
+READERS: dict[str, Reader] = {
     **_TEXT,
     ".parquet": _parquet,
     **{f"{suffix}.gz": reader for suffix, reader in _TEXT.items()},

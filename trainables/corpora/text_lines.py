@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 import shlex
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ _UNPACKED, _FREE = 200, 16 * 2**20
 LONGEST_ARRAY = 256 * 2**20
 """Bytes of a JSON array."""
 _HEAD = 2**16
+_LINE_OF_TEXTS = re.compile(rb'\[\s*"')
 _UNREADABLE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
@@ -43,19 +45,20 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def json_array(file: Path) -> list[Any] | None:
-    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one.
+    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one, or as lines of
+    texts in brackets do.
 
     It is read at once, so that more than `LONGEST_ARRAY` bytes are refused.
     """
     try:
         with _open(file) as stream:
             head = stream.read(_HEAD).removeprefix(codecs.BOM_UTF8).lstrip()
-            if not head.startswith(b"["):
+            if not head.startswith(b"[") or _LINE_OF_TEXTS.match(head):
                 return None
             content = head + stream.read(LONGEST_ARRAY)
         if len(content) > LONGEST_ARRAY:
             raise UserError(f"{file}: a JSON array of more than {LONGEST_ARRAY >> 20} MiB; write it as JSON lines")
-        records: list[Any] = _parsed(content.decode(), str(file), "a JSON array")
+        records: list[Any] = json_value(content.decode(), str(file), "a JSON array")
     except UnicodeDecodeError as error:
         raise refusal(file, content.count(b"\n", 0, error.start) + 1, _not_utf8(file, error)) from None
     except _UNREADABLE as error:
@@ -94,10 +97,11 @@ def refusal(file: Path, number: int, problem: str) -> UserError:
 
 def json_object(text: str, where: str) -> dict[str, Any]:
     """The JSON object that a text is; `UserError` that says where it stands if it is none."""
-    return check_object(_parsed(text, where, "a JSON object"), where)
+    return check_object(json_value(text, where, "a JSON object"), where)
 
 
-def _parsed(text: str, where: str, what: str) -> Any:
+def json_value(text: str, where: str, what: str) -> Any:
+    """What a text of JSON holds; `UserError` that says where it stands, and that it is not `what` it should be."""
     try:
         return parse_json(text)
     except ValueError as error:

@@ -6,7 +6,7 @@ import functools
 import json
 from pathlib import Path
 
-from trainables.encoders.families import FAMILIES, cuttable_layers, named_family, unfit_layers, unknown_family
+from trainables.encoders.families import FAMILIES, cuttable_layers, named_family, unfit_layers, unknown_family, width
 from trainables.encoders.kinds import Missing
 from trainables.errors import listed
 from trainables.hub_names import malformed, on_hub
@@ -85,16 +85,34 @@ def _too_few_layers(config: EncoderConfig) -> Missing | None:
         from trainables.encoders.builtin import LAYERS
 
         there: int | None = LAYERS
-    elif Path(config.name).exists():
-        there = cuttable_layers(Path(config.name))
     else:
-        from huggingface_hub import try_to_load_from_cache
-
-        place, revision = on_hub(config.name)
-        cached = try_to_load_from_cache(place, "config.json", revision=revision)
-        there = cuttable_layers(Path(cached).parent) if isinstance(cached, str) else None
+        folder = _at_hand(config.name)
+        there = cuttable_layers(folder) if folder else None
     unfit = None if there is None else unfit_layers(config, there)
     return (unfit, "ask for fewer, or leave it at none") if unfit else None
+
+
+def known_width(config: EncoderConfig) -> int | None:
+    """How many numbers an embedding of a transformer has, before it is loaded; None where that is not known yet."""
+    if config.kind != "transformer" or config.adapter == "mlp":
+        return None
+    if config.name == SCENES_ENCODER:
+        from trainables.encoders.builtin import HIDDEN
+
+        return HIDDEN
+    folder = _at_hand(config.name)
+    return width(folder) if folder else None
+
+
+def _at_hand(name: str) -> Path | None:
+    """The folder of a model, in the hub's cache where it is of the hub."""
+    if Path(name).exists():
+        return Path(name)
+    from huggingface_hub import try_to_load_from_cache
+
+    place, revision = on_hub(name)
+    cached = try_to_load_from_cache(place, "config.json", revision=revision)
+    return Path(cached).parent if isinstance(cached, str) else None
 
 
 def _plain(name: str) -> Missing:

@@ -73,6 +73,7 @@ FAMILIES = Registry(
     Family("qwen3", "layers", cls=False, causal=True),
 )
 """The families that `encoder.kind=transformer` takes."""
+_WIDTH = ("hidden_size", "d_model", "n_embd", "dim")
 _LAYERS = ("num_hidden_layers", "n_layers", "num_layers")
 """What configurations call the number of layers: most, DistilBERT's and T5's."""
 
@@ -92,6 +93,12 @@ def cuttable_layers(folder: Path) -> int | None:
     if isinstance(family, str) and family in FAMILIES and FAMILIES[family].layers is None:
         return 0
     return next((config[name] for name in _LAYERS if isinstance(config.get(name), int)), None)
+
+
+def width(folder: Path) -> int | None:
+    """How many numbers the model of a folder gives a token; None where its config.json does not say."""
+    config = _configured(folder)
+    return next((config[name] for name in _WIDTH if isinstance(config.get(name), int)), None)
 
 
 def unfit_layers(config: EncoderConfig, there: int) -> str | None:

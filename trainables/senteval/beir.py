@@ -7,6 +7,7 @@ query-id<TAB>corpus-id<TAB>score                                        qrels/te
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from trainables.errors import UserError, is_text, listed, shown
 from trainables.senteval.examples import Documents, Held, Split, TaskData
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import broken, json_line, stream_lines
+from trainables.tabular import as_number, no_number
 
 QUERIES, CORPUS, JUDGED = "queries.jsonl", "corpus.jsonl", "qrels"
 _CALLED = {"dev": ("dev", "valid", "validation", "val"), "test": ("test",)}
@@ -51,17 +53,25 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
     Documents stand in the falling order of their ids, in which trec_eval ranks equal ones. One that is relevant, but
     not in the corpus, counts as one that cannot be found; its number is negative.
     """
-    asked, texts = _texts(queries), _texts(corpus)
+    (asked, no_query), (texts, no_text) = _texts(queries), _texts(corpus)
     ids = sorted(texts, key=str.encode, reverse=True)
     places = {name: place for place, name in enumerate(ids)}
     grades: dict[str, dict[int, int]] = {}
     absent: dict[str, int] = {}
+    unasked = Counter[str]()
+    ungraded = 0
     for number, query, document, grade in _judgements(judged):
+        if grade is None:
+            ungraded += 1
+            continue
         if query not in asked:
-            raise broken(judged, number, f"no query in {queries} has the id {shown(query)}")
+            unasked[query] += 1
+            continue
         place = places[document] if document in places else absent.setdefault(document, -1 - len(absent))
         if grades.setdefault(query, {}).setdefault(place, grade) != grade:
             raise broken(judged, number, f"{shown(document)} was judged for {shown(query)} before, and otherwise")
+    if unasked and not grades:
+        raise UserError(f"{judged} names no query of {queries}, but {shown(next(iter(unasked)))} and the like")
     if not grades:
         raise UserError(f"{judged} holds no example")
     if absent and all(place < 0 for found in grades.values() for place in found):
@@ -71,6 +81,10 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
     found = Documents([texts[name] for name in ids], [grades[name] for name in named], own)
     none = int((found.relevant == 0).sum())
     said = [
+        f"{no_query:,} queries in {queries} have no text, and are left out",
+        f"{no_text:,} documents in {corpus} have no text, and are left out",
+        f"{ungraded:,} lines of {judged} have no score, and are left out",
+        f"{unasked.total():,} lines of {judged} name queries that are not in {queries}, and are left out",
         f"{len(asked) - len(named):,} of {len(asked):,} queries in {queries} are not in {judged}, and are not asked",
         f"{len(absent):,} documents in {judged} are not in {corpus}, so that no query finds them",
         f"{none:,} of {len(named):,} queries in {judged} have no relevant document, and count 0",
@@ -81,9 +95,10 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
     )
 
 
-def _texts(path: Path) -> dict[str, str]:
-    """By id; a document's title stands before its text."""
+def _texts(path: Path) -> tuple[dict[str, str], int]:
+    """By id; a document's title stands before its text. And how many have none."""
     found: dict[str, str] = {}
+    empty = set[str]()
     held = Held(path)
     for number, line in stream_lines(path):
         if not line.strip():
@@ -96,30 +111,29 @@ def _texts(path: Path) -> dict[str, str]:
         if not all(isinstance(side, str) and is_text(side) for side in (*sides, str(name))):
             raise broken(path, number, f"title or text of {shown(name)} is no text")
         words = " ".join(map(str, sides)).split()
-        if not words:
-            raise broken(path, number, f"no text for {shown(name)}")
-        if str(name) in found:
+        if str(name) in found or str(name) in empty:
             raise broken(path, number, f"the id {shown(name)} comes twice")
+        if not words:
+            empty.add(str(name))
+            continue
         found[str(name)] = " ".join(words)
         held.add(len(found[str(name)]))
     if not found:
         raise UserError(f"{path} holds no text")
-    return found
+    return found, len(empty)
 
 
-def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
-    """The line, the ids of a query and of a document, and how relevant it is; with a line of names before, or without.
-    Four columns are those of TREC's own files, of which the second says nothing."""
+def _judgements(path: Path) -> Iterator[tuple[int, str, str, int | None]]:
+    """The line, the ids of a query and of a document, and how relevant it is, None where nothing says it; with a line
+    of names before, or without. Four columns are those of TREC's own files, of which the second says nothing."""
     for number, line in stream_lines(path):
-        fields = line.strip().split("\t") if "\t" in line else line.split()
+        fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
         if not any(fields):
             continue
         if len(fields) not in (3, 4):
             raise broken(path, number, f"expected query-id, corpus-id and score with tabs between, found {shown(line)}")
-        try:
-            grade = int(fields[-1])
-        except ValueError:
-            if number == 1:
-                continue
-            raise broken(path, number, f"score {shown(fields[-1])} is no whole number") from None
-        yield number, fields[0], fields[-2], grade
+        grade = as_number(fields[-1])
+        if no_number(fields[-1]) or (grade is not None and grade.is_integer()):
+            yield number, fields[0].strip(), fields[-2].strip(), None if grade is None else int(grade)
+        elif number > 1 or grade is not None:
+            raise broken(path, number, f"score {shown(fields[-1])} is no whole number")

@@ -22,7 +22,7 @@ from trainables.errors import UserError, choices, listed, shown
 from trainables.senteval import beir
 from trainables.senteval.table import Table, open_table
 from trainables.senteval.tasks import TASKS, Task, groups
-from trainables.tabular import is_graded
+from trainables.tabular import is_graded, unclear
 
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
@@ -131,7 +131,9 @@ def _kind(path: Path, split: str) -> tuple[str, tuple[str, ...]]:
         beir.files(path, split)
         return "search", ()
     table = open_table(path)
-    if table.has("anchor") and (most := [table.most(role) for role in ("positive", "negative")])[0]:
+    if table.has("anchor", "positive"):
+        whole, _ = table.whole("documents")
+        most = [whole.most(role) for role in ("positive", "negative")]
         if not most[1] and (judged := table.roles.get("label") or table.roles.get("score")):
             (anchor,), positive = table.roles["anchor"], table.roles["positive"]
             raise UserError(
@@ -154,7 +156,7 @@ def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
         return "scored_pairs", ()
     if not table.has("label"):
         return "search", ()
-    labels = table.labels()
+    labels = table.whole("classes")[0].labels()
     if {*labels} in _BINARY:
         return "labelled_pairs", labels
     if is_graded(labels):
@@ -162,4 +164,10 @@ def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
     if len(labels) == 1:
         count = len(table.lines)
         raise UserError(f"all {count:,} pairs in {table.path} have one label, {shown(labels[0])}; it needs two")
+    if unclear(table.roles, labels) and table.roles["label"][0].lower() != "class":
+        raise UserError(
+            f"{table.path}: {table.roles['label'][0]!r} holds {choices(labels)}, which may be classes, those of NLI "
+            "among them, or say how alike the two texts are; call it class or score, or the texts premise and "
+            "hypothesis"
+        )
     return "classes", ()

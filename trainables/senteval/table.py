@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,28 +28,34 @@ from trainables.corpora.tables import Record
 from trainables.errors import UserError, is_text, listed, shown
 from trainables.senteval.examples import Documents, Held, Split, TaskData
 from trainables.senteval.kinds import KINDS
+from trainables.senteval.kinds.contract import Target
 from trainables.senteval.tasks import Task
-from trainables.tabular import as_label, as_number, roles_of
+from trainables.tabular import as_label, as_number, no_number, roles_of, texts_of, unclear
 
 Line = tuple[str, Record]
 """Where a line stands, and its values by column."""
 GRADES = {1: "positive", 0: "negative"}
 """By how relevant a text is, the role of the columns that hold such."""
 
+_TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2")
+
 
 def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
     """Every file is a split, in the order that the task's kind asks for, or a sub-corpus."""
     kind = KINDS[task.kind]
     names = task.splits or task.files
-    tables = {name: open_table(path) for name, path in zip(names, paths, strict=True)}
+    whole = {name: open_table(path).whole(kind.target) for name, path in zip(names, paths, strict=True)}
+    tables = {name: table for name, (table, _) in whole.items()}
+    left_out = tuple(said for _, those in whole.values() for said in those)
     if kind.target == "scores":
         scale = task.scale or (-math.inf, math.inf)
-        return TaskData({name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()})
+        splits = {name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()}
+        return TaskData(splits, left_out=left_out)
     if kind.target == "documents":
-        return TaskData({name: table.queries(kind.among_all) for name, table in tables.items()})
+        return TaskData({name: table.queries(kind.among_all) for name, table in tables.items()}, left_out=left_out)
     labels = task.labels or tables[names[0]].labels()
     splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
-    return TaskData(splits, len(labels))
+    return TaskData(splits, len(labels), left_out)
 
 
 def open_table(path: Path) -> Table:
@@ -75,6 +81,26 @@ class Table:
     """Of all lines, of which each may lack some."""
     lines: list[Line]
 
+    def whole(self, target: Target) -> tuple[Table, list[str]]:
+        """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
+        `UserError` where no line is left."""
+        first, second = ("sentence1", "sentence2") if self.has("sentence2") else ("sentence", "")
+        sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else (first, second)
+        judged = {"scores": "score" if self.has("score") else "label", "classes": "label"}.get(target, "")
+        needed = [role for role in (*sides, judged) if self.has(role)]
+        lacks = [next((role for role in needed if self._lacks(line, role, target)), "") for line in self.lines]
+        of = f"of {len(self.lines):,} rows in {self.path} have no"
+        said = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
+        if all(lacks):
+            raise UserError(f"{self.path} holds no example: {'; '.join(said)}")
+        return replace(self, lines=[line for line, role in zip(self.lines, lacks, strict=True) if not role]), said
+
+    def _lacks(self, line: Line, role: str, target: Target) -> bool:
+        if role == "label" and target == "classes":
+            return self._label(line) is None
+        cells = [line[1].get(column) for column in self.roles[role]]
+        return not any(map(texts_of, cells)) if role in _TEXTS else all(map(no_number, cells))
+
     def sentences(self) -> tuple[list[str], list[str] | None]:
         """The sentences, and the second ones where the file has a column for them, of which each line needs one."""
         paired = self.has("sentence2")
@@ -82,11 +108,11 @@ class Table:
         return left, self._sentences("sentence2") if paired else None
 
     def labels(self) -> tuple[str, ...]:
-        return tuple(sorted({self._label(line) for line in self.lines}))
+        return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
 
     def classes(self, labels: Sequence[str]) -> np.ndarray:  # (lines,)
-        numbers = {as_label(one): number for number, one in enumerate(labels)}
-        found = [self._label(line) for line in self.lines]
+        numbers = {str(as_label(one, str(self.path))): number for number, one in enumerate(labels)}
+        found = [str(self._label(line)) for line in self.lines]
         other = Counter(one for one in found if one not in numbers)
         if other:
             where, _ = self.lines[next(place for place, one in enumerate(found) if one in other)]
@@ -140,8 +166,7 @@ class Table:
         """Its texts, of all these columns; what is empty there is none."""
         where, values = line
         for column in columns:
-            value = values.get(column)
-            for text in value if isinstance(value, list) else [value] if value else []:
+            for text in texts_of(values.get(column)):
                 yield self._sentence((where, {column: text}), column)
 
     def most(self, role: str) -> int:
@@ -172,14 +197,24 @@ class Table:
             raise UserError(f"{line[0]}: {column!r} is empty")
         return " ".join(words)
 
-    def _label(self, line: Line) -> str:
-        """A class, which may be a number."""
+    @cached_property
+    def _unlabelled(self) -> tuple[str, ...]:
+        """What stands for no label: of pairs - and, where names say that these are of NLI or the like, -1."""
+        if not self.has("sentence1", "sentence2"):
+            return ()
+        labels = [values.get(self.roles["label"][0]) for _, values in self.lines]
+        return ("-",) if unclear(self.roles, labels) else ("-", "-1")
+
+    def _label(self, line: Line) -> str | None:
+        """A class, which may be a number; None where there is none."""
         (column,) = self._columns("label")
         value = line[1].get(column)
-        found = as_label(value if isinstance(value, int | float) else self._text(line, column))
-        if found is None:
-            raise UserError(f"{line[0]}: {column!r} is empty")
-        return found
+        if column not in self.columns:
+            raise UserError(f"{line[0]}: no {column!r}; the columns are {listed([*line[1]])}")
+        label = as_label(value, line[0])
+        if label is not None and not is_text(label):
+            raise UserError(f"{line[0]}: {column!r} holds half of a character (a lone surrogate): {shown(value)}")
+        return None if label in self._unlabelled else label
 
     def _text(self, line: Line, column: str) -> str:
         where, values = line

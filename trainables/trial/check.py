@@ -7,12 +7,15 @@ from itertools import chain
 
 from trainables.corpora.layouts import Layout, check_sentences
 from trainables.corpora.nli import stamps
+from trainables.encoders.availability import known_width
 from trainables.encoders.check import check_encoder, check_trainable
 from trainables.encoders.own_modules import kept_ending
 from trainables.encoders.own_modules import left_out as modules_left_out
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import check_bank, check_objective, guide_config
+from trainables.objectives.objective import Objective
+from trainables.objectives.widths import Widths
 from trainables.recipe import SCENES, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
@@ -36,6 +39,7 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
     for recipe in recipes:
         if recipe.trains:
             check_objective(recipe)
+            check_widths(recipe)
             check_bank(recipe)
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
@@ -57,6 +61,13 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
             check_sentences(recipe.part(Layout), request)
         if recipe.trains:
             recipe.part(Layout).check(request)
+
+
+def check_widths(recipe: Recipe) -> None:
+    """`UserError` for widths that are none below the encoder's, where that is known before it is loaded."""
+    objective, dim = recipe.part(Objective), known_width(recipe.encoder)
+    if isinstance(objective, Widths) and dim is not None:
+        objective.check_dim(dim)
 
 
 def check_development(evaluation: EvaluationConfig, measure: Measure, judged: str, otherwise: str) -> None:

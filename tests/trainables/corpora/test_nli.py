@@ -216,7 +216,7 @@ def test_without_network_one_sentence_soon_and_nothing_else(tmp_path, function):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert done.returncode == 2
     assert done.stderr.startswith(
-        "error: the NLI data 'stanfordnlp/snli' is neither a local path nor in the hub's cache"
+        "error: the data set 'stanfordnlp/snli' is neither a local path nor in the hub's cache"
     )
     assert done.stderr.count("\n") == 1
     assert time.monotonic() - began < 20

@@ -12,7 +12,9 @@ import pytest
 
 from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Texts, prepare
 from trainables.corpora.leaks import plain
-from trainables.corpora.own_data import find_kind, row_in_words, take_census, texts
+from trainables.corpora.own_census import take_census
+from trainables.corpora.own_data import find_kind
+from trainables.corpora.own_rows import row_in_words, texts
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
@@ -90,7 +92,7 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
     found = find_kind([mine], "premise=a,hypothesis=b,label=verdict", "entailment=yes,contradiction=no,neutral=maybe")
     left_out: Counter[str] = Counter()
     assert [row["label"] for row in found.rows(left_out)] == ["entailment", "contradiction"]
-    assert left_out == {"without a label": 1}
+    assert left_out == {"with no label": 1}
 
 
 @pytest.mark.parametrize(
@@ -98,12 +100,16 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
     [
         ("a,b,c\n1,2,3\n", "line 2: what its columns mean is not known .found: a, b, c.; say it"),
         ("review,stars\nvery good,5\n", "what its columns mean is not known"),
-        ("anchor,positive\na dog,\n", "line 2: positive is empty"),
-        ("anchor,positive\n,a dog\n", "line 2: anchor is empty"),
+        ("anchor,positive\na dog,\n", "holds no rows to train on: 1 with no positive"),
+        ("anchor,positive\n,a dog\n", "holds no rows to train on: 1 with no anchor"),
         ("sentence1,sentence2,score\na,b,high\n", "line 2: score is 'high', and a score is a number"),
-        ("sentence1,sentence2,score\na,b,nan\n", "line 2: score is 'nan'"),
+        ("sentence1,sentence2,score\na,b,nan\n", "holds no rows to train on: 1 with no score"),
         ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores are 1, so nothing can be learnt"),
         ("sentence,label\na,x\nb,x\n", "all labels are 'x'"),
+        ("anchor,positive\na,x\nb,x\n", "all positives are one text, so nothing can be learnt from them"),
+        ("anchor,positive\na,x\na,y\n", "all anchors are one text"),
+        ("premise,hypothesis,label\na,x,entailment\nb,x,entailment\n", "all positives are one text"),
+        ("sentence\na dog\na dog\n", "all positives are one text"),
         ("sentence,label\na,x\nb,y\n", "no two texts have the same label"),
         ("premise,hypothesis,label\na,b,2\nc,d,1\nc,e,-\n", "what two numbers mean differs"),
         ("premise,hypothesis,label\na,b,neutral\n", "holds no pair labelled entailment"),
@@ -162,7 +168,7 @@ def test_a_file_without_a_header_is_said(tmp_path: Path) -> None:
 
 def test_names_that_are_nearly_known_are_told_of(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"did you mean 'question'\? did you mean 'answer'\? say it"):
-        find_kind([write(tmp_path, "id,qestion,anwser\n1,a b,c d\n")])
+        find_kind([write(tmp_path, "note,qestion,anwser\n1,a b,c d\n")])
     with pytest.raises(UserError, match=r"no column 'bdy'.*; did you mean 'body'\?"):
         find_kind([write(tmp_path, f"title,body\n{PROSE}")], "anchor=title,positive=bdy")
     known = [name for names in NAMES.values() for name in names if name.isidentifier()]
@@ -284,7 +290,7 @@ class TestPrepare:
     def test_without_parts_all_rows_are_trained_on(self, tmp_path: Path) -> None:
         rows = "a dog,an animal,0\na dog,a car,2\na cat,a dog,-1\na cat,a pet,1\n"
         found = prepare(find_kind([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
-        assert (found.rows, found.parts, found.left_out) == (3, {TRAIN: 3}, {"without a label": 1})
+        assert (found.rows, found.parts, found.left_out) == (3, {TRAIN: 3}, {"with no label": 1})
         assert lines(found.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}
 
 
@@ -315,7 +321,7 @@ def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
 )
 def test_how_many_negatives_are_worth_a_search_a_tenth_of_the_anchors_says(counts: list[int], most: int) -> None:
     rows = [
-        {"anchor": f"a{number}", "positive": ["p"], "negative": [f"n{one}" for one in range(count)]}
+        {"anchor": f"a{number}", "positive": [f"p{number}"], "negative": [f"n{one}" for one in range(count)]}
         for number, count in enumerate(counts)
     ]
     found = take_census(rows, "triplets", "mine")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,14 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from tests.conftest import SENTENCES
+from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
 from trainables.senteval import Evaluation
 from trainables.senteval.evaluation import Embeddings
 from trainables.trial import save_and_score
 from trainables.trial.build import build_encoder
+from trainables.trial.check import check_widths
 
 
 def test_the_record_has_the_scores_of_each_width(monkeypatch: pytest.MonkeyPatch):
@@ -47,3 +51,18 @@ def test_a_saved_model_is_cut_by_sentence_transformers(kind: str, tmp_path: Path
         saved = SentenceTransformer(str(folder), device="cpu", truncate_dim=width).encode(SENTENCES)
         assert saved.shape == (len(SENTENCES), width)
         np.testing.assert_allclose(saved, encoder.encode(SENTENCES)[:, :width], atol=1e-6)
+
+
+@pytest.mark.parametrize("encoder", ["scenes-small", "folder"])
+def test_widths_that_are_none_are_refused_before_anything_is_loaded(encoder: str, tmp_path: Path) -> None:
+    """What `--dry-run` checks; of a folder its config.json tells."""
+    config = {"model_type": "bert", "hidden_size": 128}
+    for name in ("config.json", "tokenizer_config.json"):
+        (tmp_path / name).write_text(json.dumps(config))
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    name = encoder if encoder == "scenes-small" else str(tmp_path)
+    recipe = Recipe().preferring({"encoder.name": name, "objective.name": "mnrl", "corpus.nli": "scenes"})
+    for dims, fits in ((("128", "64"), False), (("127", "64"), True)):
+        checked = recipe.override({"corpus.layout": "pairs", "objective.dims": dims})
+        with nullcontext() if fits else pytest.raises(UserError, match=r"must be below the 128 numbers of the encoder"):
+            check_widths(checked)

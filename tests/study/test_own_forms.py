@@ -1,0 +1,68 @@
+"""`--train`, `--dev` and `--test`: what is left out, not read or fetched is said, and lies where the study runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from study.cli.options import parse
+from study.own_study import own_study
+from tests.study.test_own_study import names, plan_of, write
+from trainables.corpora.own_data import MOST_ROWS
+from trainables.errors import UserError
+
+__all__ = ["names"]
+"""The fixture holds for this file, too."""
+
+
+def test_what_is_left_out_and_what_is_not_read_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    write("pairs", 100)
+    with open("mine.csv", "a") as file:
+        file.write("a question,\n,an answer\n" + "".join(f"more {n},of it {n}\n" for n in range(9)))
+    own_study(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--max-rows", "104", "--dry-run"]))
+    said = capsys.readouterr().out
+    assert "mine.csv: 102 rows, pairs: " in said
+    assert "; 1 more with no positive left out; 1 more with no anchor left out" in said
+    assert "warning: mine.csv: it has more than the 104 rows that are read; --max-rows N reads others" in said
+    own_study(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--dry-run"]))
+    assert "--max-rows" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--max-rows", "0"], "--max-rows must be at least 1, not 0"),
+        (["--test", "mteb/nfcorpus"], "the data set 'mteb/nfcorpus' is neither a local path nor in the hub's cache"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trainables.corpora import hub
+
+    monkeypatch.setattr(hub, "reachable", lambda: False)
+    with pytest.raises(UserError, match=said):
+        plan_of("--train", write("pairs"), "--encoder", "scenes-small", *given)
+    with pytest.raises(UserError, match="--max-rows goes with --train"):
+        parse(["--space", "scl_ablation", "--max-rows", "9"])
+    assert parse(["--train", "mine.csv", "--encoder", "x"]).max_rows == MOST_ROWS
+
+
+def test_tests_of_a_data_set_lie_among_the_prepared_data_and_go_on(tmp_path: Path) -> None:
+    import datasets
+
+    datasets.disable_progress_bars()
+    made = {
+        split: datasets.Dataset.from_dict(
+            {"anchor": [f"{split} what {n}" for n in range(9)], "positive": [f"{split} so {n}" for n in range(9)]}
+        )
+        for split in ("validation", "test")
+    }
+    datasets.DatasetDict(made).save_to_disk("splits")
+    given = ("--train", write("pairs"), "--encoder", "scenes-small", "--dev", "splits::", "--test", "splits::test")
+    for _ in range(2):
+        plan = plan_of(*given, "--results", "here")
+        assert "splits" in plan.evaluation.tasks
+        text = Path("here/data/space.py").read_text()
+        assert "dev/splits.parquet" in text
+        assert ".tmp" not in text
+        assert Path("here/data/test/splits.parquet").is_file()

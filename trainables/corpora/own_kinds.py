@@ -1,0 +1,188 @@
+"""What a table of a person's training data holds: by the names of its columns, by `--columns`, by its first rows.
+
+read = reading(open_table(file), named=roles_said("anchor=question,positive=answer"), labels=None)
+read.kind, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NoReturn
+
+from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
+from trainables.corpora.own_rows import IN_WORDS, TAKEN, Columns, Kind
+from trainables.corpora.tables import Record, Table
+from trainables.errors import UserError, choices, listed, meant
+from trainables.tabular import NAMES, SEVERAL, as_label, is_duplicate, is_graded, is_index, roles_of, unclear
+
+_MAY_NAME = (*NAMES, "premise", "hypothesis")
+"""What `--columns` may name."""
+_NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
+_PEEKED = 1000
+"""Rows that are looked at to tell what a column holds."""
+_SPACED = 0.5
+"""A column without a name that is known is of texts where this share of its values have a space within."""
+_DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read."""
+
+    kind: Kind
+    columns: Columns
+    labels: str | None
+    """What its labels are called, where `--labels` or the column's name says it."""
+    doubts: tuple[str, ...]
+    """Sentences on what may have been read wrongly."""
+
+
+def roles_said(said: str | None) -> dict[str, tuple[str, ...]] | None:
+    """What `--columns` says: `anchor=question,positive=answer`."""
+    if said is None:
+        return None
+    roles: dict[str, tuple[str, ...]] = {}
+    for part in said.split(","):
+        role, equals, column = (piece.strip() for piece in part.partition("="))
+        if not equals or not column or role not in _MAY_NAME:
+            raise UserError(
+                f"--columns {said!r}: {part.strip()!r} is not NAME=COLUMN, where NAME is {choices(_MAY_NAME)}"
+            )
+        if (role in roles and role not in SEVERAL) or _NLI.get(role) in roles:
+            raise UserError(
+                f"--columns {said!r} names two columns for one thing; only positive and negative may be several"
+            )
+        roles[role] = (*roles.get(role, ()), column)
+    return roles
+
+
+def reading(table: Table, named: Columns | None, labels: str | None) -> Reading:
+    """How a table that has columns is read; `named` and `labels` are `--columns` and `--labels`. Columns that are named
+    and tell a kind are all that is read; else others of known names stand beside them. `UserError` where it cannot be
+    told, or could be two things."""
+    _check_there(table, named or {})
+    roles, doubts = dict(named or {}), list[str]()
+    kind = _kind(table, roles, labels, all_named=True)
+    if kind is None:
+        taken = {name for names in roles.values() for name in names}
+        roles = {**roles_of([name for name in table.columns if name not in taken]), **roles}
+        _check_judged(table, roles)
+        kind = _kind(table, roles, labels)
+    no_header = headless(table) if kind is None and not named else None
+    if kind is None and not named:
+        kind = _unnamed(table, roles)
+        if no_header:
+            doubts.append(no_header)
+        elif kind == "pairs":
+            doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
+    if kind is None:
+        near = "".join(meant(column, [name]) for column, name in misspelt(table.columns))
+        raise UserError(
+            f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
+            f"{f'{no_header}; else ' if no_header else near}say it, as in "
+            "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
+            "sentence=YOURS,label=YOURS, or sentence=YOURS alone"
+        )
+    unused = [role for role in named or () if role in roles and role not in TAKEN[kind]]
+    if unused:
+        raise UserError(
+            f"--columns names {unused[0]}, and {table.name} is read as {IN_WORDS[kind]}, which have no such column but "
+            f"{choices(TAKEN[kind])}; leave it out, or name what goes with it"
+        )
+    columns = {role: roles[role] for role in TAKEN[kind] if role in roles}
+    names = [name for one in columns.values() for name in one]
+    check_lists(table.name, names, _peek(table, names))
+    if kind == "nli" and labels is None and is_duplicate(columns["label"][0]):
+        labels = _DUPLICATES
+    return Reading(kind, columns, labels, tuple(doubts))
+
+
+def _check_there(table: Table, named: Columns) -> None:
+    missing = [name for names in named.values() for name in names if name not in table.columns]
+    if missing:
+        raise UserError(
+            f"{table.name}: no column {missing[0]!r}, which --columns names (found: {listed(table.columns)}); "
+            f"{meant(missing[0], table.columns)}give names that are there"
+        )
+
+
+def _check_judged(table: Table, roles: Columns) -> None:
+    """`UserError` where an anchor and its positive have a label or score beside them."""
+    judged = next((role for role in ("label", "score") if role in roles), None)
+    if judged and roles.keys() >= {"anchor", "positive"}:
+        anchor, positive, name = (roles[role][0] for role in ("anchor", "positive", judged))
+        raise UserError(
+            f"{table.name}: beside {anchor!r} and {positive!r} stands {name!r}, which may say that some are wrong; "
+            f"name it, as in --columns sentence1={anchor},sentence2={positive},score={name}, or leave it out, as in "
+            f"--columns anchor={anchor},positive={positive}"
+        )
+
+
+def _kind(table: Table, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False) -> Kind | None:
+    """By the roles, which become those of the kind; the first rows tell whether a label of pairs is one of three or a
+    number. `all_named`: all columns that are to be read are among them."""
+    premises = "premise" in roles or "hypothesis" in roles
+    for name, role in _NLI.items():
+        if name in roles:
+            roles[role] = roles.pop(name)
+    if roles.keys() >= {"anchor", "positive"}:
+        return "triplets" if "negative" in roles else "pairs"
+    if "set" in roles:
+        roles["anchor"] = roles["positive"] = roles.pop("set")
+        return "pairs"
+    if roles.keys() >= {"sentence1", "sentence2"}:
+        if "score" in roles:
+            return "scored"
+        if "label" not in roles:
+            roles["anchor"], roles["positive"] = roles.pop("sentence1"), roles.pop("sentence2")
+            return "triplets" if "negative" in roles else "pairs"
+        values = [record.get(roles["label"][0]) for record in _peek(table, roles["label"])]
+        if labels is None and is_graded(values):
+            roles["score"] = roles.pop("label")
+            return "scored"
+        if labels is None and not premises and unclear(roles, values):
+            _ask(table, roles, values)
+        return "nli"
+    if roles.keys() >= {"sentence", "label"}:
+        return "labelled"
+    return "sentences" if "sentence" in roles and all_named else None
+
+
+def _ask(table: Table, roles: Columns, values: Sequence[object]) -> NoReturn:
+    first, second, label = (roles[role][0] for role in ("sentence1", "sentence2", "label"))
+    numbers = choices(sorted({str(as_label(value, table.name)) for value in values} - {"None"}))
+    raise UserError(
+        f"{table.name}: {label!r} holds {numbers}, which may stand for entailment, neutral and contradiction, or say "
+        "how alike the two texts are; say which, by --labels entailment=YOURS,neutral=YOURS,contradiction=YOURS, or by "
+        f"--columns sentence1={first},sentence2={second},score={label} where more means more alike"
+    )
+
+
+def _unnamed(table: Table, roles: dict[str, tuple[str, ...]]) -> Kind | None:
+    """Where names do not tell: one column of text is sentences, two of text are pairs. What only numbers the rows is
+    none of them."""
+    columns = [name for name in table.columns if not is_index(name)]
+    records = _peek(table, columns)
+    known = roles.get("sentence", ())
+    if len(columns) > 2 or not all(
+        (name in known and len(columns) == 1) or _is_prose([record.get(name) for record in records]) for name in columns
+    ):
+        return None
+    if len(columns) == 1:
+        roles["sentence"] = (columns[0],)
+        return "sentences"
+    if len(columns) == 2:
+        roles["anchor"], roles["positive"] = (columns[0],), (columns[1],)
+        return "pairs"
+    return None
+
+
+def _is_prose(values: Sequence[object]) -> bool:
+    spaced = [isinstance(value, str) and " " in value.strip() for value in values]
+    return bool(spaced) and spaced.count(True) >= _SPACED * len(spaced)
+
+
+def _peek(table: Table, names: Sequence[str]) -> list[Record]:
+    return [record for _, record in islice(table.read(names), _PEEKED)]

@@ -1,0 +1,136 @@
+"""The kinds of a person's training data, and a row of each in its normal form.
+
+    row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
+                   Labels(None))        # {"anchor": "q", "positive": ["a"]}; or, of one that lacks something, what
+
+To add a kind: its columns in `TAKEN`, what a row cannot do without in `NEEDED`, and a function in `_READERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args
+
+from trainables.corpora.column_doubts import brief
+from trainables.corpora.columns import Labels, texts_in
+from trainables.corpora.tables import Record
+from trainables.errors import UserError, shown
+from trainables.labels import LABELS
+from trainables.tabular import as_label, as_number, no_number, texts_of
+
+Kind = Literal["pairs", "triplets", "nli", "scored", "labelled", "sentences"]
+Normal = dict[str, Any]
+"""A row in its kind's normal form; a value is a text, a list of texts or a number."""
+Columns = Mapping[str, tuple[str, ...]]
+"""Role to the names of its columns."""
+
+IN_WORDS: Mapping[Kind, str] = {
+    "pairs": "pairs",
+    "triplets": "anchors with positives and negatives",
+    "nli": "premises and hypotheses labelled entailment, neutral or contradiction",
+    "scored": "pairs with scores",
+    "labelled": "labelled texts",
+    "sentences": "plain sentences",
+}
+TAKEN: Mapping[Kind, tuple[str, ...]] = {
+    "pairs": ("anchor", "positive"),
+    "triplets": ("anchor", "positive", "negative"),
+    "nli": ("sentence1", "sentence2", "label"),
+    "scored": ("sentence1", "sentence2", "score"),
+    "labelled": ("sentence", "label"),
+    "sentences": ("sentence",),
+}
+"""The roles of each kind's columns."""
+NEEDED: Mapping[Kind, tuple[str, ...]] = {**TAKEN, "triplets": ("anchor", "positive")}
+"""Those of which a row needs something."""
+
+
+def read_row(kind: Kind, record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
+    """A row in normal form; of one that has nothing in a column that it needs, that column's role. `UserError` for a
+    value that is there and cannot be used."""
+    lacking = next((role for role in NEEDED[kind] if _lacks(role, record, columns[role])), None)
+    return lacking or _READERS[kind](record, columns, where, labels)
+
+
+def texts(row: Normal) -> list[str]:
+    """All texts of a row, the anchor first."""
+    both = [
+        row[name] for name in ("anchor", "premise", "sentence1", "sentence", "hypothesis", "sentence2") if name in row
+    ]
+    return [*both, *row.get("positive", ()), *row.get("negative", ())]
+
+
+def row_in_words(row: Normal) -> str:
+    """`"How do I …" -> "Open …"`: the first text of each side, then what was judged of them."""
+    values = [value[0] if isinstance(value, list) else value for value in row.values() if value != []]
+    return " -> ".join(dict.fromkeys(map(brief, values)))
+
+
+def _lacks(role: str, record: Record, names: tuple[str, ...]) -> bool:
+    empty: Callable[[object], bool] = no_number if role in ("score", "label") else lambda cell: not texts_of(cell)
+    return all(empty(record.get(name)) for name in names)
+
+
+def _text(record: Record, column: str, where: str) -> str:
+    """The one text of a column."""
+    first, *more = texts_in(record, column, where)
+    if more:
+        raise UserError(f"{where}: {column} holds several texts, and it needs one")
+    return first
+
+
+def _pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
+    (anchor,) = columns["anchor"]
+    if columns["anchor"] == columns["positive"]:  # a set, whose texts all say the same
+        first, *others = texts_in(record, anchor, where)
+        return {"anchor": first, "positive": others} if others else "positive"
+    sides = {
+        role: [text for name in columns[role] for text in texts_in(record, name, where)]
+        for role in ("positive", "negative")
+        if role in columns
+    }
+    return {"anchor": _text(record, anchor, where), **sides}
+
+
+def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
+    (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["label"]
+    code = labels.code(record.get(name), where)
+    if code is None:
+        return "label"
+    premise, hypothesis = _text(record, first, where), _text(record, second, where)
+    return {"premise": premise, "hypothesis": hypothesis, "label": LABELS[code]}
+
+
+def _scored_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
+    (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["score"]
+    score = as_number(record.get(name))
+    if score is None:
+        raise UserError(f"{where}: {name} is {shown(record.get(name))}, and a score is a number")
+    return {
+        "sentence1": _text(record, first, where),
+        "sentence2": _text(record, second, where),
+        "score": score,
+    }
+
+
+def _labelled_text(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
+    (sentence,), (name,) = columns["sentence"], columns["label"]
+    return {"sentence": _text(record, sentence, where), "label": as_label(record.get(name), where)}
+
+
+def _sentence(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
+    (name,) = columns["sentence"]
+    text = _text(record, name, where)
+    return {"anchor": text, "positive": [text]}
+
+
+_READERS: Mapping[Kind, Callable[[Record, Columns, str, Labels], Normal | str]] = {
+    "pairs": _pair,
+    "triplets": _pair,
+    "nli": _labelled_pair,
+    "scored": _scored_pair,
+    "labelled": _labelled_text,
+    "sentences": _sentence,
+}
+"""From a record that has what its kind needs to the normal form, or to the role of what it lacks all the same."""
+assert _READERS.keys() == set(get_args(Kind))

@@ -1,0 +1,62 @@
+"""Data sets of the hub, and folders of splits, as files of `--dev` and `--test`.
+
+fetched("nfcorpus=mteb/nfcorpus", "test", Path("data"))     # "nfcorpus=data/test/nfcorpus", a folder as BEIR has it
+fetched("sentence-transformers/stsb::validation", "dev", Path("data"))       # "data/dev/stsb.parquet"
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from trainables.corpora.hub import DataSet, configurations, is_data_set, load_data_set
+from trainables.errors import UserError, listed
+from trainables.senteval.beir import CORPUS, JUDGED, QUERIES
+from trainables.senteval.own_tasks import named
+
+_SPLITS: Mapping[str, tuple[str, ...]] = {"dev": ("validation", "dev", "val", "valid"), "test": ("test",)}
+"""What the split of a part may be called; the first that is there is taken where none is said."""
+_TEXTS = {"queries": QUERIES, "corpus": CORPUS}
+_IDS = ("query-id", "corpus-id", "score")
+
+
+def fetched(given: str, part: str, folder: Path) -> str:
+    """The file or folder that a data set becomes in a folder, under the name that it is given; what is a path, or a
+    built-in task, as it is. `UserError` where it is not there."""
+    name, place = named(given)
+    if place.startswith("scenes:") or Path(place).expanduser().exists() or not is_data_set(place):
+        return given
+    found = DataSet.of(place)
+    target = folder / part / re.sub(r"[^\w-]+", "_", Path(found.name).name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if {*_TEXTS} <= {*configurations(place)} and found.configuration not in _TEXTS:
+        _as_search(found, place, part, target)
+    else:
+        target = target.with_suffix(".parquet")
+        load_data_set(place, _SPLITS[part]).to_parquet(str(target))
+    return f"{name}={target}" if name else str(target)
+
+
+def _as_search(found: DataSet, place: str, part: str, folder: Path) -> None:
+    """Three configurations of a data set as the files of a search task: texts of queries, of a corpus, and the qrels,
+    which are the third one."""
+    source = place.partition(":")[0]
+    known = [one for one in configurations(place) if one not in _TEXTS]
+    judged = found.configuration or next((one for one in ("default", "qrels") if one in known), None)
+    if judged is None:
+        raise UserError(f"{place}: which of its configurations {listed(known)} are the qrels? Say {source}:ONE:SPLIT")
+    (folder / JUDGED).mkdir(parents=True, exist_ok=True)
+    for configuration, file in _TEXTS.items():
+        rows = load_data_set(f"{source}:{configuration}", (configuration, "train", *_SPLITS[part]))
+        _write(folder / file, ({**row, "_id": str(row.get("_id", row.get("id")))} for row in rows))
+    qrels = load_data_set(f"{source}:{judged}:{found.split or ''}", _SPLITS[part])
+    lines = ("\t".join(str(row[name]) for name in _IDS) + "\n" for row in qrels)
+    (folder / JUDGED / f"{part}.tsv").write_text("\t".join(_IDS) + "\n" + "".join(lines), encoding="utf-8")
+
+
+def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    with open(file, "w", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
