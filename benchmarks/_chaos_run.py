@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,8 @@ WAITING = 600.0
 """Seconds after which a command that goes on is killed, and counts as hung."""
 EARLIEST, LATEST = 0.15, 0.85
 """Between these shares of all steps a fault strikes."""
+WORDS_OF_OTHERS = re.compile(r"Traceback|\(raylet\)|Unhandled error|ray\.exceptions")
+"""What a console holds where something ended otherwise than by a sentence of the study's."""
 SETTLED = 2.0
 """Seconds after a trial's last step when anybody has noticed that it is finished."""
 
@@ -157,8 +160,8 @@ class Runner:
         outcome.broken += system.problems(results, whole.keys, kept)
         if not outcome.same:
             outcome.broken.append(f"another report: {_difference(whole.answer, system.answer(results))}")
-        if "Traceback" in self.console.read_text(errors="replace"):
-            outcome.broken.append("a traceback")
+        if WORDS_OF_OTHERS.search(self.console.read_text(errors="replace")):
+            outcome.broken.append("a traceback, or Ray's own words")
 
     def _begin(self, system: System) -> tuple[Path, subprocess.Popen[bytes], float]:
         self.machines.ready()

@@ -32,11 +32,11 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
     """The study's last command, for these rows (labels or patterns) alone, all by default, under so many seeds."""
     words = _words(info)
     if rows:
-        words = _without(words, {"--only", *SEARCH})
+        words = without(words, {"--only", *SEARCH})
         for row in rows:
             words += [f"--only={row}"] if row.startswith("-") else ["--only", row]
     if seeds is not None:
-        words = [*_without(words, {"--seeds"}), "--seeds", str(seeds)]
+        words = [*without(words, {"--seeds"}), "--seeds", str(seeds)]
     return shlex.join(words)
 
 
@@ -86,7 +86,8 @@ def _words(info: StudyInfo) -> list[str]:
     return words or ["python", "study/run.py", "--space", space, "--scale", info.scale, "--seeds", seeds]
 
 
-def _without(words: Sequence[str], options: set[str]) -> list[str]:
+def without(words: Sequence[str], options: set[str]) -> list[str]:
+    """A command's words but for these options and all their values."""
     return _apart(words, options)[0]
 
 

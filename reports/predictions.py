@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,14 +9,13 @@ import numpy as np
 
 from reports.ledger import Record
 from reports.statistics.influence import group_effects
+from trainables.arrays import read_arrays
 from trainables.senteval.items import Answers, answers_in
 from trainables.senteval.protocol import PROTOCOLS, Protocol
 from trainables.senteval.tasks import TASKS, kind_of
 
 Array = np.ndarray
 
-UNREADABLE = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
-"""What reading a broken archive raises; RuntimeError where it is encrypted or packed in an unknown way."""
 ROUNDING = 0.005
 """So far, in points, a score that is computed again may lie from the ledger's."""
 
@@ -140,9 +136,8 @@ class Predictions:
         if not path.is_file():
             return {}
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except UNREADABLE as error:
+            arrays = read_arrays(path)
+        except ValueError as error:
             self.problems[key] = f"{path.name} cannot be read ({error})"
             return {}
         found: dict[str, Answers] = {}

@@ -19,7 +19,20 @@ from search_spaces.space import Claim, Column, Domain, Figure, PremiseCount, Row
 from trainables.errors import UserError, choices, meant
 from trainables.plugins import read_source, run_source
 
-__all__ = ["Claim", "Column", "Domain", "Figure", "PremiseCount", "Row", "Space", "Table", "load_space", "spaces"]
+__all__ = [
+    "Claim",
+    "Column",
+    "Domain",
+    "Figure",
+    "PremiseCount",
+    "Row",
+    "Space",
+    "Table",
+    "load_space",
+    "registered",
+    "space_in",
+    "spaces",
+]
 
 
 def spaces() -> dict[str, Space]:
@@ -50,21 +63,31 @@ def load_space(name_or_path: str | Path) -> Space:
     text = str(name_or_path)
     path, _, wanted = text.partition(".py:")
     if wanted:
-        return _pick(_spaces_of(Path(path + ".py")), Path(path + ".py"), wanted)
+        return space_in(read_source(Path(path + ".py"), "space"), Path(path + ".py"), wanted)
     if text.endswith(".py") or "/" in text:
-        return _pick(_spaces_of(Path(text)), Path(text), None)
+        return space_in(read_source(Path(text), "space"), Path(text))
+    return registered(text)
+
+
+def registered(name: str) -> Space:
+    """The space of that name; `UserError` for an unknown one."""
     known = spaces()
-    if text not in known:
-        hint = meant(text, known)
+    if name not in known:
         raise UserError(
-            f"there is no space {text!r}; {hint}the spaces are {choices(known)}, or a file of your own: ./my_space.py"
+            f"there is no space {name!r}; {meant(name, known)}the spaces are {choices(known)}, or a file of your own: "
+            "./my_space.py"
         )
-    return known[text]
+    return known[name]
 
 
-def _spaces_of(path: Path) -> tuple[Space, ...]:
-    """Runs the file and returns its `SPACES`, or its `SPACE` alone."""
-    module = run_source(read_source(path, "space"), str(path), "space")
+def space_in(source: str, path: Path, wanted: str | None = None) -> Space:
+    """The space that Python source defines, of several the wanted one; `path` is what the source is called."""
+    return _pick(_spaces_of(source, path), path, wanted)
+
+
+def _spaces_of(source: str, path: Path) -> tuple[Space, ...]:
+    """Runs it and returns its `SPACES`, or its `SPACE` alone."""
+    module = run_source(source, str(path), "space")
     found = getattr(module, "SPACES", None) or getattr(module, "SPACE", None)
     found = (found,) if isinstance(found, Space) else found
     if not isinstance(found, tuple | list) or not found or not all(isinstance(space, Space) for space in found):

@@ -27,7 +27,13 @@ def contains(domain: Domain, value: Any) -> bool:
         return portable(domain, value) in portable_choices(domain)
     assert domain.low is not None
     assert domain.high is not None
-    return isinstance(value, int | float) and domain.low <= value <= domain.high
+    whole = isinstance(domain.low, int) and isinstance(domain.high, int)
+    return isinstance(value, int if whole else int | float) and domain.low <= value <= domain.high
+
+
+def inside(domain: Domain, value: Any) -> Any:
+    """The value, or one of the domain where it is outside."""
+    return value if contains(domain, value) else (*domain.grid_values, domain.low)[0]
 
 
 def scaled(domain: Domain, value: Any) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 from study.cli.options import Request
 from study.rows import absolute
 from study.trial import SourceFile
+from trainables.errors import UserError
 from trainables.evaluation_config import all_keys, parse_assignment
 from trainables.files import expanded
 from trainables.plugins import load_plugin, read_source
@@ -20,6 +21,8 @@ OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", 
 def plugin(path: Path) -> SourceFile:
     """Runs it; it may add what the space names."""
     path = expanded(path).absolute()
+    if path.suffix != ".py":  # nothing else in the study's results is code
+        raise UserError(f"--plugin {path} is no Python file by its name; call it {path.stem}.py")
     return SourceFile("plugin", str(path), load_plugin(path))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from reports.answer import Answer
 from reports.commands import study_command
-from reports.ledger import PLUGINS, STUDY
+from reports.ledger import STUDY
 from reports.ledger.location import open_location
 from reports.recipe_names import BASE
 from reports.results import Results
@@ -25,7 +25,7 @@ from search_spaces.goals import kept_by
 from search_spaces.paper import NEED_KEYS, Row
 from search_spaces.space import Scale, Space
 from study.cli.options import Request
-from study.given import overrides, plugin, space_file
+from study.given import overrides, space_file
 from study.rows import chosen_row
 from study.trial import SourceFile
 from trainables.errors import UserError, reason
@@ -144,8 +144,9 @@ def _of_results(request: Request) -> OneRecipe:
     followed = ((SENTEVAL_KEY, scored.senteval), (KEEP_BY_KEY, kept_by(results.goals)))
     given = {key: value for key, value in flat.items() if (key, value) not in followed}
     space = dataclasses.replace(results.space, base=Recipe(given), evaluation=scored, laptop={})
-    own = space_file(str(folder / info.space_file)) if info.space_file else None
-    plugins = tuple(plugin(folder / PLUGINS / file) for file in info.plugins)
+    code = info.code(folder)
+    own = SourceFile("space", str(folder / info.space_file), code.pop(info.space_file)) if info.space_file else None
+    plugins = tuple(SourceFile("plugin", str(folder / file), text) for file, text in code.items())
     return _alone(space, Row(name, {}), what, own, plugins, info.scale, number)
 
 

@@ -7,7 +7,6 @@ ray job submit --working-dir . -- python study/run.py --space scl_ablation
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,31 +17,29 @@ if __package__ in (None, ""):
     # this folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from study.cli.options import parse
+from study.signals import answered, leaves, stops_already
 from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
-    from study.cli.options import Request
     from study.plan import Plan
 
 
 def command() -> int:
     """The command line: runs `main` and returns the exit code, 2 for a mistake of the person's."""
-    return answer_user_errors(main)
+    code = answer_user_errors(main)
+    leaves()
+    return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's. A process that
-    calls it, as a notebook does, is told to end afterwards as it was before."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        return _run(parse(arguments))
-    finally:
-        if signal.getsignal(signal.SIGTERM) is not before and before is not None:
-            signal.signal(signal.SIGTERM, before)
+    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
+    return answered(lambda: _run(arguments))
 
 
-def _run(request: Request) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
+    from study.cli.options import parse
+
+    request = parse(arguments)
     if request.list or request.keys:
         from study.cli.listing import list_keys, list_spaces
 
@@ -74,7 +71,7 @@ def _run(request: Request) -> int:
     check_limits(plan.limits, allotment.gpus_per_worker)
     from reports.ledger import LEDGER, Ledger
     from study.check import check_plan, notes, warnings
-    from study.engine.launch import TERMINATED, run_study, stop_on_sigterm
+    from study.engine.launch import run_study
     from study.planned_power import few_items
     from study.results_folder.check import check_results, continued, set_aside
     from study.search.finals import fitted
@@ -99,15 +96,13 @@ def _run(request: Request) -> int:
             print(f"\n{in_short(plan, cluster)}")
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)
-    stop_on_sigterm()
     try:
         failed = run_study(plan, cluster, allotment)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it stops already; a second ctrl-C still ends it at once
-        print("\nstopped; run the same command again to continue", flush=True)
+        stops_already()
         if not report(plan):
             print("no trial had finished", flush=True)
-        return 143 if TERMINATED.is_set() else 130
+        raise
     if failed:
         from reports.ledger import FAILURES
 
@@ -138,9 +133,9 @@ def score_by_mteb(plan: Plan, tasks: Sequence[Any]) -> bool:
 
 def report(plan: Plan) -> bool:
     """Write the report of what is finished, say where it is and what it answers; False if nothing is finished."""
-    from reports.ledger import LOOKS, StudyInfo
+    from reports.ledger import LEDGER, LOOKS, Ledger
 
-    if not StudyInfo.load(plan.results).status_counts.get("finished"):  # as counted at the end of the run
+    if not any(record.status == "finished" for record in Ledger(plan.results / LEDGER).read()):
         return False
     from reports.answer import Answer
     from reports.answer_words import as_text, lines

@@ -153,6 +153,14 @@ def disks_are_not_waited_for() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def which_code_is_trusted_is_kept_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a test has run is no code that its person trusts, nor the other way round."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny_pairs() -> NLIPairs:
     """`ROWS` as a corpus."""
@@ -318,11 +326,11 @@ def gloo_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dic
 def lend_scenes(cache: Path) -> None:
     """The default corpus in a test's own cache folder: it is the user's own, as making another takes seconds."""
     from trainables.corpora import scenes
-    from trainables.corpora.cache import NAME
+    from trainables.files import PROJECT
 
     place = scenes.ensure()
-    (cache / NAME).mkdir(parents=True)
-    (cache / NAME / place.name).symlink_to(place)
+    (cache / PROJECT).mkdir(parents=True)
+    (cache / PROJECT / place.name).symlink_to(place)
 
 
 @pytest.fixture

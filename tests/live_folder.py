@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.ledger import FAILURES, Progress, Running, StudyInfo, Waiting, add_losses, trial_key
-from reports.ledger.progress import now
+from reports.ledger.moments import now
 from search_spaces import Space
 from tests.synthetic_results import SPACES, make_results
 from trainables.files import write_whole

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+import search_spaces
 from search_spaces.space import Domain, Space
 from study.replay.recorded import Recorded
 from trainables.recipe import Recipe, Value
@@ -18,25 +20,15 @@ TEMPERATURES = (0.02, 0.05, 0.1, 0.3)
 BATCHES = (8, 16, 32)
 DIMENSIONS = (8, 16)
 STEPS = (2, 4, 8, 16)
-SPACE = '''"""The space of the small record."""
 
-from search_spaces.space import Domain, Space
-from trainables.recipe import Recipe
 
-SPACE = Space(
-    name="small",
-    title="A small one",
-    paper="none",
-    base=Recipe(),
-    domains=(
-        Domain("objective.temperature", low=0.02, high=0.3, log=True, grid=(0.02, 0.05, 0.1, 0.3)),
-        Domain("optimisation.batch_size", choices=(8, 16, 32)),
-        Domain("head.kind", choices=("none", "linear")),
-        Domain("head.dim", choices=(8, 16), when=("head.kind", ("linear",))),
-    ),
-    goals=("sts", "transfer"),
-)
-'''
+@pytest.fixture(scope="module", autouse=True)
+def small_space_is_known() -> Iterator[None]:
+    """A record names a space of this repository."""
+    known = {**search_spaces.spaces(), "small": small_space()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_spaces, "spaces", lambda: known)
+        yield
 
 
 def small_space() -> Space:
@@ -99,13 +91,11 @@ def _truth(point: dict[str, Value]) -> tuple[float, float]:
 
 
 def write_recorded(recorded: Recorded, path: Path) -> Path:
-    """As `python -m benchmarks record` packs one; its space is a file beside it."""
+    """As `python -m benchmarks record` packs one."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    space = path.with_name("small.py")
-    space.write_text(SPACE)
     rows = []
     for recipe, seed, rung in itertools.product(*map(range, recorded.seconds.shape)):
         here = recipe, seed, rung
@@ -120,7 +110,7 @@ def write_recorded(recorded: Recorded, path: Path) -> Path:
              "step": recorded.rungs[rung], "tokens": recorded.tokens[here], "seconds": recorded.seconds[here],
              "scoring_seconds": recorded.scoring[here], **scores}
         )  # fmt: skip
-    made = {"space": str(space), "scale": "paper", "goals": recorded.goals, "rung_steps": recorded.rungs}
+    made = {"space": recorded.space.name, "scale": "paper", "goals": recorded.goals, "rung_steps": recorded.rungs}
     table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
     pq.write_table(table.replace_schema_metadata({"record": json.dumps(made)}), path)
     return path

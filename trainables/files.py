@@ -10,6 +10,8 @@ from pathlib import Path
 
 from trainables.errors import UserError
 
+PROJECT = "sentence-embedding-studies"
+"""What this project's folders of a user are called."""
 LARGEST = 64 << 20
 """Bytes of a file that is read at once, of a study or a plugin; a usual one has some thousands."""
 

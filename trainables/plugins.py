@@ -89,6 +89,11 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
     return _ran[source].module
 
 
+def has_run(source: str) -> bool:
+    """Whether this process has run it."""
+    return source in _ran
+
+
 def withdraw_spaces() -> None:
     """Take away what space files added, until they are asked for again."""
     for ran in _ran.values():

@@ -35,7 +35,7 @@ LOOKS = "looks"
 """When a report that may hold verdicts was first made of which trials, `DIGEST.json` each (`reports.looks`)."""
 
 Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
-FileName = Annotated[str, matching(r"(?!\.)[^/\0]+", "the name of a file")]
+PluginFile = Annotated[str, matching(r"(?!\.)[^/\0]+\.py", "the name of a Python file")]
 Place = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within the results folder")]
 """A path below the results folder; a report links to it."""
 

@@ -6,29 +6,16 @@ Both are for whoever looks at a study while it runs (`reports.live`). No report 
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 from reports.ledger.folders import CURVES, PROGRESS, is_key
 from reports.ledger.json_files import read_whole, write_json
+from reports.ledger.moments import Moment
 from reports.ledger.names import to_write
 from trainables.typed_json import Count, parse_json, read_fields
-
-
-def _no_moment(text: str) -> str | None:
-    try:
-        seconds_since(text)
-    except (ValueError, TypeError):  # without a time zone it cannot be compared
-        return "must be a time, such as 2026-01-01T00:00:00+00:00"
-    return None
-
-
-Moment = Annotated[str, _no_moment]
-"""UTC in ISO format."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +81,6 @@ class Progress:
         """Read it back; None where the study wrote none, `UserError` where the file is not one."""
         path = results / PROGRESS
         return read_whole(cls, path, "a study's progress") if path.is_file() else None
-
-
-def now() -> str:
-    """The time as these files write it."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def seconds_since(moment: str) -> float:
-    """How long ago a time of these files was; `ValueError` where it is none."""
-    return (datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(moment)).total_seconds()
 
 
 @dataclass

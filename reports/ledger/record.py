@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
+from reports.ledger.moments import Moment
 from reports.ledger.record_parts import Cost, Evaluated, Geometry, Machine, Scores, Trained, Training
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
@@ -44,8 +45,7 @@ class Evaluation:
     """The file of predictions, within the results folder."""
     parts: Parts = "all"
     """Of which parts of the tasks; of `development` there are development numbers alone, and nothing was tested."""
-    finished_at: str = ""
-    """UTC in ISO format."""
+    finished_at: Literal[""] | Moment = ""
 
     @property
     def fingerprint(self) -> str | None:
@@ -107,8 +107,7 @@ class Record:
     data: Trained = field(default_factory=Trained)
     checkpoint: Place | None = None
     """The folder of the trained model, within the results folder."""
-    finished_at: str = ""
-    """UTC in ISO format."""
+    finished_at: Literal[""] | Moment = ""
     schema: int = SCHEMA
     """That of the results folder (`reports.ledger.folders`)."""
 

@@ -7,20 +7,21 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from reports.ledger.finals import Finals
-from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, FileName, Hash
+from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, Hash, PluginFile
 from reports.ledger.json_files import as_recipe, read_whole, write_json
+from reports.ledger.own_code import check_trusted, read_code
 from reports.ledger.record import Asked
 from reports.ledger.record_parts import Trained
-from search_spaces import load_space
+from search_spaces import registered, space_in
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space
-from trainables.errors import UserError, shown
+from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, evaluation_keys
 from trainables.keys import above, at_least
-from trainables.plugins import load_plugin
+from trainables.plugins import run_source
 from trainables.recipe import Recipe, keys
 from trainables.typed_json import Count, named_by
 
@@ -47,9 +48,9 @@ class StudyInfo:
 
     space: str
     """The space's name."""
-    space_file: FileName | None = None
+    space_file: Literal["space.py"] | None = None
     """The copy of a person's own space file, within the results folder."""
-    plugins: list[FileName] = field(default_factory=list)
+    plugins: list[PluginFile] = field(default_factory=list)
     """The copies of `--plugin` files, in the folder `plugins`."""
     scale: Scale = "laptop"
     scale_reason: str = ""
@@ -146,19 +147,24 @@ class StudyInfo:
         info = read_whole(cls, path, _WHAT)
         return dataclasses.replace(info, base=as_recipe(info.base), evaluation=as_recipe(info.evaluation))
 
+    def code(self, results: Path) -> dict[str, str]:
+        """The texts of its plugins, and then of its space file, by name within the folder: to be read, or passed on
+        once it is trusted (`check_trusted`)."""
+        return read_code(results, [*(f"{PLUGINS}/{name}" for name in self.plugins), *filter(None, [self.space_file])])
+
     def load_space(self, results: Path) -> Space:
         """The study's space, a registered one or the copy of a person's own file, with the domains and goals searched.
 
-        The study's plugins are run first: the space may name what they add.
+        The study's plugins are run first: the space may name what they add. `UserError` for code that is not trusted.
         """
+        texts = self.code(results)
+        check_trusted(results, texts)
         for name in self.plugins:
-            load_plugin(results / PLUGINS / name)
-        own = None if self.space_file is None else load_space(f"{results / self.space_file}:{self.space}")
+            run_source(texts[f"{PLUGINS}/{name}"], str(results / PLUGINS / name), "plugin")
+        own = self.space_file and space_in(texts[self.space_file], results / self.space_file, self.space)
         self.check_names(results)
         with _of(results, "space or goals"):
-            if own is None and ("/" in self.space or ".py" in self.space):
-                raise UserError(f"{shown(self.space)} is a file and no space of this repository")
-            space = own or load_space(self.space)
+            space = own or registered(self.space)
             goals = space.goals if self.goals is None else tuple(self.goals)
             searched = tuple(domain for domain in space.domains if domain.key in self.searched)
             return dataclasses.replace(space, domains=searched, goals=goals)

@@ -23,7 +23,8 @@ from reports.ledger import (
     read_failures,
 )
 from reports.ledger.finals import apart
-from reports.ledger.progress import seconds_since, with_curve
+from reports.ledger.moments import seconds_since
+from reports.ledger.progress import with_curve
 from reports.recipe_names import explored_numbers, recipe_name
 from reports.results import Results, in_order
 from search_spaces.space import Space

@@ -11,7 +11,7 @@ from typing import Any
 
 from reports.formats.parsed import parser
 from reports.ledger import Running, Waiting
-from reports.ledger.progress import seconds_since
+from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, Ended, View
 from reports.live.picture import colours, loss_picture
 from reports.live.texts import PAGE

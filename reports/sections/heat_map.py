@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from reports.markdown import bullets, code, spread, table, text
 from reports.plots.cosine_panels import heat_map_picture
 from reports.results import Results
 from reports.statistics import Measured
+from trainables.arrays import read_arrays
 from trainables.errors import UserError
 
 TOPICS = "topics"
@@ -90,10 +90,10 @@ def _arrays(results: Results, record: Record, size: int) -> dict[str, np.ndarray
     found: dict[str, np.ndarray] = {}
     for path in filter(Path.is_file, (results.folder / file for file in record.predictions)):
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                found |= {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            stored = read_arrays(path)
+        except ValueError as error:
             raise UserError(f"{path} is not a file of a trial's predictions ({error})") from None
+        found |= {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}
         for name, values in found.items():
             if values.shape != (size, size):
                 raise UserError(f"{path}: heat_map.{name} has shape {values.shape}, not that of {size} sentences")

@@ -26,14 +26,15 @@ from reports.ledger import (
     write_json,
 )
 from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN, is_key, together_key
+from reports.ledger.own_code import check_trusted, read_code
 from reports.looks import digest, judged
 from reports.results import Results
 from reports.upgrade.recipes import upgraded
 from reports.upgrade.records import Old, new_info, new_record
-from search_spaces import load_space
+from search_spaces import registered, space_in
 from trainables.errors import UserError
 from trainables.files import write_whole
-from trainables.plugins import load_plugin
+from trainables.plugins import run_source
 from trainables.typed_json import parse_json
 
 WRITTEN = {STUDY, LEDGER, PREDICTIONS, CURVES, FAILURES, LOOKS, MODELS, TRAIN, POPULATIONS, JOURNAL}
@@ -48,8 +49,11 @@ class OldFolder:
     def __init__(self, folder: Path, info: Old) -> None:
         """`info`: the content of `study.json`. The study's plugins are run, as its recipes may name what they add."""
         self.folder, self.info = folder, info
+        names = [*(f"{PLUGINS}/{name}" for name in info.get("plugins", ())), *filter(None, [info.get("space_file")])]
+        self.code = read_code(folder, names)
+        check_trusted(folder, self.code)
         for name in info.get("plugins", ()):
-            load_plugin(folder / PLUGINS / name)
+            run_source(self.code[f"{PLUGINS}/{name}"], str(folder / PLUGINS / name), "plugin")
         self.renamed: dict[str, str] = {}
         """By a recipe's hash the one that it has now."""
         self.places: dict[str, str] = {}
@@ -107,7 +111,7 @@ class OldFolder:
         """The hash of a row that no record is of."""
         name, file = str(self.info.get("space")), self.info.get("space_file")
         try:
-            space = load_space(f"{self.folder / file}:{name}" if file else name)
+            space = space_in(self.code[file], self.folder / file, name) if file else registered(name)
             recipe = upgraded({**self.info["base"], **space.row(label).overrides})
         except (UserError, StopIteration):
             return None

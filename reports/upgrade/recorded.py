@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger.folders import SCHEMA
-from search_spaces import load_space
+from search_spaces import registered
 from search_spaces.space import Domain
 from trainables.errors import UserError, unforeseen
 from trainables.keys import Value
@@ -25,7 +25,7 @@ def upgrade_record(path: Path) -> str:
     try:
         table = pq.read_table(path)
         about = json.loads((table.schema.metadata or {})[ABOUT])
-        space, scale = load_space(about["space"]), about["scale"]
+        space, scale = registered(about["space"]), about["scale"]
         columns = {domain: table.column(domain.key).to_pylist() for domain in space.domains}
         before = table.column("recipe").to_pylist()
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:

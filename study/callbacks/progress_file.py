@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports.ledger import Progress, Running, Waiting, add_losses
-from reports.ledger.progress import now
+from reports.ledger.moments import now
 from study.callbacks.base import Callback
 from study.callbacks.state import Run, StudyState
 from study.cli.terminal import say

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reports.ledger import Ledger, Record, read_failures
-from reports.ledger.progress import now
+from reports.ledger.moments import now
 from study.callbacks.base import Callback
 from study.callbacks.eta import Forecast, Group, TimeLeft
 from study.trial import Trial

@@ -20,7 +20,7 @@ from typing import Any
 from study.cli.options import Request
 from study.engine.address import listens, running_cluster
 from study.engine.autoscaler import NodeKind, find_kinds
-from study.engine.ray_internals import asks_for_a_token, listen_on_loopback, processes
+from study.engine.ray_internals import asks_for_a_token, leave_to_the_study, listen_on_loopback, processes
 from trainables.errors import UserError
 from trainables.machine import processor
 
@@ -111,6 +111,7 @@ def find_cluster() -> Cluster:
                 "or unset RAY_ADDRESS and run `ray stop`"
             )
         print(f"joining the Ray cluster at {address} ...", flush=True)
+        leave_to_the_study()
         try:
             with _silent_backend():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
@@ -274,6 +275,7 @@ def _start_ray(options: Mapping[str, Any]) -> Any:
     import ray
 
     listen_on_loopback()
+    leave_to_the_study()
     psutil = processes()
     before = set(psutil.Process().children(recursive=True))
     try:
@@ -298,7 +300,7 @@ def _keep_token_private() -> None:
         return
     path = Path.home() / ".ray" / "auth_token"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError), open(path, "x", opener=_for_me_alone) as file:
             file.write(secrets.token_hex(32))
         if path.stat().st_mode & 0o077:
@@ -403,6 +405,7 @@ def _runtime_env() -> dict[str, Any]:
 def _quieten() -> None:
     """Settings that Ray reads when it is imported: no flood on the console, no handler that swallows ctrl-C."""
     os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of a task whose end nobody awaits any more
     os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")
     os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
     os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "inf")  # the ledger is the truth; Tune's own state is not needed

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
-import threading
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,12 +15,14 @@ from study.callbacks.live_page import show_live
 from study.callbacks.state import StudyState
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
+from study.engine.last_words import last_words
 from study.engine.messages import Task
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results, save_info, with_search
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
+from study.signals import deferred, stops_already
 from study.trial import Resources, Trial
 from trainables.errors import UserError
 
@@ -32,19 +32,11 @@ if TYPE_CHECKING:
 PERFORM = "study.engine.worker:perform"
 """What a worker does with a task: train and evaluate."""
 
-TERMINATED = threading.Event()
-"""Set by SIGTERM, which every cluster manager sends before it kills."""
 
-
-def stop_on_sigterm() -> None:
-    """Have SIGTERM stop the study as ctrl-C does. Ray sets a handler of its own whenever it starts, so this is repeated
-    after it."""
-
-    def stop(number: int, frame: object) -> None:
-        TERMINATED.set()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
+KILLED = (
+    "error: the study was killed, or the head of its Ray was, without which it cannot go on; finished trials are kept: "
+    "run the same command again"
+)
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
@@ -72,17 +64,18 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
         if not searcher.remaining or searcher.limited:
             return 0
         start_cluster(cluster)
-        stop_on_sigterm()
-        if cluster.joined:
-            cluster = wait_for_room(cluster, allotment)
-            info = dataclasses.replace(info, hardware=hardware(cluster))
-        return _run_trials(plan, cluster, allotment, searcher, ledger, perform)
+        with last_words(KILLED):
+            if cluster.joined:
+                cluster = wait_for_room(cluster, allotment)
+                info = dataclasses.replace(info, hardware=hardware(cluster))
+            return _run_trials(plan, cluster, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
         if searcher.limited:
             info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.remaining))
             say(ended_in_words(info.limited, raced=plan.races or plan.first_decides))
         try:
-            save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+            with deferred():
+                save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
         except OSError as error:  # what ended the study, such as a full disk, may hold on
             raise as_user_error(error, plan.place.shown) from None
         plan.place.push_changed()
@@ -127,7 +120,7 @@ def _run_trials(
         run_tune(searcher, writer, allotment.concurrent)
         writer.finish()
     except KeyboardInterrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it stops already
+        stops_already()
         print("\nstopping: unfinished trials write a checkpoint ...", flush=True)
         writer.halt()
         raise

@@ -59,6 +59,16 @@ def listen_on_loopback() -> None:
     ray_constants.ENABLE_RAY_CLUSTER = False
 
 
+def leave_to_the_study() -> None:
+    """Have Ray leave two things to this process when it starts or joins: SIGTERM, at which Ray would have it end by
+    `sys.exit`; and the word of processes that died, which the study says itself, in one sentence, and of which Ray
+    prints all it knows, whatever `log_to_driver` is. Watch for: arguments of `ray.init`."""
+    from ray._private import utils, worker
+
+    utils.set_sigterm_handler = lambda handler: None
+    worker.listen_error_messages = lambda worker, ended: None
+
+
 def processes() -> Any:
     """The `psutil` that Ray brings along. Watch for: Ray naming psutil among what it requires."""
     from ray._private.services import psutil

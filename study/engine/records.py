@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reports.ledger import EVALUATED, MODELS, PREDICTIONS, Evaluation, Record
+from reports.ledger.moments import now
 from study.engine.messages import Scored
 from study.results_folder.versions import versions
 from study.trial import SourceFile, Trial
@@ -31,14 +31,14 @@ def record_of(
     told: Any = result  # in plain dictionaries; `reports.ledger.record_parts` says what they hold, and readers check it
     evaluated: Any = {name: said for name, said in result.data.items() if name in EVALUATED}
     trained: Any = {name: said for name, said in result.data.items() if name not in EVALUATED}
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    at = now()
     evaluation = Evaluation(
         protocol=trial.evaluation.protocol,
         scores=told.scores,
         geometry=told.geometry,
         data=evaluated,
         parts=trial.evaluation.parts,
-        finished_at=now,
+        finished_at=at,
     )
     if result.predictions:
         name = f"{PREDICTIONS}/{trial.key}-{evaluation.name}.npz"
@@ -56,7 +56,7 @@ def record_of(
         machine=machine,
         data=trained,
         checkpoint=f"{MODELS}/{trial.key}" if model else None,
-        finished_at=now,
+        finished_at=at,
     )
 
 

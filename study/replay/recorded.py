@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search_spaces import load_space
+from search_spaces import registered
 from search_spaces.domain_values import scaled
 from search_spaces.space import Domain, Scale, Space
 from trainables.errors import UserError, choices, unforeseen
@@ -146,7 +146,7 @@ def read_record(path: Path) -> Recorded:
         made = read_fields(_Made, parse_json((table.schema.metadata or {})[b"record"]))
         rows: pd.DataFrame = table.to_pandas()
         _check_rows(rows, made)
-        space = load_space(made.space)
+        space = registered(made.space)
     except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError, UserError) as error:
         raise UserError(
             f"{path} is no recorded benchmark ({unforeseen(error)}); python -m benchmarks record makes one, from a "

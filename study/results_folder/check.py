@@ -9,11 +9,12 @@ from reports.ledger import LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from reports.ledger.folders import LOCK, OWN_DATA
 from reports.ledger.location import is_unfinished
 from reports.ledger.names import to_write
+from reports.ledger.own_code import check_trusted, read_code
 from search_spaces.limits import of_trials
 from study.plan import Plan
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.plugins import load_plugin
+from trainables.plugins import run_source
 from trainables.recipe import Recipe
 from trainables.senteval import fingerprint, task_names
 from trainables.training.rungs import parse_rungs
@@ -131,6 +132,8 @@ def _check_search(plan: Plan, before: StudyInfo) -> None:
 def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:
     """The report needs them too; two plugins that cannot go together are refused before a trial runs."""
     given = {Path(plugin.path).name for plugin in plan.draft.plugins}
-    for name in before.plugins:
-        if name not in given:
-            load_plugin(plan.results / PLUGINS / name)
+    names = [f"{PLUGINS}/{name}" for name in before.plugins if name not in given]
+    texts = read_code(plan.results, names)
+    check_trusted(plan.results, texts)
+    for name, text in texts.items():
+        run_source(text, str(plan.results / name), "plugin")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import shlex
 from pathlib import Path
 
+from reports.commands import without
 from reports.ledger import FAILURES, PLUGINS, STUDY, Finals, Ledger, StudyInfo
 from reports.ledger.location import as_user_error
+from reports.ledger.moments import now
 from reports.ledger.names import to_write
+from reports.ledger.own_code import trust
 from reports.ledger.record_parts import Trained
 from study.check import recipes_of
+from study.engine.cluster import inside_copy
 from study.plan import Plan
 from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
@@ -49,10 +52,10 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),
-        commands=[redacted(shlex.join(["python", "study/run.py", *plan.request.arguments]))],
+        commands=[redacted(shlex.join(["python", "study/run.py", *_arguments(plan)]))],
         plugins=list(plugins),
         stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
-        created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        created_at=now(),
     )
     if (plan.results / STUDY).is_file():
         before = StudyInfo.load(plan.results)
@@ -80,6 +83,8 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
             commands=list(dict.fromkeys([*before.commands, *info.commands])),
             plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
             places={**info.places, **before.places},
+            status_counts=before.status_counts,
+            data=before.data,
         )
     try:
         plan.results.mkdir(parents=True, exist_ok=True)
@@ -88,11 +93,19 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         for name, plugin in plugins.items():
             write_whole(to_write(plan.results, f"{PLUGINS}/{name}"), plugin.text)
         info.save(plan.results)
+        trust(source.text for source in plan.draft.sources)  # reports of other processes run it, too
         plan.place.sweep()
         plan.place.push_changed()
     except OSError as error:
         raise as_user_error(error, plan.place.shown) from None
     return info
+
+
+def _arguments(plan: Plan) -> list[str]:
+    """Of the command; in a Ray job's copy of a working directory with the results where they are, for whoever goes on
+    elsewhere."""
+    given = plan.request.arguments
+    return [*without(given, {"--results"}), "--results", plan.place.shown] if inside_copy() else list(given)
 
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger, finals: Finals | None = None) -> None:

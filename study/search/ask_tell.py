@@ -17,10 +17,10 @@ from optuna.trial import TrialState
 
 from search_spaces.domain_values import portable
 from search_spaces.space import Domain
-from study.search.distributions import distribution, drawn, suggest
-from study.search.points import applying, in_order, inside, means
+from study.search.distributions import distribution, drawn, parameters, suggest
+from study.search.points import applying, in_order, means
 from study.search.warm_start import WarmStart
-from trainables.recipe import Recipe, Value, keys
+from trainables.recipe import Recipe, Value
 
 RungScores = Sequence[tuple[int, Sequence[float]]]
 """The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
@@ -131,14 +131,10 @@ class AskTell:
     ) -> None:
         """Let Optuna learn from a recipe that it has not asked for: the domains' values where they apply (`point`),
         and its goals' values. `attributes` are what people see of the trial."""
-        flat = {**{domain.key: keys()[domain.key].default for domain in self.domains}, **self.flat, **chosen}
-        asked = [domain for domain in self.domains if domain.key in chosen or not self.conditional]
+        params = parameters(self.domains, chosen, self.flat, self.conditional)
         trial = optuna.trial.create_trial(
-            params={
-                domain.key: portable(domain, chosen.get(domain.key, inside(domain, flat[domain.key])))
-                for domain in asked
-            },
-            distributions={domain.key: distribution(domain) for domain in asked},
+            params=params,
+            distributions={domain.key: distribution(domain) for domain in self.domains if domain.key in params},
             values=list(values),
             user_attrs=dict(attributes),
             system_attrs=self._ancestor(),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from search_spaces.domain_values import portable_choices
+from search_spaces.domain_values import inside, portable, portable_choices
 from search_spaces.space import Domain
-from trainables.recipe import Value
+from trainables.recipe import Value, keys
 
 
 def distribution(domain: Domain) -> BaseDistribution:
@@ -29,6 +29,16 @@ def drawn(domains: Iterable[Domain], params: Mapping[str, Any]) -> dict[str, Val
     """Optuna's parameters as values of the domains."""
     known = {domain.key: dict(zip(portable_choices(domain), domain.choices, strict=True)) for domain in domains}
     return {key: known.get(key, {}).get(value, value) for key, value in params.items()}
+
+
+def parameters(
+    domains: Sequence[Domain], chosen: Mapping[str, Value], flat: Mapping[str, Value], conditional: bool
+) -> dict[str, Any]:
+    """Optuna's parameters of a recipe that it has not asked for: `chosen` where domains apply, and else, where every
+    one is asked for (not `conditional`), a value near that of the flat base recipe."""
+    there = {**{domain.key: keys()[domain.key].default for domain in domains}, **flat, **chosen}
+    asked = [domain for domain in domains if domain.key in chosen or not conditional]
+    return {domain.key: portable(domain, chosen.get(domain.key, inside(domain, there[domain.key]))) for domain in asked}
 
 
 def suggest(trial: optuna.Trial, domain: Domain) -> Any:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import optuna
+from optuna.trial import FrozenTrial
 
 from reports.ledger.folders import JOURNAL
 from reports.ledger.names import to_write
 from reports.markdown import count
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
-from study.cli.terminal import printable
+from study.cli.terminal import printable, say
+from study.search.changed_space import HASH, LEFT, NAME, ROW, of_space
 from study.search.distributions import drawn
 from study.search.points import applying
 from study.search.samplers import DEFAULT_SAMPLER, FORMER_SAMPLER, SAMPLERS
@@ -26,15 +29,15 @@ from trainables.errors import UserError, unforeseen
 from trainables.recipe import Recipe
 from trainables.typed_json import parse_json
 
-NAME, ROW, HASH = "name", "row", "recipe_hash"
-"""User attributes: what people call an explored recipe, a row's label, and an explored recipe's hash, as in the ledger;
-journals of older versions lack it."""
 SAMPLER = "sampler"
 """User attribute of the study: its sampler's name."""
 
 
-def open_journal(results: Path, name: str, sampler: str | None, goals: Sequence[Goal]) -> optuna.Study:
-    """The study's Optuna journal: made, or continued. Scores are maximised, costs minimised.
+def open_journal(
+    results: Path, name: str, sampler: str | None, goals: Sequence[Goal], base: Recipe, domains: Sequence[Domain]
+) -> optuna.Study:
+    """The study's Optuna journal: made, or continued; written anew where the space was changed since (`changed_space`).
+    Scores are maximised, costs minimised.
 
     `sampler` is a name; None: the one that the journal was begun or last continued with. It is kept as `SAMPLER`,
     and its seed is the number of trials that the journal holds. `UserError` for a journal of a search in other
@@ -49,13 +52,17 @@ def open_journal(results: Path, name: str, sampler: str | None, goals: Sequence[
             f"{results / JOURNAL} is of a search that had to {_listed(there)}, not to {_listed(directions)}; give its "
             "own goals with --goals, or give this search its own folder with --results"
         )
+    known = len(study.get_trials(deepcopy=False))
+    chosen = sampler or str(study.user_attrs.get(SAMPLER) or (FORMER_SAMPLER if known else DEFAULT_SAMPLER))
+    with of_journal(results):
+        now = of_space(study.get_trials(deepcopy=False), base, domains, SAMPLERS[chosen].conditional)
+    if now is not None:
+        study = _written_anew(results, name, directions, now)
     names = [_metric(goal) for goal in goals]
     if study.metric_names != names:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             study.set_metric_names(names)
-    known = len(study.get_trials(deepcopy=False))
-    chosen = sampler or str(study.user_attrs.get(SAMPLER) or (FORMER_SAMPLER if known else DEFAULT_SAMPLER))
     study.sampler = SAMPLERS[chosen].build(known)
     if study.user_attrs.get(SAMPLER) != chosen:
         study.set_user_attr(SAMPLER, chosen)
@@ -76,6 +83,19 @@ def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
     return study
 
 
+def _written_anew(results: Path, name: str, directions: list[str], trials: Sequence[FrozenTrial]) -> optuna.Study:
+    """The journal with these trials in place of those that it holds; says so."""
+    left = sum(LEFT in trial.user_attrs for trial in trials)
+    outside = f"; {count(left, 'recipe')} of before lie outside it, and it learns nothing from them" * bool(left)
+    say(f"the space was changed: the search goes on in it with {count(len(trials) - left, 'earlier trial')}{outside}")
+    part = to_write(results, f"{JOURNAL}.{uuid.uuid4().hex[:8]}.tmp")
+    study = _open(part, name, directions)
+    for trial in trials:
+        study.add_trial(trial)
+    os.replace(part, to_write(results, JOURNAL))
+    return _open(results / JOURNAL, name, directions)
+
+
 @contextlib.contextmanager
 def of_journal(results: Path) -> Iterator[None]:
     """What is wrong with the journal, while it is read, as one `UserError`."""
@@ -87,6 +107,20 @@ def of_journal(results: Path) -> Iterator[None]:
         raise UserError(
             f"{results / JOURNAL} is no journal of this search ({unforeseen(error)}); "
             "move it away, and the search begins anew"
+        ) from error
+
+
+@contextlib.contextmanager
+def of_sampler(name: str) -> Iterator[None]:
+    """What a sampler cannot do with this study's trials, while it is asked, as one `UserError`."""
+    try:
+        yield
+    except (OSError, UserError):
+        raise
+    except Exception as error:  # Optuna's own, or whatever one of a plugin raises
+        raise UserError(
+            f"the sampler {name} gave no next recipe ({unforeseen(error)}); what is done is kept: go on with another "
+            "one, such as --sampler random"
         ) from error
 
 
@@ -122,9 +156,10 @@ def name_explored(trial: optuna.Trial, name: str, recipe: Recipe) -> None:
 
 
 def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
-    """The recipe that Optuna asked for; None for a row, and where the study died before all of it was chosen."""
+    """The recipe that Optuna asked for; None for a row, where the study died before all of it was chosen, and of one
+    that the space does not hold any more."""
     chosen = applying(domains, drawn(domains, trial.params), base.flat())
-    return base.override(chosen) if NAME in trial.user_attrs else None
+    return base.override(chosen) if NAME in trial.user_attrs and LEFT not in trial.user_attrs else None
 
 
 def told_rows(study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> set[str]:

@@ -70,11 +70,6 @@ def point(recipe: Mapping[str, Value], base: Recipe, domains: Sequence[Domain]) 
     return chosen
 
 
-def inside(domain: Domain, value: Value) -> Value:
-    """The value, or one of the domain where it is outside."""
-    return value if contains(domain, value) else (*domain.grid_values, domain.low)[0]
-
-
 def means(values: Sequence[Sequence[float]]) -> list[float]:
     """The mean over seeds of every goal."""
     return [fmean(each) for each in zip(*values, strict=True)]

@@ -25,11 +25,11 @@ from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable, say
 from study.plan import Plan
-from study.search import until
+from study.search import journal, until
 from study.search.ask_tell import AskTell
 from study.search.budget import Budget
+from study.search.changed_space import HASH, LEFT, ROW
 from study.search.finals import StudyFinals, fitted, shortage
-from study.search.journal import ROW, SAMPLER, explored_recipe, name_explored, of_journal, open_journal, told_rows
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
 from study.search.seed_race import StudySeedRace
@@ -84,8 +84,8 @@ class TuneSearcher(Searcher):
         """Optuna's side, where it explores."""
         self.explored: list[str] = []
         if self.ask_tell is not None:
-            with of_journal(plan.results):
-                self.told = told_rows(self.ask_tell.study, plan.base, plan.space.domains)
+            with journal.of_journal(plan.results):
+                self.told = journal.told_rows(self.ask_tell.study, plan.base, plan.space.domains)
                 self._tell_rows(fixed)
                 self._continue_asked()
             if until.has_ended(self.ask_tell, plan.request.until):
@@ -373,19 +373,21 @@ class TuneSearcher(Searcher):
 
     def _open(self) -> AskTell:
         plan = self.plan
-        study = open_journal(plan.results, plan.space.name, plan.request.sampler, self.goals)
-        self.sampler = SAMPLERS[study.user_attrs[SAMPLER]]
-        warm_start = WarmStart(plan.sources, plan.space.domains) if plan.sources else None
-        return AskTell(
-            study, plan.base, plan.space.domains, conditional=self.sampler.conditional, warm_start=warm_start
+        domains = plan.space.domains
+        study = journal.open_journal(
+            plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
         )
+        self.sampler = SAMPLERS[study.user_attrs[journal.SAMPLER]]
+        warm_start = WarmStart(plan.sources, domains) if plan.sources else None
+        return AskTell(study, plan.base, domains, conditional=self.sampler.conditional, warm_start=warm_start)
 
     def _continue_asked(self) -> None:
         """Explored recipes of an earlier run: told ones count, interrupted ones are run to their end."""
         assert self.ask_tell is not None
         for trial in self.ask_tell.study.get_trials(deepcopy=False):
-            recipe = explored_recipe(trial, self.plan.base, self.plan.space.domains)
+            recipe = journal.explored_recipe(trial, self.plan.base, self.plan.space.domains)
             if recipe is None:
+                self.explored += [trial.user_attrs[HASH]] if LEFT in trial.user_attrs else []
                 continue
             self.explored.append(recipe.hash)
             done = {seed for seed in self.plan.seeds if self.ledger.has(recipe.hash, seed)}
@@ -402,13 +404,14 @@ class TuneSearcher(Searcher):
             return
         if (sampler := self.sampler.drawing(len(self.explored))) is not None:
             self.ask_tell.study.sampler = sampler
-        number, recipe = self.ask_tell.ask(self._named)
+        with journal.of_sampler(self.sampler.name):
+            number, recipe = self.ask_tell.ask(self._named)
         if self.ask_tell.begin(number, recipe, self.plan.seeds):  # else asked for twice while the first still runs
             self._run(recipe)
 
     def _named(self, trial: optuna.Trial, recipe: Recipe) -> None:
         self.explored.append(recipe.hash)
-        name_explored(trial, self._name(recipe), recipe)
+        journal.name_explored(trial, self._name(recipe), recipe)
         self.asked(self.explored, self.finals.told if self.finals else None)
 
     def _run(self, recipe: Recipe) -> None:

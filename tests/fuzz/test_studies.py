@@ -21,7 +21,8 @@ import pytest
 from reports.commands import study_command
 from reports.ledger import LEDGER, Curves, Ledger, Progress, Running, StudyInfo, Waiting, read_failures
 from reports.ledger.folders import is_key
-from reports.ledger.progress import add_losses, now
+from reports.ledger.moments import now
+from reports.ledger.progress import add_losses
 from reports.live import html
 from reports.live.folder import Folder
 from reports.predictions import Predictions

@@ -18,6 +18,7 @@ SHARED = tuple(
     f"trainables.{name}"
     for name in (
         "recipe",
+        "arrays",
         "sections",
         "fingerprints",
         "hub_names",
@@ -85,6 +86,7 @@ MAY_IMPORT = {
     "trainables.registry": ("trainables.errors",),
     "trainables.errors": (),
     "trainables.files": ("trainables.errors",),
+    "trainables.arrays": ("trainables.errors",),
     "trainables.typed_json": ("trainables.errors", "trainables.keys"),
     "trainables.process_cache": (),
     "trainables.corpora": ("trainables.corpora", *SHARED),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,22 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reports.__main__ import main as report
 from reports.formats.latex import escape as for_latex
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import is_key
 from reports.ledger.names import checked_name
+from reports.ledger.own_code import trust
+from reports.live.server import serve
 from reports.markdown import code, table, text, verbatim
 from reports.trials_csv import inert
+from reports.upgrade.folder import OldFolder
+from reports.upgrade.recorded import upgrade_record
+from study.cli.options import parse
+from study.plan import decide, read_request
+from study.replay.__main__ import main as replay
+from study.replay.recorded import read_record
+from study.results_folder.check import check_results
 from study.results_folder.redact import redacted
 from tests.reports.formats.test_escaping import HOSTILE, _parser, structure
 from tests.synthetic_results import make_results
@@ -137,6 +149,18 @@ def test_that_test_can_fail(source: str, what: str) -> None:
 
 # --- names
 
+COMMANDS: dict[str, Callable[[Path], object]] = {
+    "reports": lambda results: report([str(results)]),
+    "recipe": lambda results: read_request(parse(["--recipe", str(results), "--dry-run"])),
+    "live": lambda results: serve(results),
+    "upgrade": lambda results: OldFolder(results, json.loads((results / STUDY).read_text())),
+    "replay": lambda results: replay([str(results)]),
+    "continued": lambda results: check_results(
+        decide(read_request(parse(["--space", "scl_tau", "--scale", "laptop", "--results", str(results)])), 0)
+    ),
+}
+"""What reads a results folder, and may need its code."""
+
 
 NAMES = [
     "..", ".", "", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "x\0y", "./x", "a/./b", "a/..",
@@ -171,7 +195,8 @@ def test_no_such_name_is_a_trials(name: str) -> None:
 
 
 class TestATamperedStudy:
-    """A results folder of a stranger. Its own plugins and space file are code, and run; nothing outside it does."""
+    """A results folder of a stranger. Its own plugins and space file are code, and run once they are trusted; nothing
+    else does."""
 
     @pytest.fixture
     def outside(self, tmp_path: Path) -> tuple[Path, Path]:
@@ -196,6 +221,10 @@ class TestATamperedStudy:
             lambda evil: {"plugins": ["ok.py\0"]},
             lambda evil: {"space_file": str(evil)},
             lambda evil: {"space_file": "../evil.py"},
+            lambda evil: {"space_file": "trials.csv"},
+            lambda evil: {"space_file": "looks.py:x"},
+            lambda evil: {"space_file": "looks.py"},
+            lambda evil: {"plugins": ["looks.txt"]},
             lambda evil: {"space": str(evil)},
             lambda evil: {"space": f"{evil}:mine"},
             lambda evil: {"space": "../evil.py"},
@@ -208,13 +237,60 @@ class TestATamperedStudy:
             StudyInfo.load(results).load_space(results)
         assert not (evil.parent / "ran").exists()
 
-    def test_the_folders_own_code_does(self, outside: tuple[Path, Path]) -> None:
+    @pytest.mark.parametrize(
+        ("command", "name"),
+        [(command, name) for command in COMMANDS for name in ("plugins/evil.py", "space.py")][:-1],  # it brings a space
+    )
+    def test_the_folders_own_code_does_once_it_is_trusted(
+        self, outside: tuple[Path, Path], name: str, command: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         results, evil = outside
-        (results / "plugins").mkdir()
-        evil.rename(results / "plugins" / "evil.py")
-        self.tamper(results, plugins=["evil.py"])
-        StudyInfo.load(results).load_space(results)
+        code = results / name
+        code.parent.mkdir(exist_ok=True)
+        evil.rename(code)
+        is_space = name == "space.py"
+        self.tamper(results, **({"space_file": name} if is_space else {"plugins": ["evil.py"]}))
+        with pytest.raises(UserError, match=rf"holds code that you have not run on this machine.*{code.name}"):
+            COMMANDS[command](results)
+        assert not (results.parent / "ran").exists()
+        with contextlib.suppress(UserError):  # the space file defines no space
+            report([str(results), "--trust"])
         assert (results.parent / "ran").exists()
+
+    @pytest.mark.parametrize("linked", ["space.py", "plugins/evil.py", "plugins"])
+    def test_no_code_behind_a_link_runs(self, outside: tuple[Path, Path], linked: str) -> None:
+        results, evil = outside
+        trust([evil.read_text()])
+        folder = evil.parent / "elsewhere"
+        folder.mkdir()
+        shutil.copy(evil, folder)
+        (results / linked).parent.mkdir(exist_ok=True)
+        (results / linked).symlink_to(folder if linked == "plugins" else evil)
+        self.tamper(results, **({"space_file": linked} if linked == "space.py" else {"plugins": ["evil.py"]}))
+        with pytest.raises(UserError, match="code that lies outside the results folder, by its name or a link"):
+            StudyInfo.load(results).load_space(results)
+        assert not (evil.parent / "ran").exists()
+
+    def test_other_words_of_the_same_code_are_not_trusted(self, outside: tuple[Path, Path]) -> None:
+        results, evil = outside
+        trust([evil.read_text()])
+        (results / "space.py").write_text(evil.read_text() + "#")
+        self.tamper(results, space_file="space.py")
+        with pytest.raises(UserError, match="you have not run on this machine"):
+            StudyInfo.load(results).load_space(results)
+
+    @pytest.mark.parametrize("read", [read_record, upgrade_record])
+    def test_no_code_that_a_recorded_benchmark_names_runs(self, outside: tuple[Path, Path], read: Any) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        _, evil = outside
+        about = json.dumps({"space": str(evil), "scale": "laptop", "schema": 1, "goals": []}).encode()
+        columns = {"recipe": ["a"], "seed": [0], "rung": [1]}
+        pq.write_table(pa.table(columns).replace_schema_metadata({b"record": about}), evil.with_name("made.parquet"))
+        with pytest.raises(UserError):
+            read(evil.with_name("made.parquet"))
+        assert not (evil.parent / "ran").exists()
 
     def test_no_file_behind_a_link_is_exported(self, tmp_path: Path) -> None:
         from reports.export import _without_links

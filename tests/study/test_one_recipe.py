@@ -11,6 +11,7 @@ import pytest
 
 from reports.answer import Answer
 from reports.ledger import STUDY, StudyInfo
+from reports.ledger.own_code import trust_folder
 from reports.results import Results
 from study.check import check_plan
 from study.cli.options import parse
@@ -174,6 +175,9 @@ class TestOfResults:
             "SPACE = dataclasses.replace(spaces()['scl_ablation'], name='own')\n"
         )
         dataclasses.replace(info, plugins=["more.py"], space="own", space_file="space.py").save(mine)
+        with pytest.raises(UserError, match=r"holds code that you have not run .*more\.py', space\.py; read it"):
+            plan_of("--recipe", "mine", "--dry-run")
+        trust_folder(mine)
         plan = plan_of("--recipe", "mine")
         assert [Path(source.path).name for source in plan.draft.sources] == ["more.py", "space.py", "space.py"]
         assert [source.what for source in plan.draft.sources] == ["plugin", "plugin", "space"]

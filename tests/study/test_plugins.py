@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import PLUGINS, StudyInfo
+from reports.ledger.own_code import trust_folder
 from reports.sections import SECTIONS
 from study.check import check_plan
 from study.cli.options import parse
@@ -98,6 +99,7 @@ def test_a_study_keeps_its_plugins_and_goes_on_with_others(folder: Path) -> None
 def test_plugins_that_cannot_go_together_are_refused_before_a_trial_runs(folder: Path) -> None:
     prepare_results(plan_of(folder, "first.py"), "hardware")
     (folder / "results" / "plugins" / "first.py").write_text((folder / "first.py").read_text() + "X = 1\n")
+    trust_folder(folder / "results")
     (folder / "renamed.py").write_text((folder / "first.py").read_text())
     with pytest.raises(UserError, match=r"first\.py, line 10: the name .* is taken"):
         check_results(plan_of(folder, "renamed.py"))
@@ -187,7 +189,7 @@ def report_of(study: Path, plugin: Path) -> int:
     (results.folder / PLUGINS).mkdir()
     plugin.rename(results.folder / PLUGINS / plugin.name)
     dataclasses.replace(results.info, plugins=[plugin.name]).save(results.folder)
-    return answer_user_errors(lambda: main([str(results.folder)]))
+    return answer_user_errors(lambda: main([str(results.folder), "--trust"]))
 
 
 def work_in(study: Path, plugin: Path) -> int:

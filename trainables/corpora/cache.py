@@ -6,9 +6,9 @@ from pathlib import Path
 
 import platformdirs
 
-NAME = "sentence-embedding-studies"
+from trainables.files import PROJECT
 
 
 def default_cache() -> Path:
     """The project's folder in the user's cache folder; on Linux that follows XDG_CACHE_HOME."""
-    return platformdirs.user_cache_path(NAME, appauthor=False)
+    return platformdirs.user_cache_path(PROJECT, appauthor=False)

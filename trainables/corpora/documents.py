@@ -35,6 +35,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from filelock import FileLock
 
+from trainables.arrays import map_array
 from trainables.corpora import scenes
 from trainables.corpora.cache import default_cache
 from trainables.corpora.hub import is_hub_id, open_hub
@@ -177,11 +178,11 @@ def _kept(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
     """Tokens, ends and fingerprint of a folder in the cache; `UserError` where its files are not as they were made."""
     try:
         fingerprint = str(json.loads((folder / "about.json").read_text())["fingerprint"])
-        ends = np.load(folder / "ends.npy", mmap_mode="r", allow_pickle=False)
+        ends = map_array(folder / "ends.npy")
         # `asarray` drops numpy's memmap class, not the mapping: slices of the plain class are several times faster.
-        tokens = np.asarray(np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False))
+        tokens = np.asarray(map_array(folder / "tokens.npy"))
         whole = ends.dtype == np.int64 and ends[0] == 0 and ends[-1] == len(tokens) and (np.diff(ends) >= 0).all()
-    except Exception:  # NumPy reads a header as Python does, and fails in as many ways
+    except Exception:  # of any of these: JSON, NumPy, a shape that is none of ours
         whole = False
     if not whole:
         raise UserError(f"{folder} in the cache is broken; remove it, and it will be made again")

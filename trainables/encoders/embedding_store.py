@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
+from trainables.arrays import map_array
 from trainables.encoders.contract import BaseEncoder
 from trainables.errors import UserError
 
@@ -101,7 +102,8 @@ class EmbeddingStore:
         digests = [np.empty(0, dtype=np.uint64)]
         for name in [name for name in names if name not in self._names]:
             texts, vectors = (_load(self.folder / f"{name}.{kind}.npy") for kind in ("texts", "vectors"))
-            if texts.shape != vectors.shape[:1] or vectors.shape[1:] != (self.dim,):
+            kinds = texts.dtype == np.uint64 and vectors.dtype == np.float32
+            if not kinds or texts.shape != vectors.shape[:1] or vectors.shape[1:] != (self.dim,):
                 raise UserError(f"{self.folder / name}.*.npy do not belong together; remove them")
             self._names.append(name)
             self._parts.append(vectors)
@@ -151,6 +153,6 @@ def _digests(sentences: Sequence[str]) -> np.ndarray:  # (sentences,) uint64
 
 def _load(path: Path) -> np.ndarray:
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        return map_array(path)
+    except ValueError:
         raise UserError(f"{path} is no file of cached embeddings; remove it") from None

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from trainables.arrays import map_array
 from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
-from trainables.errors import UserError, is_text, shown, unforeseen
+from trainables.errors import UserError, is_text, shown
 from trainables.lines import bounded_lines
 from trainables.process_cache import PROCESS_CACHE, stamp
 
@@ -125,11 +126,10 @@ def _is_number(text: str) -> bool:
 
 def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
     try:
-        # Mapped, so that a shape which the file only claims is not made.
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # NumPy parses the header as Python does, and fails in as many ways
-        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({unforeseen(error)})") from None
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
+        found = map_array(path)
+    except ValueError as error:
+        raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({error})") from None
+    if found.dtype.kind not in "fiu":
         raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format")
     if found.ndim != 2 or not found.size:
         raise UserError(f"{path} holds an array of shape {found.shape}, not a matrix (words, dim)")

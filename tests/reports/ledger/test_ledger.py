@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.ledger import Ledger, Record, StudyInfo, split_key, trial_key
+from reports.ledger.own_code import trust_folder
 from reports.ledger.record import read_record
 from reports.testing import changed, made_record
 from reports.trials_csv import write_trials_csv
@@ -210,6 +211,7 @@ def test_a_studys_plugins_run_before_its_space(tmp_path: Path):
         "SPACE = Space(name='mine', title='', paper='', base=Recipe())\n"
     )
     info = StudyInfo(space="mine", space_file="space.py", plugins=["mine.py"])
+    trust_folder(tmp_path)
     assert info.load_space(tmp_path).name == "mine"
     with pytest.raises(UserError, match=r"plugin file .*gone.py does not exist"):
         dataclasses.replace(info, plugins=["gone.py"]).load_space(tmp_path)
@@ -281,6 +283,8 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("training", "rungs"), [{**RUNG, "scores": {}}], "training.rungs[0].scores has no scores"),
     (("training", "rungs"), [{"rung": 1}], "training.rungs[0].step is missing"),
     (("cost", "seconds"), 1e300, "larger than anything"),
+    (("finished_at",), "yesterday", "finished_at must be a time"),
+    (("finished_at",), "2026-01-01T00:00:00", "finished_at must be a time"),
     (("hardware",), "\ud800", "no text that can be written"),
     (("data", "overlap", "MR", "seen"), 11, "seen 11 of 10 items of MR"),
     (

@@ -28,6 +28,7 @@ from study.search.journal import open_journal
 from study.testing import callbacks as followed
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
+from trainables.recipe import Recipe
 
 KEY = "0123456789ab-1"
 PLUGIN = "# A plugin for the test of links.\n"
@@ -80,7 +81,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a checkpoint": (TRAIN, lambda results: deliver(results, f"{TRAIN}/{KEY}")),
     "what is on its way": (INCOMING, lambda results: Deliveries(results).put_piece("delivery", "weights", 0, b"1234")),
     "TensorBoard": (TENSORBOARD, note),
-    "the search": (JOURNAL, lambda results: open_journal(results, "mine", "random", searched(()))),
+    "the search": (JOURNAL, lambda results: open_journal(results, "mine", "random", searched(()), Recipe(), ())),
     "plugins": (PLUGINS, lambda results: prepare_results(plan_of(results), "2 cores")),
     "the lock": (LOCK, lock),
     "an export": ("export", export_model),

@@ -76,6 +76,7 @@ def test_the_command_knows_plugins(tmp_path: Path, by: str, capsys: Any, request
     more = []
     if by == "the study":
         dataclasses.replace(results.info, plugins=["mine.py"]).save(results.folder)
+        more = ["--trust"]
     else:
         more = ["--plugin", str(file)]
     main([str(results.folder), *more])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.ledger.own_code import trust_folder
 from reports.upgrade import upgrade
 from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
@@ -72,6 +73,7 @@ def test_a_committed_example_is_what_its_ledger_gives(example: Path, tmp_path: P
     """`python -m reports docs/examples/NAME` writes it anew."""
     undraw(monkeypatch, PLOTS)
     shutil.copytree(example, tmp_path / example.name)
+    trust_folder(example)
     assert written(tmp_path / example.name)["report.md"] == (example / "report.md").read_text(encoding="utf-8")
 
 

@@ -298,6 +298,22 @@ def test_a_ray_job_says_where_its_results_are(
         assert out.count(f"results in {tmp_path / 'home' / 'mine'}: a Ray job's copy of a working directory is") == said
 
 
+def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the commands which its report prints name that folder, and not one in the copy."""
+    from reports.commands import results_place
+    from study.cli.options import parse
+    from study.plan import decide, read_request
+    from study.results_folder.prepare import prepare_results
+
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
+    for more in (("--results", "mine"), ("--results=mine", "--seeds", "2"), ()):
+        plan = decide(read_request(parse([*TINY, *more])), 0)
+        info = prepare_results(plan, "2 cores")
+        assert results_place(info) == str(plan.results)
+        assert "SBERT baseline" in info.commands[-1]
+
+
 @pytest.mark.parametrize("finished", [True, False])
 def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     finished: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

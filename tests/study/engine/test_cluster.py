@@ -328,7 +328,11 @@ class TestAlone:
 
         monkeypatch.setattr(ray, "init", init)
         monkeypatch.delenv("RAY_AUTH_MODE")
-        start_cluster(Cluster(False, ({"CPU": 2.0, "GPU": 0.0},)))
+        before = os.umask(0o002)  # as Debian and Fedora have it for users with a group of their own
+        try:
+            start_cluster(Cluster(False, ({"CPU": 2.0, "GPU": 0.0},)))
+        finally:
+            os.umask(before)
         assert (seen["address"], seen["mode"], seen["switch"]) == ("local", None, "0")  # Ray's own default
         assert not ray_constants.ENABLE_RAY_CLUSTER
         parent = Path(seen["_temp_dir"]).parent
@@ -336,6 +340,7 @@ class TestAlone:
         assert parent.stat().st_mode & 0o777 == 0o700
         token = tmp_path / ".ray" / "auth_token"
         assert token.stat().st_mode & 0o777 == 0o600
+        assert token.parent.stat().st_mode & 0o777 == 0o700
         assert len(token.read_text()) == 64
 
     def test_a_token_that_all_may_read_is_kept_and_hidden(self, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from study.replay.recorded import read_record
 from study.replay.report import ReplayResult, advice
 from study.search.samplers import SAMPLERS
 from study.search.schedulers import SCHEDULERS
-from tests.replayed import make_recorded, write_recorded
+from tests.replayed import make_recorded, small_space_is_known, write_recorded  # noqa: F401
 from trainables.errors import UserError
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")

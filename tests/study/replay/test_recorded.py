@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -10,13 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import search_spaces
 from reports.ledger import LEDGER, Ledger
 from reports.testing import changed
-from search_spaces import Row, Space
+from search_spaces import Domain, Row, Space
 from search_spaces.domain_values import scaled
 from study.replay.from_ledger import read_ledger
 from study.replay.recorded import Recorded, read_record
-from tests.replayed import BATCHES, DIMENSIONS, make_recorded, small_grid, small_space, write_recorded
+from tests.replayed import (
+    BATCHES,
+    DIMENSIONS,
+    make_recorded,
+    small_grid,
+    small_space,
+    small_space_is_known,  # noqa: F401
+    write_recorded,
+)
 from tests.synthetic_results import SPACES, make_results
 from trainables.errors import UserError
 from trainables.recipe import Value
@@ -88,11 +98,10 @@ class TestPacked:
         with pytest.raises(UserError, match="is no recorded benchmark"):
             read_record(path)
 
-    def test_a_record_of_another_space_is_refused(self, tmp_path: Path):
+    def test_a_record_of_another_space_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         path = write_recorded(RECORDED, tmp_path / "small.parquet")
-        start, _, _ = (tmp_path / "small.py").read_text().partition("        Domain(")
-        other = '        Domain("encoder.layers", choices=(1, 2)),\n    ),\n    goals=("sts", "transfer"),\n)\n'
-        (tmp_path / "small.py").write_text(start + other)
+        other = dataclasses.replace(small_space(), domains=(Domain("encoder.layers", choices=(1, 2)),))
+        monkeypatch.setattr(search_spaces, "spaces", lambda: {"small": other})
         with pytest.raises(UserError, match=r"has no column for 'encoder\.layers'"):
             read_record(path)
 

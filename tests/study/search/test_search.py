@@ -27,6 +27,7 @@ from study.search.samplers import SAMPLERS
 from study.search.tune_searcher import TuneSearcher, files_key
 from study.trial import Trial
 from trainables.files import write_whole
+from trainables.recipe import Recipe
 from trainables.senteval import task_names
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
@@ -332,7 +333,7 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
 def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path, begun: str, then: str) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
     if begun == "before it was noted":
-        study = open_journal(tmp_path, "scl_tau", "tpe", searched(()))
+        study = open_journal(tmp_path, "scl_tau", "tpe", searched(()), Recipe(), ())
         study.add_trial(optuna.trial.create_trial(values=[1.0]))
         study._storage.set_study_user_attr(study._study_id, SAMPLER, None)  # as if it were not there
     else:

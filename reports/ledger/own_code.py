@@ -1,0 +1,71 @@
+"""The Python in a results folder, `space.py` and `plugins/*.py`, which may be a stranger's: what of it may run.
+
+It runs where its user has run the same text on this machine, as a study of theirs did, or has trusted it:
+`python -m reports RESULTS --trust`. The texts are known by their digests, in a folder of the user's that no results
+folder has a say in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import platformdirs
+
+from reports.ledger.folders import PLUGINS
+from trainables.errors import UserError, listed
+from trainables.files import PROJECT, write_whole
+from trainables.plugins import has_run, read_source
+
+SPACE_FILE = "space.py"
+"""The copy of a person's own space file."""
+
+
+def read_code(results: Path, names: Sequence[str]) -> dict[str, str]:
+    """The texts of these files of a results folder, by name. `UserError` for one that is no plain file in it."""
+    for name in names:
+        if os.path.realpath(results / name) != os.path.join(os.path.realpath(results), name):
+            raise UserError(
+                f"{results / name} is code that lies outside the results folder, by its name or a link, so it does not "
+                "run; put the file itself in its place"
+            )
+    return {name: read_source(results / name, "space" if name == SPACE_FILE else "plugin") for name in names}
+
+
+def check_trusted(results: Path, texts: Mapping[str, str]) -> None:
+    """`UserError` where the user has not run all of this code on this machine, nor trusted it."""
+    unknown = [name for name, text in texts.items() if not (has_run(text) or _note(text).is_file())]
+    if unknown:
+        raise UserError(
+            f"{results} holds code that you have not run on this machine, so none of it ran, and nothing was made of "
+            f"the folder: {listed(unknown)}; read it, and if it may run, give the folder to python -m reports once "
+            "with --trust"
+        )
+
+
+def trust_folder(results: Path) -> None:
+    """Have all code that lies in this folder run from now on (`trust`)."""
+    plugins = sorted(f"{PLUGINS}/{path.name}" for path in (results / PLUGINS).glob("*.py"))
+    trust(read_code(results, [*plugins, *([SPACE_FILE] if (results / SPACE_FILE).exists() else [])]).values())
+
+
+def trust(texts: Iterable[str]) -> None:
+    """From now on this code runs wherever this user's results folders hold it. `UserError` where that cannot be
+    noted."""
+    for text in texts:
+        try:
+            _note(text).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(_note(text), "")
+        except OSError as error:
+            raise UserError(
+                f"{_note(text).parent} cannot keep which code you trust: {error.strerror}; let XDG_STATE_HOME name a "
+                "folder of yours"
+            ) from None
+
+
+def _note(text: str) -> Path:
+    """What says by being there that a text is trusted."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return platformdirs.user_state_path(PROJECT, appauthor=False) / "trusted" / digest
