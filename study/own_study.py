@@ -40,7 +40,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, changed, parse_assignment
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, parse_assignment
 from trainables.senteval.hub_tasks import fetched
 from trainables.senteval.own_tasks import named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
