@@ -28,9 +28,9 @@ NEIGHBOURS = "neighbours"
 class Classes(MeanOverItems):
     """Accuracies of two readers of embeddings (`logistic.py`), each of rows that it has not seen.
 
-    The regression is fitted to the part `train`, and its penalty chosen by the part `dev`, which an encoder that
-    learned from `train` has not seen either; that gives the development accuracy. What reads `test` is fitted to both.
-    Without `train` the folds of the first part do instead: each is read by a fit to the others.
+    What reads `dev` is fitted to `train`: an encoder that learned from `train` has not seen these rows either, so that
+    the development accuracy is no memory. What reads `test` is fitted to both. The first part that is there is read fold
+    by fold where it is scored, each by the others.
     """
 
     name = "classes"
@@ -74,21 +74,13 @@ class Classes(MeanOverItems):
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
         from trainables.senteval.logistic import read_classes, read_in_folds
 
-        classes, fitted = given.data.classes, [name for name in given.data.splits if name != "test"]
-        chosen_by = fitted[-1] if fitted else "test"
-        labels = given.labels(chosen_by)
-        if len(fitted) == 2:
-            read = read_classes(given.features("train"), given.labels("train"), given.features("dev"), classes)
+        before = [name for name in self.splits[: self.splits.index(part)] if name in given.data.splits]
+        labels, rows = given.labels(part), given.features(part)
+        if before:
+            read = read_classes(given.features(*before), given.labels(*before), rows)
         else:
-            read = read_in_folds(given.features(chosen_by), labels, classes)
-        if part == chosen_by:
-            predicted, gold = read.classes(labels), labels
-        else:
-            penalty = read.penalties[read.best(labels)]
-            tested = given.features(part)
-            read = read_classes(given.features(*fitted), given.labels(*fitted), tested, classes, (penalty,))
-            predicted, gold = read.likely[0].argmax(axis=1), given.labels(part)
-        return Answers(predicted, gold, split=part, more={NEIGHBOURS: read.nearest})
+            read = read_in_folds(rows, labels)
+        return Answers(read.regressed, labels, split=part, more={NEIGHBOURS: read.nearest})
 
     def values(self, name: str, answers: Answers) -> np.ndarray:
         predicted = answers.predicted if name == self.measures[0] else answers.more[NEIGHBOURS]
