@@ -22,7 +22,7 @@ PENALTIES = (0.4, 1.6, 6.4, 25.6, 102.4)
 """Values of C, as scikit-learn has it, for the scaled features; the smaller, the stronger."""
 NEIGHBOURS = 10
 FOLDS = 5
-MOST, CHOOSING = 10_000, 2_000
+MOST, CHOOSING = 10_000, 1_000
 """Labelled rows that are fitted at most, and those of them whose folds choose the penalty: more would cost every trial
 more time than they tell of it."""
 DRAWN = 2023

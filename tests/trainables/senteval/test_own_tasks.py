@@ -42,9 +42,6 @@ TABLES = {
 }
 
 
-def of_kind(kind: str, split: str) -> str:
-    return {"dev": "kfold", "test": "nested_cv"}[split] if kind == "classes" else kind
-
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 @pytest.mark.parametrize("name", TABLES)
@@ -53,12 +50,11 @@ def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> Non
     file = tmp_path / name
     file.write_text(content)
     (task,) = own_tasks([str(file)] * (split == "dev"), [str(file)] * (split == "test"))
-    assert task.kind == of_kind(kind, split)
+    assert task.kind == kind
     assert (task.name, task.files) == (f"own_{file.stem}" if file.stem == "sts" else file.stem, (str(file),))
-    if kind != "classes":
-        assert task.parts == (split,)
-        assert {number.split("_")[0] for number in task.numbers} == {split}
-        assert task.development == (KINDS[kind].development if split == "dev" else "")
+    assert task.parts == (split,)
+    assert {number.split("_")[0] for number in task.numbers} == {split}
+    assert task.development == (KINDS[kind].development if split == "dev" else "")
     read_task(task, Path())
 
 
@@ -88,7 +84,7 @@ def test_forms_and_names_are_those_of_training_data(kinds: tuple[str, str], form
         table[HEADS[kinds][-1]] = [0.5, 1.5, 2.5] * 3 if kinds[1] == "scored" else [0, 1, 2] * 3
     FORMS[form](table, tmp_path / form)
     (task,) = own_tasks([], [str(tmp_path / form)])
-    assert task.kind == of_kind(kinds[0], "test")
+    assert task.kind == kinds[0]
     split = next(iter(read_task(task, Path()).splits.values()))
     source = find_kind([str(tmp_path / form)])
     rows = [*source.rows(Counter())]
