@@ -45,7 +45,7 @@ def read_classes(fitted: ArrayLike, labels: np.ndarray, rows: ArrayLike) -> Read
     from sklearn.neighbors import KNeighborsClassifier
     from threadpoolctl import threadpool_limits
 
-    chosen = drawn(len(labels))
+    chosen = drawn(len(labels), MOST)
     labels, known, asked = labels[chosen], np.asarray(fitted, np.float64)[chosen], np.asarray(rows, np.float64)
     near = KNeighborsClassifier(min(NEIGHBOURS, len(labels)), weights="distance", algorithm="brute")
     with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
@@ -81,7 +81,7 @@ def best_penalty(features: np.ndarray, labels: np.ndarray) -> float:
     return PENALTIES[int(right.argmax())]
 
 
-def drawn(count: int, most: int = MOST) -> np.ndarray:
+def drawn(count: int, most: int) -> np.ndarray:
     """(`most` at most,) Which of so many rows are taken, in their order."""
     return np.sort(np.random.default_rng(DRAWN).permutation(count)[:most])
 

@@ -42,7 +42,6 @@ TABLES = {
 }
 
 
-
 @pytest.mark.parametrize("split", ["dev", "test"])
 @pytest.mark.parametrize("name", TABLES)
 def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> None:
@@ -267,10 +266,10 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
         ("sentence1,sentence2,score\na,b,\nc,d,2\n", "mine.csv, line 2: score '' is no finite number"),
         ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores in {file} are 1, which nothing can follow"),
         ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all 2 pairs in {file} have one label, '1'; it needs two"),
-        ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for all in {file} have one label"),
+        ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for test in {file} have one label"),
         (
-            "sentence,label\na,x\nb,x\nc,y\n",
-            "mine: {file} holds 3 examples of 2 labels, and no label has more than 2; it takes 3 of one at least",
+            "sentence,label\na,x\nb,y\n",
+            "mine: {file} holds 2 examples of 2 labels, and no label has more than 1; it takes 2 of one at least",
         ),
         ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
         (TRIPLETS + "a,b,c\na,,c\n", "mine.csv, line 3: no 'positive'; the columns are anchor, positive, negative"),
@@ -378,7 +377,7 @@ def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registere
         found = scores.tasks[name][number]
         assert isinstance(found, float)
         assert found > 20
-    answers, kind = scores.answers["second"], KINDS["nested_cv"]
+    answers, kind = scores.answers["second"], KINDS["classes"]
     protocol = PROTOCOLS["full"]
     assert kind.numbers(registered[1], answers, protocol)["test_accuracy"] == pytest.approx(found)
     assert kind.effects(registered[1], "test_accuracy", answers, protocol) is not None

@@ -61,7 +61,7 @@ class Classes(MeanOverItems):
         splits, left_out = dict(data.splits), list(data.left_out)
         for name in self.splits_without_test:
             if name in splits and (rows := len(splits[name])) > MOST:
-                splits[name] = splits[name].only(drawn(rows))
+                splits[name] = splits[name].only(drawn(rows, MOST))
                 left_out.append(f"{MOST:,} of {rows:,} labelled rows ({name}), drawn by chance, stand for all")
         return replace(data, splits=splits, left_out=tuple(left_out))
 
