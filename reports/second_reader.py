@@ -1,5 +1,5 @@
-"""What a gain is by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is fitted: a gain that
-a classifier alone makes does not stand there."""
+"""What a gain is by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is fitted: a gain
+that a classifier alone makes does not stand there."""
 
 from __future__ import annotations
 

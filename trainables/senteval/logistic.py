@@ -93,8 +93,8 @@ def _fits(
     from sklearn.linear_model import LogisticRegression
 
     mean, spread = features.mean(axis=0), features.std(axis=0)
-    varied = spread > 0
-    scale = np.where(varied, spread, np.inf) * np.sqrt(max(1, np.count_nonzero(varied)))  # what is constant tells nothing
+    varied = spread > 0  # what is constant tells nothing
+    scale = np.where(varied, spread, np.inf) * np.sqrt(max(1, np.count_nonzero(varied)))
     model = LogisticRegression(max_iter=_ITERATIONS, warm_start=True)
     for penalty in penalties:
         if (labels == labels[0]).all():

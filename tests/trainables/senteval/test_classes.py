@@ -17,12 +17,13 @@ from trainables.errors import UserError
 from trainables.senteval import check_data, evaluate, logistic
 from trainables.senteval.evaluation import left_out
 from trainables.senteval.folds import SEED
+from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.logistic import FOLDS, NEIGHBOURS, PENALTIES, best_penalty, read_classes, read_in_folds
 from trainables.senteval.own_tasks import fitted_to, own_tasks
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import bag_of_words
 
-WORDS = {"animals": "dog cat cow horse goose".split(), "things": "car box pen hammer lamp".split()}
+WORDS = {"animals": ("dog", "cat", "cow", "horse", "goose"), "things": ("car", "box", "pen", "hammer", "lamp")}
 
 
 def blobs(rows: int, classes: int, dim: int = 24, apart: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +107,7 @@ def write(file: Path, start: int, rows: int) -> str:
 
 
 def task_of(folder: Path, *parts: str) -> Task:
-    files = {part: write(folder / f"{part}.csv", 100 * place, 30) for place, part in enumerate(("train", "dev", "test"))}
+    files = {part: write(folder / f"{part}.csv", 100 * place, 30) for place, part in enumerate(THREE)}
     (task,) = own_tasks([files["dev"]] * ("dev" in parts), [files["test"]] * ("test" in parts))
     return fitted_to(task, Path(files["train"]), [*WORDS]) if "train" in parts else task
 

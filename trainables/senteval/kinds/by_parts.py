@@ -1,5 +1,5 @@
-"""What those kinds share that SentEval does not have: the development part and the test part are scored alike, and a task
-may have only one of them."""
+"""What those kinds share that SentEval does not have: the development part and the test part are scored alike, and a
+task may have only one of them."""
 
 from __future__ import annotations
 

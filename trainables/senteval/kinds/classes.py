@@ -29,8 +29,8 @@ class Classes(MeanOverItems):
     """Accuracies of two readers of embeddings (`logistic.py`), each of rows that it has not seen.
 
     What reads `dev` is fitted to `train`: an encoder that learned from `train` has not seen these rows either, so that
-    the development accuracy is no memory. What reads `test` is fitted to both. The first part that is there is read fold
-    by fold where it is scored, each by the others.
+    the development accuracy is no memory. What reads `test` is fitted to both. Where nothing stands before a part, it
+    is read fold by fold, each by the others.
     """
 
     name = "classes"
