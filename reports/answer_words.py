@@ -60,7 +60,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()]
         found += _lines("Beside", besides if told else _elsewhere(answer, say))
     found += [
-        *_lines("Check", _check(answer.check, say) if answer.check else []),
+        *_lines("Check", _check(answer.check, told, say) if answer.check else []),
         *_lines("Most", _most(answer, say)),
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, first, info)),
@@ -141,10 +141,11 @@ def _gain(answer: Answer, one: Finalist, say: Say) -> list[str]:
     return [f"{say(answer.figure or '')} {_level(one.figure)}{chosen_by}: {over[0]}", *over[1:]]
 
 
-def _check(check: Check, say: Say) -> list[str]:
-    """By the second reader what the picked recipe gains."""
-    over = [_over(gain, name) for name, gain in check.gains.items()]
-    return [f"without any fit, {say(check.figure)} {_level(check.level)}: {over[0]}", *over[1:]] if over else []
+def _check(check: Check, told: bool, say: Say) -> list[str]:
+    """What the picked recipe gains by the second reader; `told`: it is the one that the answer is about."""
+    over = [_over(gain, name) for name, gain in check.gains.items()] or ["nothing to compare it with"]
+    whose = "" if told else "the best of the search "
+    return [f"{whose}without any fit: {say(check.figure)} {_level(check.level)}, {over[0]}", *over[1:]]
 
 
 def _kept(answer: Answer) -> str:

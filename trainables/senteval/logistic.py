@@ -94,7 +94,7 @@ def _fits(
 
     mean, spread = features.mean(axis=0), features.std(axis=0)
     varied = spread > 0  # what is constant tells nothing
-    scale = np.where(varied, spread, np.inf) * np.sqrt(max(1, np.count_nonzero(varied)))
+    scale = np.where(varied, spread, np.inf) * max(1, int(varied.sum())) ** 0.5
     model = LogisticRegression(max_iter=_ITERATIONS, warm_start=True)
     for penalty in penalties:
         if (labels == labels[0]).all():
