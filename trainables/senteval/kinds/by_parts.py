@@ -24,9 +24,9 @@ PARTS = ("dev", "test")
 class ByParts(TaskKind):
     """A kind names its `measures`; `dev_` and `test_` before them make its numbers."""
 
-    splits = PARTS
-    optional = PARTS
-    splits_without_test = ("dev",)
+    splits: ClassVar[tuple[str, ...]] = PARTS
+    optional: ClassVar[tuple[str, ...]] = PARTS
+    splits_without_test: ClassVar[tuple[str, ...]] = ("dev",)
     measures: ClassVar[tuple[str, ...]]
     """Numbers of a part; the first stands for a task, and is what a search looks for."""
 
