@@ -18,7 +18,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal
 
-from reports.answer_parts import Finalist, Other, Rows
+from reports.answer_parts import Check, Finalist, Other, Rows
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
 from reports.findings import Findings
@@ -32,6 +32,7 @@ from reports.question import has_no_test, in_question, kinds_of_tasks, plain_num
 from reports.recipe_names import called, farthest
 from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
+from reports.second_reader import checked
 from reports.statistics import Sample, compare
 from reports.statistics.comparison import by_itself
 from reports.statistics.finals import KEPT, Judgement, NoiseFloor, Reference, judge, pick, told_by
@@ -84,6 +85,8 @@ class Answer:
     references: Mapping[str, Finalist] = field(default_factory=dict)
     """By `base`, `baseline`, `encoder`."""
     base_over_encoder: Gain | None = None
+    check: Check | None = None
+    """Of the picked one; None where the figure has no second reader."""
     beside: tuple[Other, ...] = ()
     """The parts of the goals that the figure does not ask for, each on its fresh tasks."""
     lost: tuple[Other, ...] = ()
@@ -224,6 +227,7 @@ class _Finals:
             left_out=self.left_out,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
+            check=checked(self.evidence, figure, first, self.references, self.looks),
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, KEPT[judged.answer])) if judged.answer in KEPT else (),
             others=tuple(others),

@@ -50,6 +50,16 @@ class Other:
 
 
 @dataclass(frozen=True)
+class Check:
+    """What the picked recipe does by another reader of its embeddings, for which nothing is fitted."""
+
+    figure: str
+    level: Gain
+    gains: Mapping[str, Gain]
+    """Over `base`, `baseline` and `encoder`; the intervals of all hold at once."""
+
+
+@dataclass(frozen=True)
 class Rows:
     """What the rows say, where there are no finals."""
 

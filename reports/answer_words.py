@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reports.answer import Answer
-from reports.answer_parts import Finalist, Rows
+from reports.answer_parts import Check, Finalist, Rows
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
@@ -60,6 +60,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()]
         found += _lines("Beside", besides if told else _elsewhere(answer, say))
     found += [
+        *_lines("Check", _check(answer.check, told, say) if answer.check else []),
         *_lines("Most", _most(answer, say)),
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, first, info)),
@@ -136,6 +137,13 @@ def _gain(answer: Answer, one: Finalist, say: Say) -> list[str]:
     over = [_over(gain, name) for name, gain in one.gains.items()] or ["nothing to compare it with"]
     chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
     return [f"{say(answer.figure or '')} {_level(one.figure)}{chosen_by}: {over[0]}", *over[1:]]
+
+
+def _check(check: Check, told: bool, say: Say) -> list[str]:
+    """What the picked recipe gains by the second reader; `told`: it is the one that the answer is about."""
+    over = [_over(gain, name) for name, gain in check.gains.items()] or ["nothing to compare it with"]
+    whose = "" if told else "the best of the search "
+    return [f"{whose}without any fit: {say(check.figure)} {_level(check.level)}, {over[0]}", *over[1:]]
 
 
 def _kept(answer: Answer) -> str:

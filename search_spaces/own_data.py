@@ -298,8 +298,7 @@ def _choice(key: str, values: Sequence[Value]) -> str:
 def _goal(own: OwnSpace) -> tuple[str, str]:
     """The name of what is searched for, the development numbers, and the lines that define it: none where it is one
     task, whose own tests judge it."""
-    # Of classes given by --test alone the development number is of the tested items, which a search must not see.
-    searched = [task for task in own.tasks if task.development and task.splits != ("all",)]
+    searched = [task for task in own.tasks if task.development]
     tested = tuple((task.name, task.metric) for task in own.tasks if _has_tests(task))
     own_tests = not tested or [task for task, _ in tested] == [task.name for task in searched]
     if len(searched) == 1 and own_tests:

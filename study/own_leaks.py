@@ -64,11 +64,11 @@ def rows_that_hold(source: Source, tasks: Sequence[Task], aside: Path | None = N
 
 
 def _in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
-    """The parts whose files lie there. A task of two parts has the files of its dev part first."""
+    """The parts whose files lie there: of each split of a task it is as many."""
     return {
         f"{task.name} ({part})"
         for task in tasks
-        for part, file in zip(PARTS, (task.files[0], task.files[-1]), strict=True)
+        for part, file in zip(task.splits, task.files[:: len(task.files) // len(task.splits)], strict=True)
         if folder and Path(file).is_relative_to(folder)
     }
 

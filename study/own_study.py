@@ -42,7 +42,7 @@ from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, parse_assignment
 from trainables.senteval.hub_tasks import fetched
-from trainables.senteval.own_tasks import named, own_tasks
+from trainables.senteval.own_tasks import fitted_to, named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
 
@@ -237,6 +237,8 @@ def _prepare(
 def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
     held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
     found = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+    if prepared.kind == "labelled":
+        found = tuple(fitted_to(task, prepared.train, prepared.census.labels) for task in found)
     taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
     return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in found)
 

@@ -5,7 +5,7 @@
     FOLDER/stsb/dev.csv, test.csv                   STSBenchmark's pairs with their scores
     FOLDER/triplets.jsonl                           premise, entailed, contradicting
     FOLDER/queries_dev/, queries_test/              a search in BEIR's folders
-    FOLDER/labelled.csv, labelled_test.csv          TREC's questions with their six types
+    FOLDER/labelled.csv, labelled_test.csv          1,200 of TREC's questions, and its test, with their six types
 
 The searches are made of entailment, and are no benchmark: a premise asks for the hypotheses that it entails, among all
 hypotheses of 500 premises, neutral and contradicting ones as well. What two people wrote alike is one document, right
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,8 +25,8 @@ from benchmarks._minilm import minilm
 
 LAYERS = 2
 TRAINED, SEARCHES = ("cad_train", "snli_train_part"), {"dev": "snli_dev", "test": "snli_test"}
-QUERIES = 500
-"""Premises of each search."""
+QUERIES, LABELLED = 500, 1_200
+"""Premises of each search; labelled texts to train on."""
 Premises = dict[str, dict[str, list[str]]]
 """The different hypotheses of each premise by label, both in the order of the file."""
 
@@ -61,9 +62,10 @@ def write_search(folder: Path, split: str, premises: Premises, most: int = QUERI
     (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def write_labelled(source: Path, file: Path) -> None:
-    """TREC's questions with the first word of their label, such as `NUM`."""
+def write_labelled(source: Path, file: Path, most: int = LABELLED) -> None:
+    """TREC's questions, a draw of so many at most, with the first word of their label, such as `NUM`."""
     lines = source.read_text(encoding="latin-1").splitlines()
+    lines = [lines[place] for place in sorted(random.Random(0).sample(range(len(lines)), min(most, len(lines))))]
     labels, texts = zip(*(line.split(" ", 1) for line in lines), strict=True)
     rows = zip(texts, (label.partition(":")[0] for label in labels), strict=True)
     _write_table(file, ("text", "label"), rows)

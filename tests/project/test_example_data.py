@@ -77,7 +77,7 @@ def test_what_own_data_quotes_of_the_three_ways_stands_in_their_reports() -> Non
     assert f"docs/examples/{first}/report.md" in readme
     for name, told in [*zip(parts[::2], parts[1::2], strict=True), (first, readme)]:
         report = (docs / "examples" / name / "report.md").read_text(encoding="utf-8").replace("\\@", "@")
-        lines = re.findall(r"^    (Use|Keep|Open|Best|Gain|Sure|Next|Cost) +(.*)$", told, re.MULTILINE)
+        lines = re.findall(r"^    (Use|Keep|Open|Best|Gain|Check|Sure|Next|Cost) +(.*)$", told, re.MULTILINE)
         assert len(lines) >= 3
         for head, words in lines:
             assert f"- **{head}:** {words}\n" in report

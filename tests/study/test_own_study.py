@@ -501,3 +501,23 @@ def test_finalists_are_checked_on_general_sentences_where_they_are_there(built_i
     lines = Path(TASKS[GENERAL_TASK].files[0]).read_text().splitlines()
     assert (len(lines) == 31) is not built_in
     assert list(TASKS[GENERAL_TASK].numbers) == [name for name in TASKS[GENERAL_TASK].numbers if "test" in name]
+
+
+def test_labelled_texts_are_read_by_a_fit_to_all_labels_that_were_given() -> None:
+    """Those to train on and those that are put aside, which alone choose; the labels of another task are not theirs."""
+    test = write("labelled", 30, "mine_test.csv")
+    Path("mood.csv").write_text("text,label\n" + "a film,good\na book,bad\n" * 4)
+    plan = plan_of("--train", write("labelled"), "--encoder", "scenes-small", "--test", test, "mood.csv")
+    names = {name: [Path(file).name for file in TASKS[name].files] for name in plan.evaluation.tasks[:3]}
+    assert names == {
+        "heldout": ["train.jsonl", "heldout_dev.jsonl"],
+        "mine": ["train.jsonl", "mine_test.csv"],
+        "mood": ["mood.csv"],
+    }
+    alone = plan_of("--train", "mine.csv", "--encoder", "scenes-small", "--test", test, "--results", "alone")
+    (goal,) = searched(alone.space.goals)
+    assert [*goal.tested] == [("mine", "test_accuracy")]
+    task = TASKS["mine"]
+    assert (task.kind, task.splits) == ("classes", ("train", "dev", "test"))
+    assert [Path(file).name for file in task.files] == ["train.jsonl", "heldout_dev.jsonl", "mine_test.csv"]
+    check_plan(alone)

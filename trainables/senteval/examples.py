@@ -69,6 +69,11 @@ class Split:
         """The texts of each example: one sentence, or two, or a query."""
         return zip(*([self.left] if self.right is None else [self.left, self.right]), strict=True)
 
+    def only(self, kept: np.ndarray) -> Split:
+        """Of sentences or pairs those of these numbers."""
+        right = None if self.right is None else [self.right[number] for number in kept]
+        return replace(self, left=[self.left[number] for number in kept], right=right, labels=self.labels[kept])
+
     def copy(self) -> Split:
         """One that may be changed; the texts themselves, which cannot be, are shared, and so are documents."""
         right, images = self.right, self.images

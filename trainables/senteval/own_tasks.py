@@ -13,13 +13,14 @@ built-in ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from trainables.errors import UserError, choices, listed, shown
 from trainables.senteval import beir
+from trainables.senteval.kinds import KINDS
 from trainables.senteval.table import Table, open_table
 from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.tabular import is_graded, unclear
@@ -39,7 +40,6 @@ class _Part:
     path: Path
     split: str
     kind: str
-    """`classes` where the parts that are there decide which kind it is."""
     labels: tuple[str, ...] = ()
 
     @property
@@ -76,6 +76,18 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
     return tuple(tasks)
 
 
+def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
+    """A task of classes with a file of texts of these labels to fit to, where it asks for some of the labels, and any
+    other task as it is."""
+    if task.kind != "classes":
+        return task
+    asked = open_table(Path(task.files[0]))
+    if asked.has("sentence2") or not {*asked.labels()} & {*labels}:
+        return task
+    parts = ("train", *task.splits)
+    return replace(task, files=(str(file), *task.files), parts=() if parts == KINDS[task.kind].splits else parts)
+
+
 def _together(one: _Part, other: _Part, parts: Sequence[_Part]) -> bool:
     if one.split == other.split or one.form != other.form:
         return False
@@ -87,15 +99,12 @@ def _task(parts: Sequence[_Part]) -> Task:
     """The task of a part, or of two."""
     last = parts[-1]
     splits = tuple(part.split for part in parts)
-    kind, there = last.kind, splits if len(splits) == 1 else ()
-    if kind == "classes":
-        # Classifiers are trained on the development part, whose folds choose; without one on folds of the tests.
-        kind, there = ("nested_cv", ()) if splits == ("test",) else ("kfold", ("train",) if there else ())
+    there = () if splits == KINDS[last.kind].splits else splits
     name = last.name or parts[0].name or last.kind
     if name in TASKS or name in groups():
         name = f"own_{name}"
     files = tuple(file for part in parts for file in part.files)
-    return Task(name, kind, "beir" if last.path.is_dir() else "table", files, labels=parts[0].labels, parts=there)
+    return Task(name, last.kind, "beir" if last.path.is_dir() else "table", files, labels=parts[0].labels, parts=there)
 
 
 def named(given: str) -> tuple[str, str]:

@@ -43,9 +43,10 @@ def left_out(embeddings: Tensor, labels: Tensor) -> Tensor:  # (examples, dim), 
     return (targets - (targets - fitted) / (1 - leverage).unsqueeze(1)).argmax(dim=1)
 
 
-def probe_accuracy(embeddings: Tensor, labels: Tensor) -> float:  # (examples, dim), (examples,) int64
+def probe_accuracy(embeddings: Tensor, labels: np.ndarray) -> float:  # (examples, dim), (examples,) int64
     """In percent, the share of examples that `left_out` gives their class."""
-    return 100 * float((left_out(embeddings, labels) == labels).double().mean())
+    right = torch.from_numpy(labels)
+    return 100 * float((left_out(embeddings, right) == right).double().mean())
 
 
 def probed_part(data: TaskData) -> Split:
@@ -59,6 +60,4 @@ def probed_part(data: TaskData) -> Split:
     labels = np.concatenate([split.labels for split in splits])
     most = len(left) // 2 if names == ["all"] else len(left)
     chosen = np.sort(np.random.default_rng(DRAWN).permutation(len(left))[: min(most, MOST)])
-    return Split(
-        [left[place] for place in chosen], [right[place] for place in chosen] if right else None, labels[chosen]
-    )
+    return Split(left, right or None, labels).only(chosen)

@@ -19,7 +19,7 @@ def read_task(task: Task, data: Path) -> TaskData:
     result: TaskData = load(layout.function)(task, paths)
     firsts = [paths[place * (layout.files_per_split or 0)] for place in range(len(result.splits))]
     KINDS[task.kind].check_examples(task, result, dict(zip(result.splits, firsts, strict=True)))
-    return result
+    return KINDS[task.kind].used(result)
 
 
 def kept_task(task: Task, data: Path) -> TaskData:

@@ -45,6 +45,11 @@ class Embedded:
         """The feature rows of a split."""
         return self.rows(name).take(torch.arange(len(self.data.splits[name])))
 
+    def features(self, *names: str) -> Tensor:  # (examples, dim)
+        """The feature rows of the named splits, without the columns that SentEval's classifiers need beside them."""
+        rows = self.rows(*names)
+        return rows.take(torch.arange(sum(len(self.data.splits[name]) for name in names)))[:, : rows.dim]
+
     def labels(self, *names: str) -> np.ndarray:
         """Labels of the named splits, one after another."""
         return np.concatenate([self.data.splits[name].labels for name in names])

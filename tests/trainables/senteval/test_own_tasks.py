@@ -43,10 +43,6 @@ TABLES = {
 }
 
 
-def of_kind(kind: str, split: str) -> str:
-    return {"dev": "kfold", "test": "nested_cv"}[split] if kind == "classes" else kind
-
-
 @pytest.mark.parametrize("split", ["dev", "test"])
 @pytest.mark.parametrize("name", TABLES)
 def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> None:
@@ -54,12 +50,11 @@ def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> Non
     file = tmp_path / name
     file.write_text(content)
     (task,) = own_tasks([str(file)] * (split == "dev"), [str(file)] * (split == "test"))
-    assert task.kind == of_kind(kind, split)
+    assert task.kind == kind
     assert (task.name, task.files) == (f"own_{file.stem}" if file.stem == "sts" else file.stem, (str(file),))
-    if kind != "classes":
-        assert task.parts == (split,)
-        assert {number.split("_")[0] for number in task.numbers} == {split}
-        assert task.development == (KINDS[kind].development if split == "dev" else "")
+    assert task.parts == (split,)
+    assert {number.split("_")[0] for number in task.numbers} == {split}
+    assert task.development == (KINDS[kind].development if split == "dev" else "")
     read_task(task, Path())
 
 
@@ -89,7 +84,7 @@ def test_forms_and_names_are_those_of_training_data(kinds: tuple[str, str], form
         table[HEADS[kinds][-1]] = [0.5, 1.5, 2.5] * 3 if kinds[1] == "scored" else [0, 1, 2] * 3
     FORMS[form](table, tmp_path / form)
     (task,) = own_tasks([], [str(tmp_path / form)])
-    assert task.kind == of_kind(kinds[0], "test")
+    assert task.kind == kinds[0]
     split = next(iter(read_task(task, Path()).splits.values()))
     source = find_kind([str(tmp_path / form)])
     rows = [*source.rows(Counter())]
@@ -270,10 +265,10 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
         ("sentence1,sentence2,score\na,b,high\n", "mine.csv, line 2: score 'high' is no finite number"),
         ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores in {file} are 1, which nothing can follow"),
         ("sentence1,sentence2,label\na,b,1\nc,d,1\n", "all 2 pairs in {file} have one label, '1'; it needs two"),
-        ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for all in {file} have one label"),
+        ("sentence,label\na,x\nb,x\n", "mine: all 2 examples for test in {file} have one label"),
         (
-            "sentence,label\na,x\nb,x\nc,y\n",
-            "mine: {file} holds 3 examples of 2 labels, and no label has more than 2; it takes 3 of one at least",
+            "sentence,label\na,x\nb,y\n",
+            "mine: {file} holds 2 examples of 2 labels, and no label has more than 1; it takes 2 of one at least",
         ),
         ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
         (TRIPLETS + ",b,c\n", "mine.csv holds no example: 1 of 1 rows in {file} have no anchor, and are left out"),
@@ -378,7 +373,7 @@ def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registere
         found = scores.tasks[name][number]
         assert isinstance(found, float)
         assert found > 20
-    answers, kind = scores.answers["second"], KINDS["nested_cv"]
+    answers, kind = scores.answers["second"], KINDS["classes"]
     protocol = PROTOCOLS["full"]
     assert kind.numbers(registered[1], answers, protocol)["test_accuracy"] == pytest.approx(found)
     assert kind.effects(registered[1], "test_accuracy", answers, protocol) is not None

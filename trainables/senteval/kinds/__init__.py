@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainables.registry import Registry
+from trainables.senteval.kinds.classes import Classes
 from trainables.senteval.kinds.classification import KFold, NestedCrossValidation, TrainDevTest
 from trainables.senteval.kinds.clustering import Clustering
 from trainables.senteval.kinds.contract import TaskKind
@@ -23,6 +24,7 @@ KINDS: Registry[TaskKind] = Registry(
     Similarity(),
     Relatedness(),
     Retrieval(),
+    Classes(),
     ScoredPairs(),
     LabelledPairs(),
     Triplets(),

@@ -1,4 +1,4 @@
-"""What those kinds share for which nothing is fitted: the development part and the test part are scored alike, and a
+"""What those kinds share that SentEval does not have: the development part and the test part are scored alike, and a
 task may have only one of them."""
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
     from trainables.senteval.tasks import Task
 
 
+PARTS = ("dev", "test")
+
+
 class ByParts(TaskKind):
     """A kind names its `measures`; `dev_` and `test_` before them make its numbers."""
 
-    splits = ("dev", "test")
-    optional = ("dev", "test")
-    splits_without_test = ("dev",)
+    splits: ClassVar[tuple[str, ...]] = PARTS
+    optional: ClassVar[tuple[str, ...]] = PARTS
+    splits_without_test: ClassVar[tuple[str, ...]] = ("dev",)
     measures: ClassVar[tuple[str, ...]]
     """Numbers of a part; the first stands for a task, and is what a search looks for."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if "measures" in vars(cls):
-            cls.reported = cls.unfitted = tuple(f"{part}_{name}" for part in cls.splits for name in cls.measures)
+            cls.reported = cls.unfitted = tuple(f"{part}_{name}" for part in PARTS for name in cls.measures)
             cls.development, cls.main = f"dev_{cls.measures[0]}", f"test_{cls.measures[0]}"
 
     @abstractmethod
@@ -45,7 +48,7 @@ class ByParts(TaskKind):
         return SHARE
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
-        found = tuple(self.answers(given, part, seed) for part in given.data.splits)
+        found = tuple(self.answers(given, part, seed) for part in PARTS if part in given.data.splits)
         sizes = [len(one.gold) for one in found]
         return Scores(found, sizes if len(sizes) > 1 else sizes[0])
 

@@ -83,7 +83,8 @@ class TaskKind(ABC):
     predicted: ClassVar[Predicted] = "other"
     """What the answers of the test part are."""
     unfitted: ClassVar[tuple[str, ...]] = ()
-    """Those of the numbers that no classifier or regressor is fitted for, so that the protocol cannot move them."""
+    """Those of the numbers that SentEval's protocol cannot move, as no classifier or regressor of its is fitted for
+    them."""
     development: ClassVar[str] = ""
     """The development number that a search may look for; it can be had while a training goes on, by
     `development_score`. Empty: there is none."""
@@ -92,6 +93,8 @@ class TaskKind(ABC):
     among_all: ClassVar[bool] = False
     """Of queries: whether each is held against all documents of its part, not only against those judged for it. All
     lines with one query are then one item."""
+    checked: ClassVar[str] = ""
+    """The number that is a check of `main`: by another reader of the embeddings, for which nothing is fitted."""
     chance: ClassVar[str] = ""
     """The number of which `Task.chance` is the level by chance; empty: there is no such level."""
 
@@ -173,6 +176,10 @@ class TaskKind(ABC):
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """(items,) Which items are drawn together: a number for each. None where each is drawn by itself."""
         return pair_groups(splits)
+
+    def used(self, data: TaskData) -> TaskData:
+        """The examples that it takes of those that were read and checked, and in `left_out` what becomes of others."""
+        return data
 
     def without_test(self, data: TaskData) -> TaskData:
         """The splits that `score_without_test` needs."""

@@ -1,0 +1,37 @@
+"""What a gain is by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is fitted: a gain
+that a classifier alone makes does not stand there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reports.answer_parts import Check
+from reports.evidence import Evidence
+from reports.gain import Gain
+from reports.quantity import Quantity
+from reports.statistics import compare
+from reports.statistics.comparison import by_itself
+from reports.statistics.spreads import common_spread
+from trainables.senteval.tasks import kind_of
+
+
+def checked(
+    evidence: Evidence, figure: Quantity, recipe_hash: str, references: Mapping[str, str], looks: float
+) -> Check | None:
+    """Of a recipe over each of the references, by name; the intervals of all hold at once. None where the figure, or a
+    part of it, has no second reader."""
+    other = Quantity(
+        ", ".join(f"{task} {kind_of(task).checked}" for task in sorted(figure.tasks)),
+        {(task, kind_of(task).checked): weight for (task, _), weight in figure.weights.items()},
+    )
+    if any(number != kind_of(task).main or not kind_of(task).checked for task, number in figure.weights):
+        return None
+    samples = {name: evidence.sample(key, other) for name, key in references.items()}
+    own, against = evidence.sample(recipe_hash, other), {name: one for name, one in samples.items() if one}
+    if own is None:
+        return None
+    drawn = common_spread([own, *against.values()])
+    gains = {
+        name: Gain.of(compare(own, one, common=drawn, looks=looks * len(against))) for name, one in against.items()
+    }
+    return Check(other.name, Gain.of(by_itself(own)), gains)

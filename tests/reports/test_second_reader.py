@@ -1,0 +1,65 @@
+"""What a gain is by nearest neighbours, beside what it is by a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.answer_parts import Check
+from reports.answer_words import _check
+from reports.gain import Gain
+from reports.quantity import Quantity
+from reports.second_reader import checked
+from reports.statistics import Sample
+from trainables.senteval.tasks import TASKS, Task
+
+SCORES = {"picked": (86.0, 80.0), "base": (84.0, 82.0), "came": (80.0, 70.0)}
+"""By the regression and by nearest neighbours."""
+
+
+class _Evidence:
+    """Two seeds of each recipe."""
+
+    def sample(self, key: str, figure: Quantity) -> Sample | None:
+        ((_, number),) = figure.weights
+        mean = SCORES[key][number == "test_knn_accuracy"]
+        effects = np.random.default_rng(len(key)).normal(size=(2, 200)) / 20
+        return Sample(np.array([mean - 0.1, mean + 0.1]), (0, 1), effects=effects, items="made")
+
+
+@pytest.fixture(autouse=True)
+def labelled() -> Iterator[None]:
+    TASKS.add(Task("labelled", "classes", "table", ("/a.csv", "/b.csv", "/c.csv")))
+    yield
+    TASKS.remove("labelled")
+
+
+def check_of(*scores: tuple[str, str]) -> Check | None:
+    figure = Quantity("labelled test_accuracy", dict.fromkeys(scores, 1.0))
+    evidence: Any = _Evidence()
+    return checked(evidence, figure, "picked", {"base": "base", "encoder": "came"}, looks=1.0)
+
+
+def test_the_gain_by_nearest_neighbours_may_be_a_loss() -> None:
+    found = check_of(("labelled", "test_accuracy"))
+    assert found is not None
+    assert (found.figure, found.level.gain) == ("labelled test_knn_accuracy", pytest.approx(80.0))
+    assert {name: gain.gain for name, gain in found.gains.items()} == pytest.approx({"base": -2.0, "encoder": 10.0})
+    assert all(gain.low is not None and gain.low < gain.gain for gain in found.gains.values())
+
+
+@pytest.mark.parametrize("score", [("labelled", "test_knn_accuracy"), ("TREC", "test_accuracy"), ("STS12", "x")])
+def test_figures_of_other_numbers_and_kinds_have_no_second_reader(score: tuple[str, str]) -> None:
+    assert check_of(score) is None
+
+
+@pytest.mark.parametrize(("told", "whose"), [(True, "without"), (False, "the best of the search without")])
+def test_the_answer_says_whose_it_is(told: bool, whose: str) -> None:
+    """Of the recipe to use, or of the best that the search has where none is to be used."""
+    check = Check("labelled test_knn_accuracy", Gain(80.0, 79.0, 81.0), {"base": Gain(-2.0, -3.0, -1.0)})
+    assert _check(check, told, str) == [
+        f"{whose} any fit: labelled test_knn_accuracy 80.00 [79.00, 81.00], -2.00 [-3.00, -1.00] over the base settings"
+    ]

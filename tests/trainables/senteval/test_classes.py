@@ -1,0 +1,193 @@
+"""Labels of one's own: read as scikit-learn reads them, from rows that neither encoder nor classifier has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from trainables.errors import UserError
+from trainables.senteval import check_data, evaluate, logistic
+from trainables.senteval.evaluation import left_out
+from trainables.senteval.folds import SEED
+from trainables.senteval.kinds.contract import THREE
+from trainables.senteval.logistic import FOLDS, NEIGHBOURS, PENALTIES, best_penalty, read_classes, read_in_folds
+from trainables.senteval.own_tasks import fitted_to, own_tasks
+from trainables.senteval.tasks import TASKS, Task
+from trainables.testing.tasks import bag_of_words
+
+WORDS = {"animals": ("dog", "cat", "cow", "horse", "goose"), "things": ("car", "box", "pen", "hammer", "lamp")}
+
+
+def blobs(rows: int, classes: int, dim: int = 24, apart: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping classes of uneven sizes, with dimensions of very different scales and one that is constant."""
+    random = np.random.default_rng(rows + classes)
+    labels = random.integers(0, classes, rows) * random.integers(0, 2, rows)
+    features = random.normal(size=(classes, dim))[labels] * apart + random.normal(size=(rows, dim)) * 2
+    features = features * np.exp(random.normal(size=dim) * 2) + 5
+    features[:, 3] = 7.0
+    return features.astype(np.float32), labels
+
+
+@pytest.mark.parametrize("classes", [2, 6])
+@pytest.mark.parametrize("rows", [60, 540, 1_200])
+def test_the_regression_is_scikit_learns_fitted_to_its_end(rows: int, classes: int) -> None:
+    features, labels = blobs(rows + 4_000, classes)
+    read = read_classes(features[:rows], labels[:rows], features[rows:])
+    whole = [
+        make_pipeline(StandardScaler(), LogisticRegression(C=penalty / 23, tol=1e-8, max_iter=100_000))
+        for penalty in PENALTIES
+    ]
+    fit = whole[PENALTIES.index(best_penalty(features[:rows].astype(float), labels[:rows]))]
+    theirs = fit.fit(features[:rows].astype(float), labels[:rows]).predict(features[rows:].astype(float))
+    assert (read.regressed == labels[rows:]).mean() == pytest.approx((theirs == labels[rows:]).mean(), abs=1e-3)
+    assert (read.regressed == theirs).mean() > 0.997
+
+
+@pytest.mark.parametrize("apart", [0.3, 1.0, 3.0])
+def test_the_penalty_is_the_one_that_scikit_learns_folds_choose(apart: float) -> None:
+    features, labels = blobs(500, 3, apart=apart)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
+    fits = [make_pipeline(StandardScaler(), LogisticRegression(C=one / 23, max_iter=10_000)) for one in PENALTIES]
+    means = [cross_val_score(fit, features.astype(float), labels, cv=folds).mean() for fit in fits]
+    assert means[PENALTIES.index(best_penalty(features.astype(float), labels))] == pytest.approx(max(means), abs=2e-3)
+
+
+def test_neighbours_are_the_nearest_by_cosine() -> None:
+    features, labels = blobs(300, 4)
+    theirs = KNeighborsClassifier(NEIGHBOURS, metric="cosine").fit(features[:200], labels[:200])
+    near = theirs.kneighbors(features[200:], return_distance=False)
+    found = read_classes(features[:200], labels[:200], features[200:]).nearest
+    assert all(label in labels[those] for label, those in zip(found, near, strict=True))
+    same = theirs.predict(features[200:]) == found  # but for votes that are nearly even, which distances decide
+    assert same.mean() > 0.8
+
+
+@pytest.mark.parametrize("change", [lambda rows: rows * 1e3, lambda rows: rows * 1e-4 - 3, lambda rows: rows @ DOUBLED])
+def test_a_scale_or_a_copy_of_each_dimension_changes_nothing(change: Callable[[np.ndarray], np.ndarray]) -> None:
+    features, labels = blobs(400, 3)
+    features = features.astype(float)
+    plain, other = (read_classes(rows[:300], labels[:300], rows[300:]) for rows in (features, change(features)))
+    assert (plain.regressed == other.regressed).mean() > 0.98
+
+
+DOUBLED = np.hstack([np.eye(24), np.eye(24)])
+
+
+def test_embeddings_that_are_all_the_same_and_one_label_alone_are_no_error() -> None:
+    same = np.ones((12, 3))
+    assert {*read_in_folds(same, np.arange(12) % 2).regressed.tolist()} <= {0, 1}
+    assert read_classes(same, np.full(12, 4), same[:2]).regressed.tolist() == [4, 4]
+    assert read_in_folds(np.eye(3), np.array([0, 0, 1])).regressed.shape == (3,)
+
+
+@pytest.fixture
+def registered() -> Iterator[list[Task]]:
+    tasks: list[Task] = []
+    yield tasks
+    for task in tasks:
+        TASKS.remove(task.name)
+
+
+def write(file: Path, start: int, rows: int) -> str:
+    lines = [
+        f"a {words[(start + row) % 5]} number{start + row},{label}"
+        for row in range(rows)
+        for label, words in WORDS.items()
+    ]
+    file.write_text("\n".join(["text,label", *lines]) + "\n")
+    return str(file)
+
+
+def task_of(folder: Path, *parts: str) -> Task:
+    files = {part: write(folder / f"{part}.csv", 100 * place, 30) for place, part in enumerate(THREE)}
+    (task,) = own_tasks([files["dev"]] * ("dev" in parts), [files["test"]] * ("test" in parts))
+    return fitted_to(task, Path(files["train"]), [*WORDS]) if "train" in parts else task
+
+
+@pytest.mark.parametrize(
+    ("parts", "numbers"),
+    [
+        (("train", "dev", "test"), ["dev_accuracy", "dev_knn_accuracy", "test_accuracy", "test_knn_accuracy"]),
+        (("train", "dev"), ["dev_accuracy", "dev_knn_accuracy"]),
+        (("dev", "test"), ["dev_accuracy", "dev_knn_accuracy", "test_accuracy", "test_knn_accuracy"]),
+        (("train", "test"), ["test_accuracy", "test_knn_accuracy"]),
+        (("test",), ["test_accuracy", "test_knn_accuracy"]),
+    ],
+)
+def test_whatever_parts_there_are(
+    parts: Sequence[str], numbers: list[str], tmp_path: Path, registered: list[Task]
+) -> None:
+    task = task_of(tmp_path, *parts)
+    registered.append(task)
+    TASKS.add(task)
+    check_data(tmp_path, [task.name])
+    assert task.splits == parts
+    scores = evaluate(bag_of_words, tmp_path, [task.name])
+    found = scores.tasks[task.name]
+    assert [*found] == [*numbers, "examples", "seconds"]
+    assert all((found[number] or 0) > 80 for number in numbers)
+    assert {one.split for one in scores.answers.values()} == {*parts} - {"train"}
+    if "dev" in parts:
+        alone = evaluate(bag_of_words, tmp_path, [task.name], parts="development").tasks[task.name]
+        assert [*alone] == ["dev_accuracy", "dev_knn_accuracy", "examples", "seconds"]
+        assert all(alone[number] == found[number] for number in numbers[:2])
+    else:
+        with pytest.raises(UserError, match="has no development part"):
+            evaluate(bag_of_words, tmp_path, [task.name], parts="development")
+
+
+def test_an_encoder_that_knows_its_training_rows_by_heart_gains_nothing_by_it(
+    tmp_path: Path, registered: list[Task]
+) -> None:
+    """Neither on the development part nor on the tests, which it has not seen."""
+    task = task_of(tmp_path, "train", "dev", "test")
+    registered.append(task)
+    TASKS.add(task)
+    known = {line.partition(",")[0]: line.rpartition(",")[2] for line in Path(task.files[0]).read_text().splitlines()}
+    random = np.random.default_rng(0)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        learned = [{"animals": 9.0, "things": -9.0}.get(known.get(text, ""), 0.0) for text in texts]
+        return np.column_stack([learned, random.normal(size=(len(texts), 4))])
+
+    found = evaluate(encode, tmp_path, [task.name]).tasks[task.name]
+    assert all(20 < (found[f"{part}_accuracy"] or 0) < 80 for part in ("dev", "test"))
+
+
+def test_labels_of_another_task_are_not_fitted_to(tmp_path: Path) -> None:
+    task = task_of(tmp_path, "dev", "test")
+    assert fitted_to(task, tmp_path / "train.csv", ["good", "bad"]) is task
+    assert fitted_to(task, tmp_path / "train.csv", ["things", "bad"]).splits == ("train", "dev", "test")
+    (tmp_path / "pairs.csv").write_text("premise,hypothesis,label\na,b,animals\na,c,things\nb,c,things\n")
+    (pairs,) = own_tasks([], [str(tmp_path / "pairs.csv")])
+    assert fitted_to(pairs, tmp_path / "train.csv", [*WORDS]) is pairs
+
+
+def test_a_label_that_nothing_is_fitted_to_is_refused_by_its_line(tmp_path: Path, registered: list[Task]) -> None:
+    task = task_of(tmp_path, "train", "dev", "test")
+    with open(task.files[2], "a") as file:
+        file.write("a stone,minerals\n")
+    registered.append(task)
+    TASKS.add(task)
+    with pytest.raises(UserError, match=r"test.csv, line 62: label 'minerals' is none of animals, things"):
+        check_data(tmp_path, [task.name])
+
+
+def test_of_many_labelled_rows_a_draw_is_fitted_and_that_is_said(
+    tmp_path: Path, registered: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logistic, "MOST", 40)
+    task = task_of(tmp_path, "train", "dev", "test")
+    registered.append(task)
+    TASKS.add(task)
+    said = f"task {task.name}: 40 of 60 labelled rows ({{}}), drawn by chance, stand for all"
+    assert left_out(tmp_path, [task.name]) == [said.format("train"), said.format("dev")]
+    assert evaluate(bag_of_words, tmp_path, [task.name]).tasks[task.name]["examples"] == [40, 60]

@@ -1,0 +1,109 @@
+"""Labelled texts or pairs of one's own: how well a logistic regression, and nearest neighbours, tell their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainables.errors import UserError
+from trainables.senteval.effects import accuracy_effects
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.by_parts import MeanOverItems
+from trainables.senteval.kinds.contract import THREE
+
+if TYPE_CHECKING:
+    from trainables.senteval.examples import Split, TaskData
+    from trainables.senteval.protocol import Protocol
+    from trainables.senteval.scoring import Embedded
+    from trainables.senteval.tasks import Task
+
+NEIGHBOURS = "neighbours"
+"""Beside the classes that the regression gives: those of the nearest neighbours."""
+
+
+class Classes(MeanOverItems):
+    """Accuracies of two readers of embeddings (`logistic.py`), each of rows that it has not seen.
+
+    What reads `dev` is fitted to `train`: an encoder that learned from `train` has not seen these rows either, so that
+    the development accuracy is no memory. What reads `test` is fitted to both. Where nothing stands before a part, it
+    is read fold by fold, each by the others.
+    """
+
+    name = "classes"
+    splits = THREE
+    optional = THREE
+    splits_without_test = ("train", "dev")
+    target = "classes"
+    predicted = "classes"
+    measures = ("accuracy", "knn_accuracy")
+    checked = "test_knn_accuracy"
+
+    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+        super().check_examples(task, data, files)
+        name, split = next(iter(data.splits.items()))
+        counts = np.bincount(split.labels)
+        if np.count_nonzero(counts) < 2:
+            raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {files[name]} have one label")
+        if counts.max() < 2:
+            raise UserError(
+                f"{task.name}: {files[name]} holds {len(split):,} examples of {len(split):,} labels, and no label has "
+                "more than 1; it takes 2 of one at least"
+            )
+
+    def used(self, data: TaskData) -> TaskData:
+        """Of more labelled rows than are fitted a draw; tests stay whole."""
+        from trainables.senteval.logistic import MOST, drawn
+
+        splits, left_out = dict(data.splits), list(data.left_out)
+        for name in self.splits_without_test:
+            if name in splits and (rows := len(splits[name])) > MOST:
+                splits[name] = splits[name].only(drawn(rows, MOST))
+                left_out.append(f"{MOST:,} of {rows:,} labelled rows ({name}), drawn by chance, stand for all")
+        return replace(data, splits=splits, left_out=tuple(left_out))
+
+    def without_test(self, data: TaskData) -> TaskData:
+        return super().without_test(data) if "dev" in data.splits else replace(data, splits={})
+
+    def chosen_by(self, data: TaskData) -> list[Split]:
+        return [data.splits["dev"]] if "dev" in data.splits else []
+
+    def answers(self, given: Embedded, part: str, seed: int) -> Answers:
+        from trainables.senteval.logistic import read_classes, read_in_folds
+
+        before = [name for name in self.splits[: self.splits.index(part)] if name in given.data.splits]
+        labels, rows = given.labels(part), given.features(part)
+        if before:
+            read = read_classes(given.features(*before), given.labels(*before), rows)
+        else:
+            read = read_in_folds(rows, labels)
+        return Answers(read.regressed, labels, split=part, more={NEIGHBOURS: read.nearest})
+
+    def values(self, name: str, answers: Answers) -> np.ndarray:
+        predicted = answers.predicted if name == self.measures[0] else answers.more[NEIGHBOURS]
+        return np.asarray(predicted == answers.gold, dtype=float)
+
+    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        from trainables.senteval.logistic import FOLDS
+
+        hits = self.values(number.partition("_")[2], answers)
+        return accuracy_effects(hits, FOLDS if protocol and _in_folds(task, answers) else None)
+
+    def development_part(self, data: TaskData) -> Split:
+        from trainables.senteval.probe import probed_part
+
+        return probed_part(replace(data, splits={"dev": data.splits["dev"]}))
+
+    def development_score(self, given: Embedded) -> float:
+        """Of a linear probe of the development part alone: compare it with its like only."""
+        from trainables.senteval.probe import probe_accuracy
+
+        return probe_accuracy(given.features("dev"), given.labels("dev"))
+
+
+def _in_folds(task: Task, answers: Answers) -> bool:
+    """Whether the answers come from folds, which hang together by the rows that they are fitted to."""
+    return "train" not in task.splits and answers.split == task.splits[0]
