@@ -32,7 +32,6 @@ from trainables.senteval import task_names
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
 
-
 QUICK_SAMPLERS = [slow_case(name, when=name == "optuna_gp") for name in SAMPLERS]
 """Optuna's Gaussian process takes ten times as long as all others together; where quick tests have it, it is named."""
 
