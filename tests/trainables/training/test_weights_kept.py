@@ -336,6 +336,7 @@ def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe):
     assert "kept" not in result.training
 
 
+@pytest.mark.slow
 def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path):
     class Leaving(Reporter):
         asked = 0
