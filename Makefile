@@ -1,4 +1,5 @@
-# make study    set up, then the main job on built-in data: a report in a few minutes, without a network or a GPU
+# make study    set up, then the main job, small enough to show what it does: every table of a paper, a search, an answer
+#               with finals, on built-in data without a network or a GPU; two to three minutes on two quiet cores
 # make fuzz     set up, then broken files by the thousand for whatever reads files, and properties by other examples
 # make test     set up, then lint, types and tests, these in two processes: under six minutes on two quiet cores
 # make test-long      then the tests that take longer: struck studies, simulations, a whole evaluation
@@ -15,8 +16,8 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: study test test-long test-versions fuzz soak setup lint types audit licences clean
 
 study: $(VENV)/.installed
-	$(RUN) study/run.py --space scl_ablation --scale laptop --seeds 3 --search optuna --trials 4 --finals 2x3 \
-		--results results/scl_ablation-laptop
+	$(RUN) study/run.py --space scl_ablation --scale laptop --set optimisation.max_steps=40 --seeds 2 \
+		--search optuna --trials 4 --finals 1x3 --results results/scl_ablation-laptop
 
 # tests/conftest.py says how they are handed out. pytest 9.2 keeps no groups with the xdist of today
 test: $(VENV)/.installed-dev lint types

@@ -17,9 +17,10 @@ import torch
 
 from benchmarks._arithmetic import best, forward_flops
 from benchmarks._gpu_models import LONGEST, Triples, sentences
-from trainables.encoders import load_encoder, trainable
+from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.encoders.projection import Identity
+from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives.mnrl import MNRL
 from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, Recipe
@@ -116,14 +117,8 @@ def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machin
     recipe = Recipe().preferring({"encoder.name": folder, "pooling.mode": "mean", **settings})
     recipe = recipe.override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
     with machine.memory() as peak:
-        encoder = load_encoder(
-            EncoderConfig(name=folder, max_length=LONGEST),
-            Mean(),
-            device=machine.device,
-            training_precision=machine.precision,
-            masked_lm=bool(settings.get("objective.mlm")),
-        )
-        model = build_model(recipe, trainable(encoder))
+        encoder = _ours(folder, machine, masked_lm=bool(settings.get("objective.mlm")))
+        model = build_model(recipe, encoder)
         tokenized = model.tokenized(Triples(batch, 1).batch(0))
         timed, profiled = WARM_UP + machine.steps, WARM_UP + machine.steps + PROFILED
         clock, profile = Clock(machine), Profile(machine)
@@ -198,13 +193,8 @@ class Profile:
 def our_training(folder: str, batch: int, machine: Machine) -> Timed:
     """A step of the training loop, tokenizing included: multiple negatives ranking over triples, AdamW."""
     with machine.memory() as peak:
-        encoder = load_encoder(
-            EncoderConfig(name=folder, max_length=LONGEST),
-            Mean(),
-            device=machine.device,
-            training_precision=machine.precision,
-        )
-        model = StudyModel(trainable(encoder), Identity(), MNRL(temperature=0.05))
+        encoder = _ours(folder, machine)
+        model = StudyModel(encoder, Identity(), MNRL(temperature=0.05))
         recipe = Recipe().override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
         sampler = Drawn(Triples(batch, 2 * machine.steps + 1))
         TIGHT.clear()  # what did not fit another time
@@ -301,13 +291,7 @@ def their_training(folder: str, batch: int, machine: Machine, *, best: bool) -> 
 def our_encoding(folder: str, precision: Any, count: int, machine: Machine) -> Timed:
     """So many sentences to embeddings on the CPU."""
     with machine.memory() as peak:
-        texts = sentences(count, seed=0)
-        encoder = load_encoder(
-            EncoderConfig(name=folder, max_length=LONGEST),
-            Mean(),
-            device=machine.device,
-            evaluation_precision=precision,
-        )
+        texts, encoder = sentences(count, seed=0), _ours(folder, machine, evaluation_precision=precision)
 
         def run() -> None:
             PROCESS_CACHE.clear()  # or the tokens would be there already
@@ -347,6 +331,13 @@ def heads(device: str, rows: int, dim: int, protocol: str, machine: Machine) -> 
         score_task(given, PROTOCOLS[protocol], seed=1111)
         machine.settle()
         return Timed(time.perf_counter() - begin, peak_gb=peak() if device == "cuda" else None)
+
+
+def _ours(folder: str, machine: Machine, **how: Any) -> TransformerEncoder:
+    config = EncoderConfig(name=folder, max_length=LONGEST)
+    encoder = load_encoder(config, Mean(), device=machine.device, training_precision=machine.precision, **how)
+    assert isinstance(encoder, TransformerEncoder)
+    return encoder
 
 
 def _lengths(model: Any, texts: Sequence[str]) -> list[int]:

@@ -4,7 +4,7 @@ A trial that does nothing: ours in a study as `study/run.py` runs it, with its l
 Ray's documentation shows it, a `Tuner` over a driver that runs a `TorchTrainer` with one worker. One trial at a time,
 seconds from the end of the first trial to that of the last, both sides in turn.
 
-A laptop trial: those of `make study`, two at a time. Its work is what the trial itself measures (`cost.seconds`:
+A laptop trial: rows of `scl_ablation`, two at a time. Its work is what the trial itself measures (`cost.seconds`:
 building, training, evaluating); the rest of its place's time is overhead. The first trial of each group is left out.
 """
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import json
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -52,14 +55,21 @@ def with_predictions(
     """Scores close to these, and the arrays that a trial keeps, from which the scores follow without any rest.
 
     Arrays as in a file of predictions: `TASK`, `gold.TASK`, `parts.TASK`, `regressed.TASK`, `items.TASK`. Tasks whose
-    test scores are missing, and retrieval, have none.
+    test scores are missing, and retrieval, have none. They take long to make up, and the same are asked for again.
     """
+    return copy.deepcopy(_made(json.dumps(scores), tuple(TASKS[name] for name in scores), recipe_hash, seed))
+
+
+@functools.lru_cache(maxsize=2000)
+def _made(
+    as_text: str, tasks: tuple[Task, ...], recipe_hash: str, seed: int
+) -> tuple[dict[str, dict[str, Any]], Arrays]:
+    scores: dict[str, dict[str, Any]] = json.loads(as_text)
     chance = np.random.default_rng([zlib.crc32(recipe_hash.encode()), seed])
     new: dict[str, dict[str, Any]] = {}
     arrays: Arrays = {}
-    for name, numbers in scores.items():
+    for task, (name, numbers) in zip(tasks, scores.items(), strict=True):
         new[name] = dict(numbers)
-        task = TASKS[name]
         target = KINDS[task.kind].target
         if target == "classes" and numbers.get("test_accuracy") is not None:
             new[name] |= _classes(task, numbers, chance, arrays)

@@ -23,16 +23,17 @@ from benchmarks.record import (
     planned,
 )
 from study.replay.recorded import Recorded, read_record
+from tests.conftest import slow_case
 from trainables.trial.run import run_trial
 
 ROOT = Path(__file__).parents[2]
 RECORDED = sorted((ROOT / "benchmarks/recorded").glob("*.parquet"))
-SPACES = (FROZEN, TUNED)
-POINTS = {space: every_point(space)[600] for space in SPACES}
 SIZES = {FROZEN: 1632, TUNED: 672}
+POINT = 600
+"""The number of one on each space's grid."""
 
 
-@pytest.fixture(scope="module", params=SPACES)
+@pytest.fixture(scope="module", params=[FROZEN, slow_case(TUNED)])
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Job:
     return Job(request.param, "scenes", "laptop", (), str(tmp_path_factory.mktemp("embeddings")))
 
@@ -49,7 +50,7 @@ def test_the_plan_is_the_whole_grid_under_several_seeds(space: str, more: int):
 @pytest.mark.slow
 def test_a_recorded_trial_is_what_a_study_runs(job: Job):
     """The last rung is the end of `run_trial`: the same training, and the same score of the task that both have."""
-    bench, point = make_bench(job), POINTS[job.space]
+    bench, point = make_bench(job), every_point(job.space)[POINT]
     rows = bench.run(Trial(point, 2))
     evaluation = dataclasses.replace(bench.evaluation, tasks=("STSBenchmark",))
     result = run_trial(bench.base.override(dict(point)), 2, evaluation, shared=Path(job.cache))
@@ -63,7 +64,7 @@ def test_a_recorded_trial_is_what_a_study_runs(job: Job):
 
 
 def test_what_is_packed_is_read_back(job: Job, tmp_path: Path):
-    bench, point = make_bench(job), POINTS[job.space]
+    bench, point = make_bench(job), every_point(job.space)[POINT]
     rows = bench.run(Trial(point, 0)) + bench.run(Trial(point, 1))
     pd.DataFrame(rows).to_parquet(tmp_path / "00000.parquet")
     found = read_record(pack(job, tmp_path, tmp_path / "packed.parquet"))

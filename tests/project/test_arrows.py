@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -169,14 +170,17 @@ def module_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(file: Path) -> Iterator[str]:
+@functools.cache
+def imports(file: Path) -> list[str]:
     """Full names of all that a file imports, at any depth of nesting."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            found += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative imports hide the arrows"
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            found += [f"{node.module}.{name.name}" for name in node.names]
+    return found
 
 
 def within(name: str, packages: tuple[str, ...]) -> bool:
@@ -255,8 +259,13 @@ def circle(found: Mapping[str, Sequence[Import]]) -> list[str] | None:
     return None
 
 
-def test_no_circle_of_imports_late_ones_included():
-    assert circle(graph(MODULES)) is None
+@pytest.fixture(scope="module")
+def ours() -> dict[str, list[Import]]:
+    return graph(MODULES)
+
+
+def test_no_circle_of_imports_late_ones_included(ours: dict[str, list[Import]]):
+    assert circle(ours) is None
 
 
 def test_a_circle_is_found(tmp_path: Path):
@@ -287,13 +296,12 @@ def heavy_modules(found: Mapping[str, Sequence[Import]]) -> set[str]:
         heavy |= more
 
 
-def test_a_late_import_is_of_something_heavy():
+def test_a_late_import_is_of_something_heavy(ours: dict[str, list[Import]]):
     """Everything else is imported where a reader looks for it: at the top."""
-    found = graph(MODULES)
-    heavy = heavy_modules(found)
+    heavy = heavy_modules(ours)
     light = [
         f"{name}: {item.module}"
-        for name, those in found.items()
+        for name, those in ours.items()
         for item in those
         if item.late and item.module.partition(".")[0] not in WORTH_WAITING and item.module not in heavy
         if not is_command_line(name)

@@ -65,10 +65,13 @@ BASE = Recipe().preferring(
 SAMPLER = TinySampler(1)
 LORA = {"encoder.adapter": "lora", "encoder.lora_rank": 2}
 MLP = {"encoder.adapter": "mlp", "objective.name": "ntxent"}
+REGISTRIES = {"optimisation.optimiser": OPTIMISERS, "head.kind": PROJECTIONS, "pooling.mode": POOLINGS}
 COMPONENTS: list[dict[str, Any]] = [
-    *({"optimisation.optimiser": name} for name in OPTIMISERS),
-    *({"head.kind": name} for name in PROJECTIONS),
-    *({"pooling.mode": name} for name in POOLINGS),
+    # a training has one of each, so that there are no more of them than the largest registry has names
+    *(
+        {key: names[number % len(names)] for key, names in zip(REGISTRIES, map(list, REGISTRIES.values()), strict=True)}
+        for number in range(max(map(len, REGISTRIES.values())))
+    ),
     {"pooling.mode": "mean_without_cls", "pooling.padding": "count"},
     {"objective.temperature": "learned", "objective.bank": 8},
     {"optimisation.precision": "bf16", "optimisation.clip_norm": 1.0},

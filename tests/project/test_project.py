@@ -110,6 +110,23 @@ def test_versions_agree() -> None:
     assert {"message", "title", "authors"} <= citation.keys()
 
 
+def test_make_study_runs_every_row_of_every_table_a_search_and_finals_in_few_short_trials() -> None:
+    """55 trials of 40 steps take two cores two to three minutes; who adds to them makes a newcomer wait."""
+    from study.cli.options import parse
+    from study.plan import decide, read_request
+
+    target = re.search(r"^study:.*\n\t\$\(RUN\) study/run\.py ([^#]*?)\n\n", (ROOT / "Makefile").read_text(), re.M)
+    assert target is not None
+    plan = decide(read_request(parse(target[1].replace("\\\n", " ").split())), 0)
+    run = {label for label, recipe in plan.rows.items() if recipe is not None}
+    assert {label for table in plan.space.tables for _, label in table.rows} - run == {"Avg. GloVe embeddings"}
+    assert plan.explored > 0
+    assert plan.finals is not None
+    assert plan.finals.seeds == 3
+    assert len(plan.fixed_trials()) + plan.explored * len(plan.seeds) + plan.finals.trials <= 55
+    assert plan.base.optimisation.max_steps == 40
+
+
 def test_hooks_and_the_workflow_run_what_the_makefile_runs() -> None:
     makefile = (ROOT / "Makefile").read_text()
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]

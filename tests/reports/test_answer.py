@@ -29,6 +29,7 @@ from reports.results import Results
 from reports.sections import SECTIONS, Section, finals, in_order
 from reports.testing import SectionContract, changed
 from reports.wording import difference
+from tests.conftest import slow_case
 from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
 from trainables.senteval.tasks import GROUPS
 
@@ -130,7 +131,7 @@ def test_without_enough_seeds_of_the_base_a_limit_leaves_no_answer(make: Make, t
     assert (note.head, note.words) == ("Note", "the limit minutes=40 is spent; give the command below a larger one")
 
 
-@pytest.mark.parametrize(("seen", "kind"), [(0, "use"), (2, "use"), (40, "open")])
+@pytest.mark.parametrize(("seen", "kind"), [slow_case(0, "use"), (2, "use"), (40, "open")])
 def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it(
     seen: int, kind: str, make: Make, tmp_path: Path
 ) -> None:

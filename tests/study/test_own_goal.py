@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import math
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -54,23 +55,29 @@ from trainables.senteval.tasks import TASKS, Task
 FINALISTS = 3
 
 
-@pytest.fixture
-def own_task(tmp_path: Path) -> Iterator[Task]:
+@pytest.fixture(scope="module")
+def own_task(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Task]:
     """Two classes, whose files are there."""
+    folder = tmp_path_factory.mktemp("mine")
     lines = [f"{('calm', 'loud')[number % 2]} word {number}\t{number % 2}\n" for number in range(20)]
     for part in ("train", "dev", "test"):
-        (tmp_path / f"{part}.tsv").write_text("sentence\tlabel\n" + "".join(lines).replace("word", part), "utf-8")
-    task = Task("mine", "split", "table", tuple(str(tmp_path / f"{part}.tsv") for part in ("train", "dev", "test")))
+        (folder / f"{part}.tsv").write_text("sentence\tlabel\n" + "".join(lines).replace("word", part), "utf-8")
+    task = Task("mine", "split", "table", tuple(str(folder / f"{part}.tsv") for part in ("train", "dev", "test")))
     TASKS.add(task)
     yield task
     TASKS.remove("mine")
 
 
 @pytest.fixture
-def planted(own_task: Task, tmp_path: Path) -> Results:
+def planted(field: Path, tmp_path: Path) -> Results:
+    return Results.load(Path(shutil.copytree(field, tmp_path / "study")))
+
+
+@pytest.fixture(scope="module")
+def field(own_task: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of six explored recipes the last finalist is the best by `mine`, by 2 points in the finals, and by all else
     it is the worst, by 6 points."""
-    folder = tmp_path / "study"
+    folder = tmp_path_factory.mktemp("field")
     make_results(folder, rows=["SBERT baseline"], explored=6, seeds=(0,))
     dataclasses.replace(StudyInfo.load(folder), goals=["mine"]).save(folder)
     names = Results.load(folder).explored[:FINALISTS]
@@ -78,7 +85,7 @@ def planted(own_task: Task, tmp_path: Path) -> Results:
     ledger = Ledger(folder / LEDGER)
     for record in ledger.read():
         ledger.write(_with_own(record, names))
-    return Results.load(folder)
+    return folder
 
 
 def _with_own(record: Record, finalists: list[str]) -> Record:

@@ -5,6 +5,7 @@ gradients through memory. Here neighbouring sentences share a tile of 64 or 128 
 registers: only queries, keys, values and the result go through memory, no two programs write to one place, and a step
 repeats exactly.
 """
+# mypy: disable-error-code="no-untyped-def, import-untyped"
 
 from __future__ import annotations
 

@@ -134,16 +134,6 @@ class TestServer:
                 assert ask(server, path, "GET", "localhost", ("Sec-Fetch-Site", own))[0] == 200
         assert ask(server, "/", "GET", "localhost", ("Sec-Fetch-Site", "cross-site"))[0] == 200
 
-    def test_the_report_of_the_page_leaves_the_folder_as_it_is(self, tmp_path: Path) -> None:
-        running_study(tmp_path, seeds=(0,))
-        (tmp_path / "report.html").write_text("with sentences")
-        (tmp_path / "trials.csv").write_text("mine")
-        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-        with served(tmp_path) as server:
-            status, _, content = ask(server, "/report", timeout=120)
-        assert (status, "SBERT baseline" in content) == (200, True)
-        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-
     def test_the_page_may_run_its_own_script_only(self, server: LiveServer) -> None:
         _, headers, content = ask(server, "/")
         policy = headers["content-security-policy"]

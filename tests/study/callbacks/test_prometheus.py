@@ -161,6 +161,7 @@ print("\\n".join(lines))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_ray_exports_them(cluster: dict[str, str], tmp_path: Path) -> None:
     answer = subprocess.run(

@@ -19,6 +19,7 @@ from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.run import main
 from study.search.tune_searcher import TuneSearcher
+from tests.conftest import lend_scenes
 from trainables.errors import UserError, answer_user_errors
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import keys
@@ -180,8 +181,10 @@ def test_a_study_at_a_url_goes_on_from_another_machine(
     """What it holds is brought before anything is asked."""
     idle = ["--set", "head.dim=32"]
     url = f"memory://{uuid.uuid4().hex}/results"
+    lend_scenes(tmp_path / "machine")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))
     command = begun(url)
+    lend_scenes(tmp_path / "another")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     assert main([*command, "--dry-run"]) == 0
     code, stderr = answer(capsys, *command[:-1], str(tmp_path / "new"), *idle, "--dry-run")

@@ -24,6 +24,7 @@ from ray.tune.execution import tune_controller
 
 from study.engine import ray_internals
 from study.engine.ray_internals import ONE_MACHINE, RAYS_WATCHER, care_for_actors, death_of
+from tests.conftest import slow_case
 
 STUDY = Path(ray_internals.__file__).parents[1]
 PRIVATE = re.compile(r"ray\.(.*\.)?(_\w*|v2|air|autoscaler|experimental|execution|core)(\.|$)")
@@ -219,7 +220,7 @@ print(*(name for name in sys.modules if name.startswith("ray.air.integrations.")
 """
 
 
-@pytest.mark.parametrize("by", ["ours", "ray"])
+@pytest.mark.parametrize("by", ["ours", slow_case("ray")])
 def test_no_trial_waits_for_the_loggers_of_others(by: str) -> None:
     """Ray by itself imports them all. If that fails, it has learned better, and `count_no_loggers` can go."""
     done = subprocess.run([sys.executable, "-c", COUNTED, by], capture_output=True, text=True, timeout=120)

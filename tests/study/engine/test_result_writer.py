@@ -175,6 +175,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> ResultsLocation:
 def stage(place: ResultsLocation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     process = InOneProcess(monkeypatch)
     monkeypatch.setattr(module, "ray", process)
+    monkeypatch.setattr(module, "HALT_SECONDS", 0.1)  # no group here is asked for a checkpoint
     seen = Seen(place.folder)
     before = list(CALLBACKS)
     removed = {name: CALLBACKS[name] for name in before}

@@ -13,14 +13,11 @@ from study.plan import decide, read_request
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing.search import SamplerContract, SchedulerContract
-from tests.conftest import slow_case
+from tests.study.search.test_search import QUICK_SAMPLERS
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-
-SLOW = ("gp",)
-"""It fits a Gaussian process before each draw: half a minute for what the others do in three seconds."""
 
 PLUGIN = """
 import optuna
@@ -55,7 +52,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 class TestSamplers(SamplerContract):
-    @pytest.fixture(params=[*(slow_case(name, when=name in SLOW) for name in SAMPLERS), "halton"])
+    @pytest.fixture(params=[*QUICK_SAMPLERS, "halton"])
     def entry(self, request: pytest.FixtureRequest) -> SamplerEntry:
         return SAMPLERS[request.param]
 

@@ -26,6 +26,7 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
 from study.search.learning_curve import trainings
 from study.trial import Trial
+from tests.conftest import slow_case
 from tests.study.search.test_search import make, searcher_of
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
@@ -153,7 +154,7 @@ def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: 
     assert (again.searcher.remaining, again.run()) == (0, [])
 
 
-@pytest.mark.parametrize("left", [1, 5, 9, 10])
+@pytest.mark.parametrize("left", [1, slow_case(5), slow_case(9), 10])
 def test_killed_anywhere_it_ends_as_if_it_were_not(
     left: int, whole: tuple[Study, list[Trial], int], tmp_path: Path
 ) -> None:

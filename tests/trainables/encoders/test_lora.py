@@ -271,7 +271,7 @@ class TestTrial:
         run_trial(RECIPE, 1, EVALUATION)
         assert plain().fingerprint() != before
 
-    @pytest.mark.parametrize("keep", ["best", "average"])
+    @pytest.mark.parametrize("keep", [slow_case("best"), "average"])
     def test_other_weights_than_the_last_can_be_kept(self, keep: str, tmp_path: Path) -> None:
         every = {"optimisation.keep_every": 1, "optimisation.keep_share": 1, "corpus.senteval": "scenes"}
         recipe = RECIPE.preferring({"optimisation.keep": keep, **every})
@@ -396,7 +396,7 @@ class TestPopulation:
         assert all(isinstance(result, TrialResult) for result in results)
         return results  # type: ignore[return-value]
 
-    @pytest.mark.parametrize("layout", ["rows", "spans"])
+    @pytest.mark.parametrize("layout", ["rows", slow_case("spans")])
     def test_each_member_is_as_if_alone_to_the_last_bit(self, layout: str, tmp_path: Path) -> None:
         """Dropout included, with any objective and layout."""
         spans = {"corpus.layout": "spans", "objective.name": "ntxent", "corpus.documents": "scenes", "corpus.limit": 40}

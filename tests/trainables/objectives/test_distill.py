@@ -92,20 +92,27 @@ class TestEdges:
             assert torch.equal(objective(batch).value, objective(other).value) is alike
 
 
+@pytest.fixture(scope="module")
+def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus and the built-in encoder as a teacher."""
+    folder = tmp_path_factory.mktemp("school")
+    scenes.write(folder / "corpus", size=0.1)
+    load_encoder(EncoderConfig(name=SCENES_ENCODER)).save(folder / "teacher")
+    return folder
+
+
 @pytest.fixture
-def recipe(tmp_path: Path) -> Recipe:
-    """A small static learner, and the built-in encoder in a folder as its teacher."""
-    scenes.write(tmp_path / "corpus", size=0.1)
-    load_encoder(EncoderConfig(name=SCENES_ENCODER)).save(tmp_path / "teacher")
+def recipe(school: Path) -> Recipe:
+    """A small static learner."""
     return Recipe().preferring(
         {
             "encoder.kind": "static",
             "encoder.name": SCENES_ENCODER,
-            "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+            "corpus.nli": str(school / "corpus" / "nli" / "train.jsonl"),
             "corpus.limit": 160,
             "corpus.layout": "pairs",
             "objective.name": "distill",
-            "objective.teacher": str(tmp_path / "teacher"),
+            "objective.teacher": str(school / "teacher"),
             "objective.temperature": 0.05,
             "optimisation.learning_rate": 1e-2,
             "optimisation.batch_size": 16,
@@ -116,9 +123,9 @@ def recipe(tmp_path: Path) -> Recipe:
 
 class TestTeacher:
     def test_a_trial_asks_it_once_and_the_next_one_not_at_all(
-        self, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, recipe: Recipe, school: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
-        evaluation = EvaluationConfig(str(tmp_path / "corpus" / "senteval"), ("STSBenchmark",), "fast")
+        evaluation = EvaluationConfig(str(school / "corpus" / "senteval"), ("STSBenchmark",), "fast")
         check_recipes([recipe], evaluation)
         written: list[int] = []
         write = EmbeddingStore._write
@@ -136,8 +143,10 @@ class TestTeacher:
         assert losses[0] == losses[1]
         assert first.scores["STSBenchmark"] | {"seconds": 0} == again.scores["STSBenchmark"] | {"seconds": 0}
 
-    def test_its_weights_are_part_of_the_recipe_and_its_place_is_not(self, recipe: Recipe, tmp_path: Path):
-        shutil.copytree(tmp_path / "teacher", tmp_path / "moved")
+    def test_its_weights_are_part_of_the_recipe_and_its_place_is_not(
+        self, recipe: Recipe, school: Path, tmp_path: Path
+    ):
+        shutil.copytree(school / "teacher", tmp_path / "moved")
         moved = recipe.override({"objective.teacher": str(tmp_path / "moved")})
         assert moved.hash == recipe.hash
         encoder = load_encoder(EncoderConfig(name=SCENES_ENCODER))

@@ -354,6 +354,7 @@ class Listening(Reporter):
         return False
 
 
+@pytest.mark.slow
 def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

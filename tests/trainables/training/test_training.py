@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from tests.conftest import ROWS, pairs_of
+from tests.conftest import ROWS, pairs_of, slow_case
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import RowSampler
 from trainables.recipe import OptimisationConfig, Recipe
@@ -256,7 +256,7 @@ class TestTraining:
         assert runs[0].losses == runs[1].losses
         assert runs[0].losses != runs[2].losses
 
-    @pytest.mark.parametrize("step", [2, 3, 4, 8, 12])
+    @pytest.mark.parametrize("step", [2, slow_case(3), 4, slow_case(8), 12])
     def test_resumed_equals_unbroken(self, step: int, study: Any, tmp_path: Path):
         """With dropout, drawn negatives, decay, clipping and a queue: losses and state equal to the last bit. An epoch
         has 3 steps."""

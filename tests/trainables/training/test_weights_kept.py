@@ -18,7 +18,7 @@ from reports.results import Results
 from reports.sections import measured_counts
 from reports.trials_csv import write_trials_csv
 from search_spaces import spaces
-from tests.conftest import ROWS, pairs_of
+from tests.conftest import ROWS, pairs_of, slow_case
 from tests.reports.sections.test_sections import rewrite
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
@@ -273,7 +273,7 @@ class TestBoth:
         assert not equal(kept.encoder, last.encoder)
         assert kept.progress.sums == last.progress.sums
 
-    @pytest.mark.parametrize("step", [2, 6, 7, STEPS])
+    @pytest.mark.parametrize("step", [2, slow_case(6), 7, slow_case(STEPS)])
     def test_resumed_equals_unbroken(
         self, recipe: Recipe, step: int, study: Any, unbroken: dict[Recipe, Run], tmp_path: Path
     ):

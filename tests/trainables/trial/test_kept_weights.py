@@ -56,6 +56,7 @@ def dev(result: Any) -> float:
     return float(result.scores["STSBenchmark"]["dev_spearman_cosine"])
 
 
+@pytest.mark.slow
 def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
     trial: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
     assert "kept" not in result.training
 
 
+@pytest.mark.slow
 def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path) -> None:
     class Leaving(Reporter):
         asked = 0
