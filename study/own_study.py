@@ -26,6 +26,7 @@ from study.cli.options import Request
 from study.cli.terminal import printable
 from study.engine.cluster import inside_copy
 from study.given import plugin
+from study.hub_tasks import fetched
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
@@ -41,7 +42,6 @@ from trainables.files import expanded, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, parse_assignment
-from trainables.senteval.hub_tasks import fetched
 from trainables.senteval.own_tasks import fitted_to, named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder

@@ -155,9 +155,8 @@ def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
     if split is None and len(data) == 1:
         (split,) = data
     if split not in data:
-        raise UserError(
-            f"the data set {text!r} has the splits {choices(data)}; say one, as in {found.name}::{[*data][-1]}"
-        )
+        example = ":".join([found.name, "", [*data][-1]])
+        raise UserError(f"the data set {text!r} has the splits {choices(data)}; name one, as in {example}")
     return data[split]
 
 

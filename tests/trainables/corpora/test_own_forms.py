@@ -10,12 +10,12 @@ from typing import Any
 import pandas
 import pytest
 
+from study.hub_tasks import fetched
 from trainables.corpora.held_out import DEV, TEST, prepare
 from trainables.corpora.hub import load_data_set
 from trainables.corpora.nli import load_nli
 from trainables.corpora.own_data import MORE, find_kind
 from trainables.errors import UserError
-from trainables.senteval.hub_tasks import fetched
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
 
