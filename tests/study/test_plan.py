@@ -212,6 +212,12 @@ def test_half_a_gpu_a_worker() -> None:
     assert (allotment.concurrent, allotment.cpus_per_worker) == (4, 3)
 
 
+@pytest.mark.parametrize("workers", ["2", "1:2"])
+def test_workers_of_a_trial_cannot_share_a_gpu(workers: str) -> None:
+    with pytest.raises(UserError, match=r"cannot share a GPU, but --gpus-per-worker is 0.5 and --workers up to 2"):
+        allot(cluster_of((16, 2)), request_of("--gpus-per-worker", "0.5", "--workers", workers))
+
+
 def test_concurrent_is_a_ceiling_and_never_more_than_fits() -> None:
     assert allot(cluster_of((8, 0)), request_of("--concurrent", "3")).concurrent == 3
     assert allot(cluster_of((8, 0)), request_of("--concurrent", "30")).concurrent == 8

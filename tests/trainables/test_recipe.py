@@ -211,7 +211,7 @@ class TestMistakes:
             ("optimisation.warmup", 2, "optimisation.warmup must lie between 0 and 1, not 2.0"),
             ("optimisation.weight_decay", -0.1, "optimisation.weight_decay must be at least 0, not -0.1"),
             ("optimisation.clip_norm", 0, "optimisation.clip_norm must be above 0, not 0.0"),
-            ("encoder.precision", "quick", "encoder.precision must be 'fp32' or 'bf16', not 'quick'"),
+            ("encoder.precision", "quick", "encoder.precision must be 'fp32', 'tf32' or 'bf16', not 'quick'"),
             ("encoder.lora_targets", "query", "encoder.lora_targets must be a list of names, not 'query'"),
         ],
     )

@@ -61,9 +61,9 @@ def fastest(value: Tensor, packing: Packing, looks: Looks, otherwise: Way) -> Wa
 
 
 def fits(tile: int, size: int, dtype: torch.dtype) -> bool:
-    """Whether one program of `tiles.py` can work on so many tokens with so many numbers a head: these are powers of
-    two, and the fast memory of a card is small."""
-    return size in (16, 32, 64, 128) and tile * size * dtype.itemsize <= 2**14
+    """Whether one program of `tiles.py` works well on so many tokens with so many numbers a head: these are powers of
+    two, and the fast memory of a card is small. In 32 bits torch's own kernel is faster from heads of 64 on."""
+    return size in (16, 32, 64, 128) and tile * size <= (2**13 if dtype.itemsize == 2 else 2**11)
 
 
 def in_tiles(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:

@@ -144,7 +144,8 @@ def stepwise(
     end, which `optimisation.patience` may bring earlier, the encoder has the weights that `optimisation.keep` names;
     the rest of the model, which does not outlive training, those of the last step.
 
-    Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one exactly. What all
+    Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one: exactly, but for
+    sentences of over 128 tokens on a GPU, where FlashAttention adds up gradients in any order. What all
     workers must agree about (drawn positives, hidden tokens, the memory bank) is drawn from one stream that they have
     in common. Dropout is drawn from a stream of each worker's own: inside the kernels of a transformer it follows the
     place in the worker's own share, so another number of workers draws other numbers (`Progress.streams`).

@@ -22,6 +22,7 @@ from trainables.encoders.builtin import build
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.passes import full_passes, length_buckets
 from trainables.encoders.pooling import POOLINGS, FirstLastMean, Mean, MeanWithoutCLS
+from trainables.encoders.precision import computing, evaluated_in
 from trainables.encoders.projection import MLP, PROJECTIONS, Identity, Linear, Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
@@ -521,3 +522,33 @@ class TestWordVectors:
         for ask in (check_encoder, load_encoder):
             with pytest.raises(UserError, match="no word vectors at"):
                 ask(config)
+
+
+def test_a_pass_that_does_not_fit_is_halved(make_encoder: Any, monkeypatch: pytest.MonkeyPatch):
+    encoder = make_encoder()
+    right, passes, states = encoder.encode(SENTENCES), [], encoder._passes.states
+
+    def small(tokens: Any, *more: Any) -> Any:
+        if len(tokens) > 2:
+            raise torch.OutOfMemoryError
+        passes.append(len(tokens))
+        return states(tokens, *more)
+
+    monkeypatch.setattr(encoder._passes, "states", small)
+    np.testing.assert_allclose(encoder.encode(SENTENCES), right, atol=1e-6)
+    assert sum(passes) == len(SENTENCES)
+
+    def full(*_: Any) -> Any:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(encoder._passes, "states", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        encoder.encode(SENTENCES)
+
+
+def test_tf32_holds_inside_alone_and_is_fp32_on_a_cpu():
+    products = torch.backends.cuda.matmul
+    with computing(torch.device("cuda"), evaluated_in("tf32", "cuda")):
+        assert products.allow_tf32
+    assert not products.allow_tf32
+    assert evaluated_in("tf32", "cpu") == torch.float32

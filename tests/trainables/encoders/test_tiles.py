@@ -79,5 +79,6 @@ def test_tiles_hold_whole_sentences():
 
 def test_no_tile_is_larger_than_the_fast_memory_of_a_card():
     assert fits(128, 64, torch.bfloat16)
-    assert not fits(128, 64, torch.float32)
+    assert fits(64, 32, torch.float32)
+    assert not fits(64, 64, torch.float32)
     assert not fits(64, 48, torch.bfloat16)
