@@ -125,15 +125,14 @@ def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machin
         training = stepwise(
             model, lambda steps: [tokenized for _ in steps], profiled + 2, recipe, 1, Watcher(), Workers()
         )
-        for done, _ in enumerate(training):  # before the first step, and after each one
-            if done in (WARM_UP, timed):
-                clock.mark()
-            if done == timed:
-                profile.begin()
-            if done == profiled:
-                profile.end()
-            if done == profiled + 1:
-                profile.end_waits()
+        with profile.ended():
+            for done, _ in enumerate(training):  # before the first step, and after each one
+                if done in (WARM_UP, timed):
+                    clock.mark()
+                if done == timed:
+                    profile.begin()
+                if done == profiled:
+                    profile.begin_waits()
         lengths = [len(ids) for ids in tokenized.tokens]
         flops = 3 * forward_flops(encoder.backbone.config, lengths)
         return Timed(clock.seconds / machine.steps, sum(lengths), flops, peak(), profile.idle, profile.waits)
@@ -165,29 +164,33 @@ class Profile:
         self.on_gpu = machine.device == "cuda"
         self._clock = Clock(machine)
         self._profile = torch.profiler.profile(activities=list(torch.profiler.supported_activities()))
-        self._warnings = warnings.catch_warnings(record=True)
+
+    @contextlib.contextmanager
+    def ended(self) -> Iterator[None]:
+        """Counts the waits at the end, and leaves nothing behind, also after an error."""
+        with warnings.catch_warnings(record=True) as caught:
+            try:
+                yield
+                if self.on_gpu:
+                    self.waits = sum("synchroniz" in str(warning.message) for warning in caught)
+            finally:
+                if self.on_gpu:
+                    torch.cuda.set_sync_debug_mode("default")
 
     def begin(self) -> None:
         if self.on_gpu:
             self._profile.start()
             self._clock.mark()
 
-    def end(self) -> None:
+    def begin_waits(self) -> None:
         if not self.on_gpu:
             return
         self._clock.mark()
         self._profile.stop()
         kernels = [event for event in self._profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
         self.idle = 1 - sum(kernel.device_time_total for kernel in kernels) / 1e6 / self._clock.seconds
-        self._caught = self._warnings.__enter__()
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
-
-    def end_waits(self) -> None:
-        if self.on_gpu:
-            torch.cuda.set_sync_debug_mode("default")
-            self._warnings.__exit__(None, None, None)
-            self.waits = sum("synchroniz" in str(warning.message) for warning in self._caught)
 
 
 def our_training(folder: str, batch: int, machine: Machine) -> Timed:

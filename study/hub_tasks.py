@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from trainables.corpora.hub import DataSet, configurations, is_data_set, load_data_set
-from trainables.errors import UserError, listed
+from trainables.errors import UserError, choices, listed
 from trainables.senteval.beir import CORPUS, JUDGED, QUERIES
 from trainables.senteval.own_tasks import named
 
@@ -30,12 +30,15 @@ def fetched(given: str, part: str, folder: Path) -> str:
     if place.startswith("scenes:") or Path(place).expanduser().exists() or not is_data_set(place):
         return given
     found = DataSet.of(place)
-    target = folder / part / re.sub(r"[^\w-]+", "_", Path(found.name).name)
+    said = [Path(found.name).name, found.configuration, found.split]
+    target = folder / part / re.sub(r"[^\w-]+", "_", "_".join(filter(None, said)))
     target.parent.mkdir(parents=True, exist_ok=True)
     if {*_TEXTS} <= {*configurations(place)} and found.configuration not in _TEXTS:
+        _check_new(target, place)
         _as_search(found, place, part, target)
     else:
         target = target.with_suffix(".parquet")
+        _check_new(target, place)
         load_data_set(place, _SPLITS[part]).to_parquet(str(target))
     return f"{name}={target}" if name else str(target)
 
@@ -46,15 +49,34 @@ def _as_search(found: DataSet, place: str, part: str, folder: Path) -> None:
     source = place.partition(":")[0]
     known = [one for one in configurations(place) if one not in _TEXTS]
     judged = found.configuration or next((one for one in ("default", "qrels") if one in known), None)
+    if not known:
+        raise UserError(f"{place} holds texts of a search and no qrels; give a folder as BEIR has it, with both")
     if judged is None:
         raise UserError(f"{place}: which of its configurations {listed(known)} are the qrels? Say {source}:ONE:SPLIT")
     (folder / JUDGED).mkdir(parents=True, exist_ok=True)
     for configuration, file in _TEXTS.items():
         rows = load_data_set(f"{source}:{configuration}", (configuration, "train", *_SPLITS[part]))
-        _write(folder / file, ({**row, "_id": str(row.get("_id", row.get("id")))} for row in rows))
+        name = _there(f"{source}:{configuration}", rows, ("_id", "id"))
+        _write(folder / file, ({**row, "_id": str(row[name])} for row in rows))
     qrels = load_data_set(f"{source}:{judged}:{found.split or ''}", _SPLITS[part])
+    for name in _IDS:
+        _there(f"{source}:{judged}", qrels, (name,))
     lines = ("\t".join(str(row[name]) for name in _IDS) + "\n" for row in qrels)
     (folder / JUDGED / f"{part}.tsv").write_text("\t".join(_IDS) + "\n" + "".join(lines), encoding="utf-8")
+
+
+def _check_new(target: Path, place: str) -> None:
+    """`UserError` where another data set of this study has the file's name already."""
+    if target.exists():
+        raise UserError(f"{place}: two data sets are called {target.stem}; give one of them as a file or folder")
+
+
+def _there(place: str, rows: Any, names: Sequence[str]) -> str:
+    """The first of these columns that is there; `UserError` where none is."""
+    name = next((name for name in names if name in rows.column_names), None)
+    if name is None:
+        raise UserError(f"{place}: no column {choices(names)} (found: {listed(rows.column_names)})")
+    return name
 
 
 def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def command() -> int:
     """The command line: runs `main` and returns the exit code, 2 for a mistake of the person's."""
     code = answer_user_errors(main)
-    leaves()
+    leaves(code)
     return code
 
 

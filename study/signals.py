@@ -5,6 +5,7 @@ Both are a `KeyboardInterrupt` from the command's first line to its last, which 
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -32,10 +33,11 @@ def answered(command: Callable[[], int]) -> int:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def leaves() -> None:
-    """All is done but the end of the process, in which Ray ends too: from now on no signal changes its exit code."""
+def leaves(code: int) -> None:
+    """All is done but the end of the process, in which Ray ends too: from now on a signal ends it at once, with the
+    same exit code."""
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: os._exit(code))
 
 
 def _hears() -> bool:
@@ -63,6 +65,6 @@ def deferred() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler or signal.SIG_DFL)
         for first in came[:1]:
             signal.raise_signal(first)

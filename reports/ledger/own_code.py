@@ -25,8 +25,9 @@ SPACE_FILE = "space.py"
 
 def read_code(results: Path, names: Sequence[str]) -> dict[str, str]:
     """The texts of these files of a results folder, by name. `UserError` for one that is no plain file in it."""
+    inside = os.path.realpath(results)
     for name in names:
-        if os.path.realpath(results / name) != os.path.join(os.path.realpath(results), name):
+        if Path(name).is_absolute() or os.path.realpath(results / name) != os.path.join(inside, name):
             raise UserError(
                 f"{results / name} is code that lies outside the results folder, by its name or a link, so it does not "
                 "run; put the file itself in its place"
@@ -40,8 +41,8 @@ def check_trusted(results: Path, texts: Mapping[str, str]) -> None:
     if unknown:
         raise UserError(
             f"{results} holds code that you have not run on this machine, so none of it ran, and nothing was made of "
-            f"the folder: {listed(unknown)}; read it, and if it may run, give the folder to python -m reports once "
-            "with --trust"
+            f"the folder: {listed(unknown)}; it may be your own, of another machine; read it, and if it may run, give "
+            "that folder or URL once to python -m reports with --trust"
         )
 
 

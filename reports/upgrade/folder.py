@@ -26,7 +26,7 @@ from reports.ledger import (
     write_json,
 )
 from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN, is_key, together_key
-from reports.ledger.own_code import check_trusted, read_code
+from reports.ledger.own_code import SPACE_FILE, check_trusted, read_code
 from reports.looks import digest, judged
 from reports.results import Results
 from reports.upgrade.recipes import upgraded
@@ -50,6 +50,8 @@ class OldFolder:
         """`info`: the content of `study.json`. The study's plugins are run, as its recipes may name what they add."""
         self.folder, self.info = folder, info
         names = [*(f"{PLUGINS}/{name}" for name in info.get("plugins", ())), *filter(None, [info.get("space_file")])]
+        if info.get("space_file") not in (None, SPACE_FILE):
+            raise UserError(f"{folder / STUDY}: space_file is {info['space_file']!r}, and can only be {SPACE_FILE!r}")
         self.code = read_code(folder, names)
         check_trusted(folder, self.code)
         for name in info.get("plugins", ()):

@@ -14,10 +14,12 @@ from reports.ledger.names import to_write
 from reports.ledger.own_code import trust
 from reports.ledger.record_parts import Trained
 from study.check import recipes_of
+from study.cli.terminal import say
 from study.engine.cluster import inside_copy
 from study.plan import Plan
 from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
+from trainables.errors import UserError
 from trainables.files import write_whole
 
 
@@ -93,12 +95,20 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         for name, plugin in plugins.items():
             write_whole(to_write(plan.results, f"{PLUGINS}/{name}"), plugin.text)
         info.save(plan.results)
-        trust(source.text for source in plan.draft.sources)  # reports of other processes run it, too
+        _remember(plan)
         plan.place.sweep()
         plan.place.push_changed()
     except OSError as error:
         raise as_user_error(error, plan.place.shown) from None
     return info
+
+
+def _remember(plan: Plan) -> None:
+    """Reports of other processes run the study's code, too; the study itself does without."""
+    try:
+        trust(source.text for source in plan.draft.sources)
+    except UserError as error:
+        say(f"note: {error}; until then reports of other processes need --trust")
 
 
 def _arguments(plan: Plan) -> list[str]:

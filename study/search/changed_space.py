@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
@@ -57,5 +58,6 @@ def _of_space(
     if ROW in trial.user_attrs:
         return None
     new.params, new.distributions, new.values, new.state = {}, {}, None, TrialState.FAIL
+    new.datetime_complete = trial.datetime_complete or datetime.now()  # it may never have come to an end
     new.user_attrs = {HASH: recipe.hash, **trial.user_attrs, LEFT: True}
     return new

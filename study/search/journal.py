@@ -56,8 +56,8 @@ def open_journal(
     chosen = sampler or str(study.user_attrs.get(SAMPLER) or (FORMER_SAMPLER if known else DEFAULT_SAMPLER))
     with of_journal(results):
         now = of_space(study.get_trials(deepcopy=False), base, domains, SAMPLERS[chosen].conditional)
-    if now is not None:
-        study = _written_anew(results, name, directions, now)
+        if now is not None:
+            study = _written_anew(results, name, directions, now)
     names = [_metric(goal) for goal in goals]
     if study.metric_names != names:
         with warnings.catch_warnings():
@@ -89,10 +89,13 @@ def _written_anew(results: Path, name: str, directions: list[str], trials: Seque
     outside = f"; {count(left, 'recipe')} of before lie outside it, and it learns nothing from them" * bool(left)
     say(f"the space was changed: the search goes on in it with {count(len(trials) - left, 'earlier trial')}{outside}")
     part = to_write(results, f"{JOURNAL}.{uuid.uuid4().hex[:8]}.tmp")
-    study = _open(part, name, directions)
-    for trial in trials:
-        study.add_trial(trial)
-    os.replace(part, to_write(results, JOURNAL))
+    try:
+        study = _open(part, name, directions)
+        for trial in trials:
+            study.add_trial(trial)
+        os.replace(part, to_write(results, JOURNAL))
+    finally:
+        part.unlink(missing_ok=True)
     return _open(results / JOURNAL, name, directions)
 
 

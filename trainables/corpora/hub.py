@@ -147,6 +147,8 @@ def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
     with _opened(text, found) as datasets:
         if _saved(found):
             data = datasets.load_from_disk(str(found.folder))
+            if not isinstance(data, dict) and found.split not in (None, str(data.split)):
+                raise UserError(f"{found.name} was saved as the split {str(data.split)!r}, and {text!r} names another")
         else:
             data = datasets.load_dataset(found.place, found.configuration, split=found.split, revision=found.revision)
     if not isinstance(data, dict):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,14 +48,15 @@ Way = Callable[[Tensor, Tensor, Tensor, Packing, Looks], Tensor]
 def fastest(value: Tensor, packing: Packing, looks: Looks, otherwise: Way) -> Way:
     """Tiles for short sentences, torch's kernels for longer ones; what these cannot do is done `otherwise`.
 
-    Kernels of 16 bits need a GPU of compute capability 8.0 or more.
+    Tiles and kernels of 16 bits need a GPU of compute capability 8.0 or more.
     """
     if value.device.type != "cuda":
         return otherwise
     narrow, size = value.dtype in (torch.bfloat16, torch.float16), value.shape[-1]
-    if narrow and torch.cuda.get_device_capability(value.device) < (8, 0):
+    modern = torch.cuda.get_device_capability(value.device) >= (8, 0)
+    if narrow and not modern:
         return otherwise
-    if packing.tiles is not None and _triton_installed() and fits(packing.tiles.tokens, size, value.dtype):
+    if packing.tiles is not None and modern and _triton_compiles() and fits(packing.tiles.tokens, size, value.dtype):
         return in_tiles
     if narrow and size % 8 == 0 and size <= 256:
         return flash
@@ -129,5 +132,7 @@ def rows_of(part: Tensor, times: int = 1) -> Tensor:  # (1, heads, tokens, size)
 
 
 @functools.cache
-def _triton_installed() -> bool:
-    return importlib.util.find_spec("triton") is not None
+def _triton_compiles() -> bool:
+    """Whether Triton is there with the C compiler that it starts kernels by, which small images lack."""
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    return compiler is not None and importlib.util.find_spec("triton") is not None

@@ -72,6 +72,26 @@ def test_a_changed_space_goes_on_with_what_it_holds(
     assert "the space was changed" not in capsys.readouterr().out
 
 
+def test_trials_that_never_ended_may_lie_outside_a_changed_space(tmp_path: Path) -> None:
+    file, options = tmp_path / "mine.py", ("--search", "optuna", "--sampler", "random", "--trials", "8")
+
+    def search(temperature: str) -> TuneSearcher:
+        file.write_text(
+            CHANGED % f"Domain('optimisation.learning_rate', low=1e-5, high=9e-5), "
+            f"Domain('objective.temperature', {temperature}),"
+        )
+        return make(tmp_path / "results", "--space", str(file), *options)[2]
+
+    killed = search("choices=(0.02, 0.05)")
+    for number in range(9):
+        killed.suggest(str(number))
+    again = search("choices=(0.1, 0.2)")
+    assert again.ask_tell is not None
+    states = {trial.state for trial in again.ask_tell.study.get_trials() if "left" in str(trial.user_attrs)}
+    assert states == {TrialState.FAIL}
+    assert not list((tmp_path / "results").glob("*.tmp"))
+
+
 def test_what_a_sampler_refuses_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(study: optuna.Study) -> None:
         raise ValueError("CategoricalDistribution does not support dynamic value space.")
