@@ -30,8 +30,7 @@ def fetched(given: str, part: str, folder: Path) -> str:
     if place.startswith("scenes:") or Path(place).expanduser().exists() or not is_data_set(place):
         return given
     found = DataSet.of(place)
-    said = [Path(found.name).name, found.configuration, found.split]
-    target = folder / part / re.sub(r"[^\w-]+", "_", "_".join(filter(None, said)))
+    target = folder / part / re.sub(r"[^\w-]+", "_", Path(found.name).name)
     target.parent.mkdir(parents=True, exist_ok=True)
     if {*_TEXTS} <= {*configurations(place)} and found.configuration not in _TEXTS:
         _check_new(target, place)

@@ -120,6 +120,23 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture
+def own_spaces() -> Iterator[None]:
+    """Whose tasks of their own, which a space file of a results folder adds, are taken back afterwards."""
+    from trainables.plugins import withdraw_spaces
+
+    yield
+    withdraw_spaces()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a user's studies note on the machine, such as which code was run, tests note in a folder of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new folder. pytest's own fixture looks through all that the process has made before, for each one anew."""
     path = tmp_path_factory.getbasetemp() / f"test-{next(FOLDERS)}"

@@ -278,7 +278,8 @@ def test_a_hostile_pickle(what: str, small_corpus: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("place", PLACES)
 def test_what_stands_where_a_task_file_should(place: str, small_corpus: Path, tmp_path: Path) -> None:
     for layout in FILE_LAYOUTS:
-        task = next((task for task in TASKS.values() if task.layout == layout), None)
+        shipped = (task for task in TASKS.values() if not Path(task.files[0]).is_absolute())  # no person's own
+        task = next((task for task in shipped if task.layout == layout), None)
         if task is None:
             continue
         data = tmp_path / layout

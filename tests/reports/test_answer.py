@@ -524,6 +524,7 @@ def check_model(results: Results) -> bool:
     return bool(found)
 
 
+@pytest.mark.usefixtures("own_spaces")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda folder: folder.name)
 def test_the_model_of_an_example_is_that_of_what_its_answer_praises(example: Path) -> None:
     check_model(Results.load(example))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo
+from reports.ledger.own_code import trust_folder
 from reports.markdown import number, signed, spread, table
 from reports.report import write_report
 from reports.results import Results
@@ -255,6 +256,7 @@ def test_a_persons_own_space(tmp_path: Path):
     )  # fmt: skip
     info = make_results(tmp_path, space, explored=2)
     dataclasses.replace(info, space_file="space.py").save(tmp_path)
+    trust_folder(tmp_path)
     ledger = Ledger(tmp_path / LEDGER)
     for record in ledger.read():
         ledger.write(changed(record, scores={f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}))

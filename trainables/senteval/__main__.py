@@ -150,7 +150,7 @@ def _as_it_is(name: str, pooling: str | None, max_length: int | None) -> tuple[E
     pipeline. A last normalisation is left out: cosine does not see it, and SentEval's classifiers are fitted on
     embeddings as they are, of which the length is a part."""
     own = {**own_settings(name), "encoder.query_prompt": default_prompt(name), "encoder.document_prompt": None}
-    asked = {"encoder.max_length": max_length, **({"pooling.mode": POOLINGS[pooling].name} if pooling else {})}
+    asked = {"encoder.max_length": max_length, **({} if pooling is None else {"pooling.mode": POOLINGS[pooling].name})}
     recipe = Recipe().override({**own, **asked})
     whole = pooling is None and needs_pipeline(recipe)
     if not whole and (gone := left_out(recipe)):

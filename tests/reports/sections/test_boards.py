@@ -197,7 +197,7 @@ class TestForest:
         path = forest_picture([of_board(one)], tmp_path / "forest.svg")
         assert path is not None
         drawn = path.read_text()
-        assert "one seed: 95 % over test items only" in drawn
+        assert "one seed: 95 % over test" in drawn
         assert "stroke-dasharray" in drawn
         assert ">published<" not in drawn
         assert "A hollow dot is one seed" in caption([of_board(one)])

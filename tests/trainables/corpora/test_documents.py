@@ -287,7 +287,7 @@ def test_the_hub_is_streamed(hub, tokenizer, tmp_path):
     ("answers", "rows", "says"),
     [
         (False, ConnectionError("no network"), "the hub cannot be reached; give a folder or a file"),
-        (True, ValueError("no such thing\nat all"), "cannot be loaded: no such thing$"),
+        (True, ValueError("no such thing\nat all"), "cannot be loaded: no such thing at all$"),
         (True, [{"body": "a"}], "row 1: no column 'text'"),
     ],
 )

@@ -231,9 +231,9 @@ def test_configuration_and_split_of_training_data(saved: dict[str, str]) -> None
     assert [row["anchor"] for row in rows(f"{hub}:pairs:train[:2]")[1]] == ["x 0", "x 1"]
     for given, said in (
         (f"{splits}::more", "has the splits train, validation or test; name one"),
-        (f"{hub}:default", "has the splits dev or test; say one"),
+        (f"{hub}:default", "has the splits dev or test; name one"),
         (f"{hub}:other", "cannot be loaded: BuilderConfig 'other' not found"),
-        (hub + ":", "has the splits dev or test; say one, as in .*nfcorpus::test"),
+        (hub + ":", "has the splits dev or test; name one, as in .*nfcorpus::test"),
     ):
         with pytest.raises(UserError, match=said):
             rows(given)

@@ -437,10 +437,10 @@ def test_numbers_of_pairs_that_may_be_two_things_are_asked_about(tmp_path: Path,
     assert find_kind([file], labels="entailment=2,neutral=1,contradiction=0").kind == "nli"
     assert find_kind([file], "sentence1=sentence1,sentence2=sentence2,score=label").kind == "scored"
     assert find_kind([file], "premise=sentence1,hypothesis=sentence2,label=label").kind == "nli"
-    assert own_tasks([], [written("sentence1,sentence2,class")])[0].kind == "nested_cv"
+    assert own_tasks([], [written("sentence1,sentence2,class")])[0].kind == "classes"
     assert own_tasks([], [written("sentence1,sentence2,score")])[0].kind == "scored_pairs"
     file = written("premise,hypothesis,label")
-    assert own_tasks([], [file])[0].kind in ("nested_cv", "labelled_pairs")  # -1 of NLI is none
+    assert own_tasks([], [file])[0].kind in ("classes", "labelled_pairs")  # -1 of NLI is none
     assert find_kind([file]).kind == "nli"
 
 
