@@ -175,7 +175,7 @@ class TestOfResults:
             "SPACE = dataclasses.replace(spaces()['scl_ablation'], name='own')\n"
         )
         dataclasses.replace(info, plugins=["more.py"], space="own", space_file="space.py").save(mine)
-        with pytest.raises(UserError, match=r"holds code that you have not run .*more\.py', space\.py; read it"):
+        with pytest.raises(UserError, match=r"holds code that you have not run .*more\.py', space\.py; .* read it"):
             plan_of("--recipe", "mine", "--dry-run")
         trust_folder(mine)
         plan = plan_of("--recipe", "mine")
