@@ -45,6 +45,13 @@ def _hears() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
+def hear_again() -> None:
+    """Put Python's handler of SIGTERM back: Ray's core takes its place, unknown to Python, whenever it starts or joins,
+    and would abort the process three seconds after the signal."""
+    if _hears():
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM) or signal.SIG_DFL)
+
+
 def _stop(number: int, frame: object) -> None:
     _terminated.set()
     raise KeyboardInterrupt

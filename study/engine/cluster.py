@@ -20,7 +20,7 @@ from typing import Any
 from study.cli.options import Request
 from study.engine.address import listens, running_cluster
 from study.engine.autoscaler import NodeKind, find_kinds
-from study.engine.ray_internals import asks_for_a_token, leave_to_the_study, listen_on_loopback, processes
+from study.engine.ray_internals import asks_for_a_token, left_to_the_study, listen_on_loopback, processes
 from trainables.errors import UserError
 from trainables.machine import processor
 
@@ -111,9 +111,8 @@ def find_cluster() -> Cluster:
                 "or unset RAY_ADDRESS and run `ray stop`"
             )
         print(f"joining the Ray cluster at {address} ...", flush=True)
-        leave_to_the_study()
         try:
-            with _silent_backend():
+            with _silent_backend(), left_to_the_study():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
         except (ConnectionError, ray.exceptions.AuthenticationError) as error:
             raise UserError(
@@ -275,11 +274,11 @@ def _start_ray(options: Mapping[str, Any]) -> Any:
     import ray
 
     listen_on_loopback()
-    leave_to_the_study()
     psutil = processes()
     before = set(psutil.Process().children(recursive=True))
     try:
-        return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
+        with left_to_the_study():
+            return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray raises no narrower one
         if "timed out during startup" not in str(error):
             raise

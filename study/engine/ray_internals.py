@@ -6,13 +6,16 @@ version of Ray has taken away).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from study.signals import hear_again
 
 RAYS_WATCHER = "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER"
 """Ray Train's switch for its own watcher of machines that are about to go. It is off: the coordinator's serves groups
@@ -59,14 +62,19 @@ def listen_on_loopback() -> None:
     ray_constants.ENABLE_RAY_CLUSTER = False
 
 
-def leave_to_the_study() -> None:
-    """Have Ray leave two things to this process when it starts or joins: SIGTERM, at which Ray would have it end by
+@contextlib.contextmanager
+def left_to_the_study() -> Iterator[None]:
+    """Inside, Ray starts or joins, and leaves two things to this process: SIGTERM, at which Ray would have it end by
     `sys.exit`; and the word of processes that died, which the study says itself, in one sentence, and of which Ray
     prints all it knows, whatever `log_to_driver` is. Watch for: arguments of `ray.init`."""
     from ray._private import utils, worker
 
     utils.set_sigterm_handler = lambda handler: None
     worker.listen_error_messages = lambda worker, ended: None
+    try:
+        yield
+    finally:
+        hear_again()
 
 
 def processes() -> Any:
