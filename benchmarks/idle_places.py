@@ -173,7 +173,7 @@ def _shortest(ran: Sequence[tuple[Trial, float]], searcher: TuneSearcher, places
     """No order of these trials takes less: each has one place, a recipe's semifinal comes after its exploration, and
     the finalists come after all of both."""
     from reports.ledger import is_fresh
-    from reports.ledger.finals import SEMIFINAL
+    from reports.ledger.finals import PART
 
     assert searcher.finals is not None
     finalists = {entrant.recipe.hash for entrant in searcher.finals.finalists or ()}
@@ -182,7 +182,7 @@ def _shortest(ran: Sequence[tuple[Trial, float]], searcher: TuneSearcher, places
         if not is_fresh(trial.seed):
             search.append(seconds)
             before = chains.get(trial.recipe_hash, 0.0)
-            chains[trial.recipe_hash] = before + seconds if trial.seed == SEMIFINAL else max(before, seconds)
+            chains[trial.recipe_hash] = before + seconds if trial.seed == PART else max(before, seconds)
         elif trial.recipe_hash in finalists:
             finals.append(seconds)
     work = math.fsum(seconds for _, seconds in ran)

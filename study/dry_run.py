@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo
+from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds
 from reports.markdown import count, duration
 from search_spaces.goals import Goal, searched
 from search_spaces.limits import LIMITS
-from study.callbacks.eta import makespan
 from study.cli.terminal import printable
 from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
 from study.planned_power import gain_in_words
-from study.search.budget import Budget
-from study.search.finals import StudyFinals
+from study.search.budget import Budget, makespan
 from study.trial import Trial
 from trainables.recipe import SCENES, SCENES_ENCODER, changed
 
@@ -35,12 +33,12 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     total = len(fixed) + plan.explored * len(plan.seeds)
     perhaps = _more_by_racing(plan, fixed)
     ready = len(done) + _explored_done(plan, ledger)
-    of_finals, again, finals = _of_finals(plan, ledger)
+    of_finals, finals = _of_finals(plan, ledger)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         *_further_seeds(plan, perhaps),
-        *_finals(plan, of_finals, again, finals),
+        *_finals(plan, of_finals, finals),
         *(gain_in_words(plan, ledger) if finals else []),
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
@@ -137,28 +135,27 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
     ]
 
 
-def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int, int]:
-    """How many trials the finals have, at most, how many of them are of the semifinal, and how many are left."""
+def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int]:
+    """How many trials the finals have, at most, and how many of them are left."""
     if plan.finals is None:
-        return 0, 0, 0
-    found = StudyFinals(plan, plan.finals, ledger)
+        return 0, 0
     before = StudyInfo.load(plan.results) if (plan.results / STUDY).is_file() else None
-    ready: Sequence[Trial] = ()
-    if before is not None and before.finals is not None and before.finals.finalists:
-        grid = {one.hash for one in plan.grid}
-        if plan.explored <= (before.trials or 0) and grid <= {*before.explored}:  # no recipes more: the same finalists
-            ready = found.next((), ())
-    return found.wanted(plan.explored), found.again(plan.explored), len(ready) + found.left(plan.explored)
+    chosen = before.finals.finalists if before is not None and before.finals is not None else []
+    grid = {one.hash for one in plan.grid}
+    stays = before is not None and plan.explored <= (before.trials or 0) and grid <= {*before.explored}
+    finalists = [(key, seed) for key in chosen for seed in fresh_seeds(plan.finals.seeds)] if stays else []
+    beside = [(one.recipe.hash, seed) for one in plan.finals.beside for seed in one.seeds]
+    wanted = plan.finals.of_curve + len(beside) + (len(finalists) or plan.finals.recipes * plan.finals.seeds)
+    return wanted, wanted - sum(ledger.has(*one) for one in (*beside, *finalists))
 
 
-def _finals(plan: Plan, wanted: int, again: int, left: int) -> list[str]:
-    """`then the finals, up to 40 trials: a semifinal of 8, 3 recipes x 5 fresh seeds, beside …`."""
+def _finals(plan: Plan, wanted: int, left: int) -> list[str]:
+    """`then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`."""
     if plan.finals is None:
         return []
     ready = f", {wanted - left} of them done" if wanted > left else ""
-    before = f"a semifinal of {again}, " if again else ""
     after = f"; a learning curve of {plan.finals.of_curve}" if plan.finals.curve else ""
-    what = f"{before}{printable(plan.finals.in_words())}{after}"
+    what = f"{printable(plan.finals.in_words())}{after}"
     return [f"then the finals, up to {count(wanted, 'trial')}{ready}: {what}"]
 
 
@@ -187,7 +184,7 @@ def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:
         if limit.whole:
             line += f": {round(budget.spent(name), 2):.3g} {limit.unit} spent"
             one = budget.guess(name)
-            line += f", room for about {count(int(budget.room_of(name)), 'trial')}" if one else ""
+            line += f", room for about {count(int(budget.left(name) / one), 'trial')}" if one else ""
         said.append(line)
     return said
 

@@ -18,7 +18,7 @@ from reports.ledger.location import ResultsLocation, open_location
 from reports.recipe_names import recipe_name
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, Goal, needed, searched
-from search_spaces.limits import of_trials, parse_limits
+from search_spaces.limits import LIMITS, of_trials, parse_limits
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
 from study.cli.options import Request
@@ -26,7 +26,9 @@ from study.engine.cluster import inside_copy
 from study.given import overrides, plugin, space_file
 from study.one_recipe import read_recipe
 from study.rows import chosen_rows, given_models, inputs_of
-from study.search.finals import SIZES, SearchFinals
+from study.search.course import Course
+from study.search.finals import SearchFinals
+from study.search.ladder import SHARE
 from study.search.points import grid
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
@@ -39,6 +41,7 @@ from trainables.recipe import Recipe, Value
 from trainables.senteval import fingerprint, task_names
 from trainables.senteval.tasks import TASKS
 from trainables.training.rungs import STS, Measure, RungPlan
+from trainables.trial import population_key
 from trainables.trial.data_requests import senteval_folder
 
 LARGEST_GRID = 10_000
@@ -229,9 +232,35 @@ class Plan:
         """How the search ends; None where it has no finals."""
         if self.request.finals is None:
             return None
-        smaller = self.request.fit_finals and self.request.finals != SIZES[0]
-        curve = self.request.learning_curve
-        return SearchFinals.of(*self.request.finals, self.base, self.rows, self.space.baseline, smaller, curve)
+        rows = {recipe.hash: label for label, recipe in reversed([*self.rows.items()]) if recipe is not None}
+        return SearchFinals(
+            *self.request.finals,
+            self.base,
+            rows,
+            self.rows.get(self.space.baseline or ""),
+            fits=self.request.fit_finals,
+            curve=self.request.learning_curve,
+        )
+
+    @functools.cached_property
+    def course(self) -> Course:
+        """What the study's agenda goes by."""
+        whole = any(LIMITS[name].whole for name in self.limits)
+        goals = searched(self.space.goals)
+        parts = whole and self.explored > 0 and len(goals) == 1 and not goals[0].cost and self.rungs is None
+        parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
+        searches = SHARE in {domain.key for domain in self.space.domains}
+        return Course(
+            self.fixed_trials(),
+            self.base,
+            goals,
+            self.seeds,
+            self.explored,
+            self.finals,
+            parts and not searches and self.most_seeds == 1,
+            self.first_decides,
+            self.limits,
+        )
 
     def fixed_trials(self) -> list[Trial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""

@@ -69,17 +69,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
-    from reports.ledger import LEDGER, Ledger
     from study.check import check_plan, notes, warnings
     from study.engine.launch import run_study
     from study.planned_power import few_items
     from study.results_folder.check import check_results, continued, set_aside
-    from study.search.finals import fitted
 
     plan.place.bring()
     check_results(plan)
     plan = continued(plan)
-    plan = fitted(plan, Ledger(plan.results / LEDGER, plan.asked_of), allotment.concurrent)
     check_plan(plan)
     for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0), *few_items(plan)]:
         print(f"warning: {warning}", flush=True)

@@ -22,7 +22,7 @@ from trainables.recipe import Recipe
 if TYPE_CHECKING:
     from reports.ledger.study_info import StudyInfo
 
-SEMIFINAL, FIRST_FRESH = 500_000, 1_000_000
+PART, FIRST_FRESH = 500_000, 1_000_000
 """The semifinal's seed, and the first of the finals' own stream. `--seeds` never comes so far."""
 
 SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 0.125})
@@ -42,12 +42,12 @@ def is_fresh(seed: int) -> bool:
 
 def is_explored(seed: int) -> bool:
     """Whether it is one of `--seeds`, of which tables are made and from which searches learn."""
-    return seed < SEMIFINAL
+    return seed < PART
 
 
 def seed_in_words(seed: int) -> str:
     """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are."""
-    if seed == SEMIFINAL:
+    if seed == PART:
         return "semifinal"
     return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
 

@@ -8,7 +8,6 @@ scored while the next one trains in its place. From them the rest is laid out on
 from __future__ import annotations
 
 import dataclasses
-import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from statistics import fmean
 
 from reports.ledger import Record
 from reports.markdown import count
+from study.search.budget import makespan
 
 TRAINING_SHARE = 0.5
 """How much of a trial is its training, as long as no record tells."""
@@ -184,16 +184,6 @@ class TimeLeft:
         parts += [f"{'' if ended else 'from '}the steps of {count(under_way, 'trial')} that run"] if under_way else []
         guess = "" if ended else "; until one ended, scoring is taken to last as long as training"
         return " and ".join(parts) + guess
-
-
-def makespan(seconds: Iterable[float], places: int, busy: Sequence[float] = ()) -> float:
-    """When the last of them ends, if each begins in order as soon as a place is free; `busy` is how long some of the
-    places still are."""
-    free = [*busy, *[0.0] * (places - len(busy))]
-    heapq.heapify(free)
-    for each in seconds:
-        heapq.heapreplace(free, free[0] + each)
-    return max(free)
 
 
 def _cost(record: Record, name: str) -> float:

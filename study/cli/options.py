@@ -29,7 +29,7 @@ MOST = 100_000
 """Seeds, workers and trials that a command line may ask for; a slip of the finger has more."""
 TRIALS, OPEN_TRIALS = 20, 200
 """Recipes that Optuna explores by default, and at most where the time, or what may still be gained, ends it."""
-FINALS, MOST_FINALS = "3x5", 100
+FINALS, MOST_FINALS = "1x5", 100
 """Finalists, and seeds of each: by default, and at most."""
 
 _COMMA = re.compile(r",(?![^(]*\))")

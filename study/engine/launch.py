@@ -61,7 +61,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
 
     searcher = TuneSearcher(plan, ledger, asked, allotment.concurrent)
     try:
-        if not searcher.remaining or searcher.limited:
+        if not searcher.has_next():
             return 0
         start_cluster(cluster)
         with last_words(KILLED):
@@ -70,12 +70,12 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
                 info = dataclasses.replace(info, hardware=hardware(cluster))
             return _run_trials(plan, cluster, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
-        if searcher.limited:
-            info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.remaining))
+        if searcher.agenda.limited:
+            info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.agenda.remaining))
             say(ended_in_words(info.limited, raced=plan.races or plan.first_decides))
         try:
             with deferred():
-                save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+                save_info(plan, info, searcher.explored, ledger, searcher.finals)
         except OSError as error:  # what ended the study, such as a full disk, may hold on
             raise as_user_error(error, plan.place.shown) from None
         plan.place.push_changed()
@@ -91,18 +91,19 @@ def _run_trials(
     from study.engine.trainable import config_of
     from study.engine.transport import transport_for
     from study.engine.tune_loop import run_tune
-    from study.search.tune_searcher import files_key
+    from study.search.populations import files_key
 
     name = f"coordinator-{uuid.uuid4().hex[:12]}"
     coordinator = open_coordinator(name, plan.results)
     coordinator.watch_machines.remote()
     transport = transport_for(plan.place.url, coordinator)
-    remaining, left = (lambda: searcher.remaining), searcher.budget.seconds_left
-    state = StudyState(plan, ledger, allotment.concurrent, remaining, searcher.waiting, searcher.room, left)
+    agenda, left = searcher.agenda, searcher.budget.seconds_left
+    state = StudyState(plan, ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, agenda.room, left)
     callbacks = Dispatch(state)
     models = ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0])
     scheduler = _scheduler(plan, ledger)
-    writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, searcher.settle, models)
+    settle = searcher.settle
+    writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, settle, models, left)
     machine, apart = hardware(cluster), scores_apart(cluster, allotment)
 
     def begin(members: Sequence[Trial], together: bool) -> dict[str, Any] | None:

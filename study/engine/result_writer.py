@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -66,8 +67,10 @@ class ResultWriter:
         callbacks: Dispatch,
         settle: Callable[[str, Record | None], object],
         models: ModelsKept,
+        seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        """`settle` is told each trial's key and record, None where it failed."""
+        """`settle` is told each trial's key and record, None where it failed. Trials are halted once no `seconds_left`
+        are left of the study's time."""
         self.place, self.coordinator, self.transport = place, coordinator, transport
         self.scheduler, self.callbacks, self.settle, self.models = scheduler, callbacks, settle, models
         self.ledger = Ledger(place.folder / LEDGER)
@@ -77,7 +80,10 @@ class ResultWriter:
         self.failed = 0
         self.problem: BaseException | None = None
         """What ends the study, such as a full disk."""
+        self.late = False
+        """Whether the study's time was over before its trials were."""
         self.starts = FailedStarts()
+        self._seconds_left = seconds_left
         self._writes, self._halted = True, False  # whether results can be written; whether groups were told to stop
         self._heard = 0
         """Events that are dealt with. A person may stop the study in the midst of one, which then comes again."""
@@ -173,15 +179,20 @@ class ResultWriter:
                 self._pushed = time.monotonic()
         except Exception as error:
             self.problem, self._writes = error, False
-        if self.problem is not None and self._writes and not self._halted:
+        if self.problem is None and not self._halted and self._seconds_left() <= 0:
+            self.late = True
+        if (self.problem is not None or self.late) and self._writes and not self._halted:
             self.halt()
-        return self.problem is None
+        return self.problem is None and not self.late
 
     def finish(self) -> None:
         """Wait for scores that are made apart, and for checkpoints to be removed."""
-        while (self._scoring or self._removals or any(self.open.values())) and self.problem is None:
+        while (self._scoring or self._removals or self._awaits_trials()) and self.problem is None:
             self.drain()
             time.sleep(0.05)
+
+    def _awaits_trials(self) -> bool:
+        return any(self.open.values()) and not self.late
 
     def halt(self) -> None:
         """Have the worker groups write a last checkpoint, and keep what they told until then."""

@@ -48,8 +48,8 @@ class StudyLoop(tune.Callback, tune.Stopper):
         return False
 
     def stop_all(self) -> bool:
-        """Tune's loop ends once the study has a problem."""
-        return self.writer.problem is not None
+        """Tune's loop ends once the study has a problem, or its time is over."""
+        return self.writer.problem is not None or self.writer.late
 
 
 def _error(trial: Any) -> BaseException | None:

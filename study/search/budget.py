@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import heapq
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -15,12 +17,18 @@ from search_spaces.limits import LIMITS
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
+Running = tuple[str, float]
+"""A trial that runs: its recipe's hash, and for how many minutes."""
+
+SLACK = 1.05
+"""How much longer than guessed a trial may take before the clock cuts it off."""
+
 
 class Budget:
     """Adds up what trials cost. Those of earlier runs count; one that failed left no record, and does not.
 
-    What a trial will take is guessed from those that ended: from the other seeds of its recipe, else by its epochs from
-    the trainings that came to their end, else from all. So the first trials of a study always begin.
+    What a trial will take is guessed from those that ended: from the other seeds of its recipe, else by its epochs and
+    its share of the data from the trainings that came to their end, else from all.
     """
 
     def __init__(
@@ -33,9 +41,8 @@ class Budget:
         """`limits` may hold limits of single trials, too; they are passed over. `records` are of earlier runs, `places`
         how many trials run at once. From now on time passes by `clock`, in seconds."""
         self.limits = {name: number for name, number in limits.items() if LIMITS[name].whole}
-        self._places, self._clock, self._begun = places, clock, clock()
+        self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
-        self._whole: dict[str, list[float]] = {name: [] for name in self.limits}  # trained to their end, and tested
         self._parts: dict[str, list[tuple[float, float]]] = {name: [] for name in self.limits}  # an epoch, and the rest
         self._epochs: dict[str, float] = {}  # by recipe
         records = [*records] if self.limits else []
@@ -49,8 +56,6 @@ class Budget:
             value = LIMITS[name].of(record.cost)
             if value is not None:
                 costs.setdefault(record.recipe_hash, []).append(value)
-                if record.status == "finished" and record.tested and Recipe.from_flat(record.recipe).trains:
-                    self._whole[name].append(value)
                 epochs, cost = _epochs(record.recipe), record.cost
                 seconds, whole = cost.get("train_seconds"), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole:
@@ -69,7 +74,7 @@ class Budget:
 
     def left(self, name: str) -> float:
         """For trials, of that limit: of time, in all places together."""
-        return (self.limits[name] - self.spent(name)) * (self._places if LIMITS[name].clock else 1)
+        return (self.limits[name] - self.spent(name)) * (self.places if LIMITS[name].clock else 1)
 
     def seconds_left(self) -> float:
         """Until the limit in minutes; infinite without one."""
@@ -77,41 +82,61 @@ class Budget:
         return min((60 * (self.limits[name] - self.spent(name)) for name in clocks), default=math.inf)
 
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
-        """What a trial of that recipe, or of one that is not chosen yet, will take; None where none has ended."""
-        costs, epochs = self._costs[name], self._epochs.get(recipe_hash or "")
-        values = costs.get(recipe_hash or "")
+        """What a trial of that recipe, or of one that is not chosen yet, will take of a limit; None where none has
+        ended."""
+        own = self._by_own(name, recipe_hash or "")
+        every = [value for values in self._costs[name].values() for value in values]
+        return own if own is not None else fmean(every) if every else None
+
+    def _by_own(self, name: str, recipe_hash: str) -> float | None:
+        """By trials of that recipe, else by its epochs; None where that tells nothing."""
+        values, epochs = self._costs[name].get(recipe_hash), self._epochs.get(recipe_hash)
         if not values and epochs is not None:
             values = [epochs * epoch + rest for epoch, rest in self._parts[name]]
-        values = values or [value for values in costs.values() for value in values]
         return fmean(values) if values else None
 
-    def guess_whole(self, name: str) -> float:
-        """What a trial of the finals will take, which trains to its end and is tested: as those that did, if these took
-        no less than others do, or else half more than others."""
-        usual = self.guess(name) or 0.0
-        return max(fmean(self._whole[name]), usual) if self._whole[name] else 1.5 * usual
+    @property
+    def now(self) -> float:
+        """Minutes, of no particular beginning."""
+        return self._clock() / 60
 
-    def room(self, running: Iterable[str] = (), following: str | None = None, kept: int = 0, again: int = 0) -> float:
-        """How many trials like the one of the recipe that follows may still begin, beside running ones, given by their
-        recipes, and so many others for which room is kept, `again` of them perhaps of the recipe that follows; infinite
-        where nothing bounds them."""
-        running = list(running)
-        return min((self.room_of(name, running, following, kept, again) for name in self.limits), default=math.inf)
+    def trainings(self, recipe_hash: str) -> float | None:
+        """How many trials of that recipe the limits still leave room for; None where no limit bounds them, or what one
+        takes is not known."""
+        ones = {name: self._by_own(name, recipe_hash) for name in self.limits}
+        rooms = [max(0.0, self.left(name)) / one for name, one in ones.items() if one]
+        return min(rooms) if rooms and len(rooms) == len(ones) else None
 
-    def room_of(
-        self, name: str, running: Iterable[str] = (), following: str | None = None, kept: int = 0, again: int = 0
-    ) -> float:
-        """As `room`, by that limit alone."""
-        one, usual = self.guess(name, following), self.guess_whole(name)
-        left = self.left(name) - kept * usual - again * max(0.0, (one or 0.0) - usual)
-        left -= math.fsum(self.guess(name, recipe) or 0.0 for recipe in running)
-        if left <= 0:
-            return 0
-        return math.floor(left / one + 1e-9) if one else math.inf  # rounding must not cost a trial
+    def fits(self, trials: Sequence[str], running: Sequence[Running] = (), later: Sequence[Sequence[str]] = ()) -> bool:
+        """Whether trials of these recipes may begin beside those that run, and leave room for those of each stage in
+        `later`, which begins once the one before has ended. The first trials of a study always begin."""
+        return all(self._fits(name, trials, running, later) for name in self.limits)
+
+    def _fits(
+        self, name: str, trials: Sequence[str], running: Sequence[Running], later: Sequence[Sequence[str]]
+    ) -> bool:
+        if any(self.guess(name, each) is None for each in trials):
+            return True
+        now, *stages = [[self.guess(name, each) or 0.0 for each in stage] for stage in (trials, *later)]
+        if not LIMITS[name].clock:
+            under_way = math.fsum(self.guess(name, each) or 0.0 for each, _ in running)
+            return math.fsum((*now, under_way, *itertools.chain(*stages))) <= self.left(name) + 1e-9  # rounding
+        busy = [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in running]
+        ends = makespan(now, self.places, busy) + math.fsum(makespan(stage, self.places) for stage in stages)
+        return SLACK * ends <= self.limits[name] - self.spent(name)
+
+    def room(self, recipe_hash: str, running: Sequence[Running] = ()) -> float:
+        """How many trials of that recipe may begin beside those that run; infinite where nothing bounds them."""
+        return min((self._room(name, recipe_hash, running) for name in self.limits), default=math.inf)
+
+    def _room(self, name: str, recipe_hash: str, running: Sequence[Running]) -> float:
+        one = self.guess(name, recipe_hash)
+        busy = math.fsum(self.guess(name, each) or 0.0 for each, _ in running)
+        return math.floor(max(0.0, self.left(name) - busy) / one + 1e-9) if one else math.inf
 
     def ended(self, left_out: int) -> Limited:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
-        name = min(self.limits, key=self.room_of)
+        name = min(self.limits, key=lambda name: self.left(name) / (self.guess(name) or math.inf))
         return {
             "limit": name,
             "number": self.limits[name],
@@ -119,6 +144,16 @@ class Budget:
             "a_trial": self.guess(name),
             "left_out": left_out,
         }
+
+
+def makespan(trials: Iterable[float], places: int, busy: Sequence[float] = ()) -> float:
+    """When the last of them ends, if each begins in order as soon as a place is free; `busy` is how long some of the
+    places still are."""
+    free = [*busy, *[0.0] * (places - len(busy))]
+    heapq.heapify(free)
+    for trial in trials:
+        heapq.heapreplace(free, free[0] + trial)
+    return max(free)
 
 
 def _epochs(recipe: Mapping[str, Any]) -> float | None:

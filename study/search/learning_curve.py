@@ -7,7 +7,6 @@ any choice.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from reports.ledger import LearningCurve, StudyInfo
 from reports.ledger.finals import SHARES
 from reports.recipe_names import part_name
 from reports.results import Results
+from study.search.ladder import SHARE
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 from trainables.trial import check_recipes
@@ -25,17 +25,11 @@ from trainables.trial import check_recipes
 if TYPE_CHECKING:
     from study.plan import Plan
 
-SHARE = "corpus.share"
 WITHOUT = {
     "unfinished": "it begins once all trials of the finals are done",
     "as it came": "the answer is to keep the encoder as it came, so there is nothing to train",
 }
 """Why there is none, by the kind of the answer."""
-
-
-def trainings(trials: int) -> int:
-    """As many trainings on all of the data as so many of the parts cost together."""
-    return math.ceil(trials * math.fsum(SHARES.values()) / len(SHARES))
 
 
 def check_curve(recipe: Recipe) -> None:

@@ -6,17 +6,14 @@ goes on with the same race, in whatever order its trials ended.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reports.ledger import Ledger, Record
-from reports.recipe_names import recipe_name
+from reports.ledger import Record, trial_key
 from reports.seed_race import Raced, entrant, raced
 from reports.statistics.sequential import Entrant, best_first
-from search_spaces.goals import searched, upward_values
-from study.plan import Plan
+from search_spaces.goals import Goal, upward_values
 from study.trial import Trial
-from trainables.recipe import Recipe
 
 
 @dataclass
@@ -96,30 +93,33 @@ class SeedRace:
 class StudySeedRace:
     """The race of a study: from trials to trials."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, explored: Sequence[str]) -> None:
-        """`explored`: hashes of the recipes that a search asked for in earlier runs."""
-        self.plan = plan
-        baseline = plan.rows.get(plan.space.baseline or "")
-        self.goals = searched(plan.space.goals)
-        self.race, self.of_rows = (
-            SeedRace(len(plan.seeds), plan.most_seeds, len(self.goals), baseline.hash if baseline else None)
-            for _ in range(2)
-        )
+    def __init__(
+        self,
+        fixed: Iterable[Trial],
+        seeds: Sequence[int],
+        most: int,
+        goals: Sequence[Goal],
+        baseline: str | None,
+        records: Mapping[str, Record],
+    ) -> None:
+        """`fixed` are the rows and a grid, which have these seeds at least and so many at most; `baseline` is the hash
+        of the row that others are compared with, `records` by key what is done."""
+        self.seeds, self.goals, self.records = seeds, goals, records
+        self.race, self.of_rows = (SeedRace(len(seeds), most, len(goals), baseline) for _ in range(2))
         """All of it, and that of the rows alone, which asks for no seed that the whole does not ask for."""
         self.named: dict[str, Trial] = {}
-        known = {trial.recipe.hash: trial for trial in plan.fixed_trials()}
-        for number, recipe_hash in enumerate(explored, start=1):
-            record = next((found for seed in plan.seeds if (found := ledger.get(recipe_hash, seed))), None)
+        for trial in {trial.recipe_hash: trial for trial in reversed([*fixed])}.values():
+            self.enter(trial)
+
+    def enter(self, trial: Trial) -> None:
+        """The trial's recipe takes part, with the seeds that it has already."""
+        if trial.recipe_hash in self.named:
+            return
+        self._enter(trial)
+        for seed in range(self.race.most if trial.recipe.uses_seed else 1):
+            record = self.records.get(trial_key(trial.recipe_hash, seed))
             if record is not None:
-                recipe = Recipe.from_flat(record.recipe)
-                name = recipe_name(number, recipe.flat(), plan.base.flat(), plan.space.domains)
-                known.setdefault(recipe_hash, Trial(recipe, 0, name))
-        for recipe_hash, trial in known.items():
-            self._enter(trial)
-            for seed in range(plan.most_seeds if trial.recipe.uses_seed else 1):
-                record = ledger.get(recipe_hash, seed)
-                if record is not None:
-                    self.tell(trial, seed, record)
+                self.tell(trial, seed, record)
 
     def tell(self, trial: Trial, seed: int, record: Record | None) -> None:
         """A trial of that recipe has its record, or None where it failed."""
@@ -127,17 +127,17 @@ class StudySeedRace:
         values = None
         if record is not None and record.status == "finished":
             values = upward_values(self.goals, record.scores, record.cost)
-        self.race.tell(trial.recipe.hash, seed, values)
-        if trial.recipe.hash in self.of_rows.recipes:
-            self.of_rows.tell(trial.recipe.hash, seed, values)
+        self.race.tell(trial.recipe_hash, seed, values)
+        if trial.recipe_hash in self.of_rows.recipes:
+            self.of_rows.tell(trial.recipe_hash, seed, values)
 
     def next(self, places: int, running: Collection[Trial]) -> list[Trial]:
         """What to begin, once every recipe has its least seeds; before, once the rows have theirs, what these need
         whatever the others come to."""
-        first = [trial.recipe.hash for trial in running if trial.seed < self.race.least]
+        first = [trial.recipe_hash for trial in running if trial.seed < self.race.least]
         if self.of_rows.recipes.keys() & first:
             return []
-        begun = [(trial.recipe.hash, trial.seed) for trial in running]
+        begun = [(trial.recipe_hash, trial.seed) for trial in running]
         wanted = self.of_rows.wanted(0, begun) if first else self.race.wanted(places, begun)
         named = [(self.named[name], seed) for name, seed in wanted]
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
@@ -150,7 +150,7 @@ class StudySeedRace:
         return max(0, sum(map(self.race.open, self.race.recipes)) - begun)
 
     def _enter(self, trial: Trial) -> None:
-        self.named.setdefault(trial.recipe.hash, trial)
-        self.race.enter(trial.recipe.hash, trial.row, not trial.recipe.uses_seed)
-        if self.race.recipes[trial.recipe.hash].row:
-            self.of_rows.enter(trial.recipe.hash, True, not trial.recipe.uses_seed)
+        self.named.setdefault(trial.recipe_hash, trial)
+        self.race.enter(trial.recipe_hash, trial.row, not trial.recipe.uses_seed)
+        if self.race.recipes[trial.recipe_hash].row:
+            self.of_rows.enter(trial.recipe_hash, True, not trial.recipe.uses_seed)

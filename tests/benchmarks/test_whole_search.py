@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import whole_search
 from reports.ledger import LEDGER, Evaluation, Ledger, Record
-from reports.ledger.finals import FIRST_FRESH, SEMIFINAL
+from reports.ledger.finals import FIRST_FRESH, PART
 from search_spaces import load_space
 from study.search.ask_tell import AskTell, memory_study
 from study.search.samplers import SAMPLERS
@@ -68,7 +68,7 @@ def record(seed: int, end: int, seconds: float, score: float = 70.0) -> Record:
 def test_our_time_is_divided_into_phases_and_what_trials_did():
     began = 1767225600.0
     search = [record(0, 90, 60), record(1, 150, 90)]
-    finals = [record(SEMIFINAL, 170, 30), record(FIRST_FRESH, 210, 30)]  # the former began while the last recipe ran
+    finals = [record(PART, 170, 30), record(FIRST_FRESH, 210, 30)]  # the former began while the last recipe ran
     parts = whole_search.parts_of([*finals, *search], began, began + 240)
     assert parts == pytest.approx(
         {

@@ -20,6 +20,7 @@ from reports.statistics.finals import (
     UNLIKE,
     NoiseFloor,
     base_seeds,
+    finalists_for,
     judge,
     pick,
     plan,
@@ -191,6 +192,15 @@ def test_a_planned_gain_is_shown_as_often_as_foretold():
 def test_what_does_not_scatter_shows_any_gain_and_the_base_runs_more_often():
     assert plan(Spread(0.0, 8), 3, 5).gain == 0.0
     assert [base_seeds(count, 5) for count in (1, 3, 4)] == [6, 11, 12]
+
+
+@pytest.mark.parametrize(
+    ("trainings", "size"),
+    [(0, (0, 0)), (1, (0, 1)), (3, (1, 1)), (4, (1, 2)), (10, (1, 5)), (23, (1, 11)), (24, (2, 8))],
+)
+def test_finals_have_the_size_that_shows_most(trainings, size):
+    assert finalists_for(trainings) == size
+    assert (size[0] + 1) * size[1] <= trainings
 
 
 def sound(found: Found) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from study.callbacks.eta import Group, TimeLeft, makespan
+from study.callbacks.eta import Group, TimeLeft
+from study.search.budget import makespan
 from study.search.budget import Budget
 from study.trial import Trial
 from tests.simulated_study import Machine, Study, planned, record_of, simulate

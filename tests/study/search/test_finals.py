@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import LEDGER, Evaluation, Finals, Ledger, Record, StudyInfo, fresh_seeds, is_fresh, trial_key
-from reports.ledger.finals import FIRST_FRESH, SEMIFINAL
+from reports.ledger.finals import FIRST_FRESH, PART
 from reports.ledger.folders import POPULATIONS
 from reports.recipe_names import called
 from reports.results import Results
@@ -208,11 +208,11 @@ class TestStudy:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         plan, ledger, searcher = make(tmp_path, *TAU)
-        total = searcher.remaining
+        total = searcher.agenda.remaining
         fixed = len(plan.fixed_trials())
         assert total == fixed + 4 + 2 * 3 + BASE + BASELINE + CAME
         ran = run(searcher, ledger)
-        assert searcher.remaining == 0
+        assert searcher.agenda.remaining == 0
         assert len(ran) == total
         first = fixed + 4
         assert not any(is_fresh(trial.seed) for trial in ran[:first])
@@ -236,25 +236,25 @@ class TestStudy:
         info = prepare_results(plan, "")
 
         def lucky(trial: Trial) -> float:
-            luck = {0: 20.0, SEMIFINAL: -25.0} if trial.name.startswith("#7 ") else {}
+            luck = {0: 20.0, PART: -25.0} if trial.name.startswith("#7 ") else {}
             return score(trial) + luck.get(trial.seed, 0.0)
 
         ran = [trial for task in run_all(searcher, ledger, score=lucky) for trial in task["trials"]]
-        again = [trial for trial in ran if trial.seed == SEMIFINAL]
+        again = [trial for trial in ran if trial.seed == PART]
         assert len(again) == 4 > 16 / 5
         assert again[0].name.startswith("#7 ")
-        assert plan.evaluation_of(again[0].recipe_hash, SEMIFINAL) is plan.exploring
+        assert plan.evaluation_of(again[0].recipe_hash, PART) is plan.exploring
         assert searcher.finals is not None
         told = searcher.finals.told
         assert {*told.finalists} < {trial.recipe_hash for trial in again}
         assert again[0].recipe_hash not in told.finalists
-        assert searcher.ask_tell is not None
-        values = {trial.value for trial in searcher.ask_tell.study.get_trials()}
+        assert searcher.explorer is not None
+        values = {trial.value for trial in searcher.explorer.ask_tell.study.get_trials()}
         assert lucky(again[0]) not in values
         save_info(plan, info, searcher.explored, ledger, told)
         found = Results.load(tmp_path)
         assert {record.key for record in found.semifinal} == {trial.key for trial in again}
-        assert not any(record.seed == SEMIFINAL for record in found.records)
+        assert not any(record.seed == PART for record in found.records)
         assert len(found.of_all_trials) == len(ran)
 
     def test_who_fails_in_the_semifinal_comes_after_all_others(self, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ class TestStudy:
         failed = ""
         while isinstance(task := searcher.suggest("next"), dict):
             (trial,) = task["trials"]
-            fails = trial.seed == SEMIFINAL and not failed
+            fails = trial.seed == PART and not failed
             failed = trial.recipe_hash if fails else failed
             finish(searcher, ledger, task, None if fails else score(trial))
         assert searcher.finals is not None
@@ -285,11 +285,13 @@ class TestStudy:
     def test_optuna_hears_nothing_of_fresh_seeds(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU)
         run(searcher, ledger)
-        assert searcher.ask_tell is not None
-        trials = searcher.ask_tell.study.get_trials()
+        assert searcher.explorer is not None
+        trials = searcher.explorer.ask_tell.study.get_trials()
         _, _, again = make(tmp_path, *TAU)
-        assert again.ask_tell is not None
-        assert [trial.value for trial in again.ask_tell.study.get_trials()] == [trial.value for trial in trials]
+        assert again.explorer.ask_tell is not None
+        assert [trial.value for trial in again.explorer.ask_tell.study.get_trials()] == [
+            trial.value for trial in trials
+        ]
         assert {trial.value for trial in trials} <= {
             SELECTION.of(record.scores, {}) for record in ledger.read() if not is_fresh(record.seed)
         }
@@ -299,9 +301,9 @@ class TestStudy:
         """Also where the search asks for the base itself, whose own seed still runs while a fresh one ends."""
         key = "objective.temperature"
         plan, ledger, searcher = make(tmp_path, *TAU, "--trials", "1", "--seeds", "1:3")
-        assert searcher.ask_tell is not None
+        assert searcher.explorer is not None
         assert searcher.race is not None
-        searcher.ask_tell.study.enqueue_trial({key: plan.base.flat()[key]})
+        searcher.explorer.ask_tell.study.enqueue_trial({key: plan.base.flat()[key]})
         own: Any = None
         while not is_fresh((task := searcher.suggest("next"))["trials"][0].seed):  # type: ignore[index]
             if task["trials"][0].recipe == plan.base:  # type: ignore[index]
@@ -313,7 +315,7 @@ class TestStudy:
         finish(searcher, ledger, task, ends)
         assert searcher.race.race.recipes[plan.base.hash].values == {}
         finish(searcher, ledger, own, 50.0)
-        asked = [one for one in searcher.ask_tell.study.get_trials() if "name" in one.user_attrs]
+        asked = [one for one in searcher.explorer.ask_tell.study.get_trials() if "name" in one.user_attrs]
         assert [one.value for one in asked] == [50.0]
 
     def test_the_race_hears_of_no_finalist_that_was_explored(self, tmp_path: Path) -> None:
@@ -331,7 +333,7 @@ class TestStudy:
         arguments = (*TAU, "--trials", "10", "--sampler", sampler)
         _, ledger, searcher = make(tmp_path / "whole", *arguments)
         whole = run(searcher, ledger)
-        assert [trial.seed for trial in whole].index(SEMIFINAL) == 17
+        assert [trial.seed for trial in whole].index(PART) == 17
         _, ledger, searcher = make(tmp_path / "killed", *arguments)
         first = run(searcher, ledger, most=killed)
         searcher.suggest("lost")
@@ -361,7 +363,7 @@ class TestStudy:
         new = [key for key in after.finalists if key not in before.finalists]
         assert new, "eight random recipes more hold a better one"
         again, finals = more[8:12], more[12:]
-        assert {trial.seed for trial in again} == {SEMIFINAL}
+        assert {trial.seed for trial in again} == {PART}
         assert {*after.finalists} <= {trial.recipe_hash for trial in again}
         assert sorted(trial.key for trial in finals) == sorted(
             f"{key}-{seed}" for key in new for seed in fresh_seeds(3)
@@ -407,12 +409,12 @@ class TestStudy:
         plan, ledger, searcher = make(tmp_path / "many", *arguments)
         keys = [trial.key for trial in run(searcher, ledger, most=len(plan.fixed_trials()) + 9)]
         tenth: Any = searcher.suggest("last")
-        left = searcher.remaining
+        left = searcher.agenda.remaining
         ahead: list[Any] = [searcher.suggest(f"a{number}") for number in range(3)]
-        assert [task["trials"][0].seed for task in ahead] == [SEMIFINAL] * 3
+        assert [task["trials"][0].seed for task in ahead] == [PART] * 3
         beside: Any = searcher.suggest("beside")
         assert is_fresh(beside["trials"][0].seed)
-        assert searcher.remaining == left
+        assert searcher.agenda.remaining == left
         for task in ahead if killed else ahead[:1]:
             finish(searcher, ledger, task, score(task["trials"][0]))
         if killed:
@@ -428,7 +430,7 @@ class TestStudy:
         ran = [*(task["trials"][0].key for task in (tenth, *ahead[: 3 if killed else 1], *going)), *keys]
         ran += [trial.key for trial in rest]
         assert sorted(ran) == sorted(task["trials"][0].key for task in waited)
-        assert searcher.remaining == 0
+        assert searcher.agenda.remaining == 0
 
     def test_nobody_is_sure_of_the_semifinal_of_two_goals(self, tmp_path: Path) -> None:
         plan, ledger, searcher = make(tmp_path, *TAU, "--trials", "10", "--goals", "sts,encode_ms")
@@ -452,7 +454,7 @@ class TestStudy:
             while isinstance(task := searcher.suggest("next"), dict):
                 (trial,) = task["trials"]
                 seconds = took.setdefault(trial.recipe_hash, 60.0 + (7 * len(took)) % 11)
-                found += [seconds] if trial.seed == SEMIFINAL else []
+                found += [seconds] if trial.seed == PART else []
                 finish(searcher, ledger, task, 1.0, scores=dev(score(trial)), cost={"seconds": seconds})
             return found
 
@@ -464,7 +466,7 @@ class TestStudy:
         run(searcher, ledger, most=len(plan.fixed_trials()) + 4)
         finish(searcher, ledger, searcher.suggest("fails"), None)
         run(searcher, ledger)
-        assert searcher.remaining == 0
+        assert searcher.agenda.remaining == 0
         _, ledger, searcher = make(tmp_path, *TAU)
         assert len(run(searcher, ledger)) == 1
 
@@ -502,7 +504,7 @@ class TestStudy:
         assert raced
         assert max(raced) < min(chosen)
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
-        assert (searcher.remaining, run(searcher, ledger)) == (0, [])
+        assert (searcher.agenda.remaining, run(searcher, ledger)) == (0, [])
 
     def test_rows_race_on_while_the_last_recipe_runs(self, tmp_path: Path) -> None:
         """For the seeds that they need whatever it comes to: so the same trials run as where they wait for it."""
@@ -613,7 +615,7 @@ class TestStudy:
             (ledger.folder / f"{trial.key}.json").unlink()
         write_whole(tmp_path / POPULATIONS / f"{together['key']}.json", json.dumps(members))
         _, _, searcher = make(tmp_path, *arguments)
-        assert searcher.remaining == len(members) - 1
+        assert searcher.agenda.remaining == len(members) - 1
         again = searcher.suggest("again")
         assert isinstance(again, dict)
         assert (again["key"], again["done"]) == (together["key"], members[:1])
@@ -653,12 +655,12 @@ class TestLimit:
         finals = [trial for trial in ran if is_fresh(trial.seed)]
         assert (len(ran), len(finals)) == (20, 2 + 3 + 2 + 1)
         assert ran[-len(finals) :] == finals
-        assert searcher.limited
-        again = [trial.seed for trial in ran].count(SEMIFINAL)
+        assert searcher.agenda.limited
+        again = [trial.seed for trial in ran].count(PART)
         assert again == 2  # a fifth of those that were explored
-        assert searcher.remaining == len(plan.fixed_trials()) + 30 - (len(ran) - len(finals) - again)
+        assert searcher.agenda.remaining == len(plan.fixed_trials()) + 30 - (len(ran) - len(finals) - again)
         _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
-        assert searcher.limited
+        assert searcher.agenda.limited
         assert self.run(searcher, ledger) == []
 
     @pytest.mark.parametrize(
@@ -747,11 +749,11 @@ class TestLimit:
         assert first.recipe.hash == searcher.explored[0]
         fresh = [trial.recipe.hash for trial in ran if is_fresh(trial.seed)]
         assert (fresh.count(first.recipe.hash), fresh.count(second.recipe.hash)) == (0, 2)
-        assert searcher.limited
+        assert searcher.agenda.limited
         for seed in second.seeds:  # as if the study had been killed before they ran
             (ledger.folder / f"{trial_key(second.recipe.hash, seed)}.json").unlink()
         _, ledger, searcher = make(tmp_path, *arguments)
-        assert not searcher.limited
+        assert not searcher.agenda.limited
         again = self.run(searcher, ledger)
         assert [(trial.recipe.hash, trial.seed) for trial in again] == [(second.recipe.hash, s) for s in second.seeds]
 
@@ -797,7 +799,7 @@ class TestLimit:
         _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")
         self.run(searcher, ledger)
         _, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1.5")
-        assert not searcher.limited
+        assert not searcher.agenda.limited
         more = self.run(searcher, ledger)
         assert 7 <= len(more) <= 10  # room was kept for one finalist more; it may be the same one
         assert not any(is_fresh(trial.seed) for trial in more[:7])
@@ -815,7 +817,7 @@ class TestLimit:
                 ran.extend(task["trials"])
             return task
 
-        explored = [trial for trial in alone if not is_fresh(trial.seed) and trial.seed != SEMIFINAL]
+        explored = [trial for trial in alone if not is_fresh(trial.seed) and trial.seed != PART]
         while len(ran) < len(explored) - 1:
             finish(searcher, ledger, begin(), score(ran[-1]), cost={"seconds": 180.0})
         long = begin()
@@ -831,14 +833,14 @@ class TestLimit:
         finish(searcher, ledger, long, score(long["trials"][0]), cost={"seconds": 180.0})
         ran += self.run(searcher, ledger)
         assert {trial.key for trial in ran} == {trial.key for trial in alone}
-        assert searcher.limited
+        assert searcher.agenda.limited
 
     def test_without_room_for_all_the_finals_come_as_far_as_they_can(self, tmp_path: Path) -> None:
         plan, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=0.5")
         ran = self.run(searcher, ledger)
         assert len(ran) == 10
         assert {trial.key for trial in plan.fixed_trials()} <= {trial.key for trial in ran}
-        assert searcher.limited
+        assert searcher.agenda.limited
 
     def test_it_waits_for_what_runs_before_it_gives_up_exploring(self, tmp_path: Path) -> None:
         plan, ledger, searcher = make(tmp_path, *self.LIMIT, "worker_hours=1")

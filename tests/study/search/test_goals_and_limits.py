@@ -281,18 +281,18 @@ class TestStudy:
 
     def test_no_trial_begins_that_a_limit_has_no_room_for(self, tmp_path: Path) -> None:
         plan, ledger, searcher = make(tmp_path, *self.LIMIT)
-        assert not searcher.limited
+        assert not searcher.agenda.limited
         assert run_limited(searcher, ledger, 300.0) == 12
-        assert searcher.limited
+        assert searcher.agenda.limited
         left = len(plan.fixed_trials()) + 30 - 12
-        assert searcher.remaining == left
-        assert searcher.budget.ended(searcher.remaining)["left_out"] == left
+        assert searcher.agenda.remaining == left
+        assert searcher.budget.ended(searcher.agenda.remaining)["left_out"] == left
 
     def test_what_was_spent_before_counts_and_a_larger_limit_goes_on(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *self.LIMIT)
         run_limited(searcher, ledger, 300.0)
         _, ledger, again = make(tmp_path, *self.LIMIT)
-        assert again.limited
+        assert again.agenda.limited
         assert run_limited(again, ledger, 300.0) == 0
         _, ledger, larger = make(tmp_path, *self.LIMIT[:-1], "worker_hours=1.5")
         assert run_limited(larger, ledger, 300.0) == 6
@@ -308,7 +308,7 @@ class TestStudy:
         second = searcher.suggest("t1")
         assert isinstance(second, dict)
         assert searcher.suggest("t2") is None  # 0.42 h are spent, and as much is expected of the one that runs
-        assert not searcher.limited  # as long as it runs
+        assert not searcher.agenda.limited  # as long as it runs
 
         # Tune waits within its question where nothing trains any more: the record must come in all the same.
         def drain() -> bool:
@@ -350,7 +350,7 @@ class TestStudy:
         assert "the limit worker_hours=1 ended the study: 1 h were spent, a trial takes about 0.0833 h" in said
         kept = json.loads((tmp_path / "study.json").read_text())
         assert kept["limits"] == {"worker_hours": 1.0}
-        assert kept["limited"]["left_out"] == searcher.remaining
+        assert kept["limited"]["left_out"] == searcher.agenda.remaining
         whole = plan_of(tmp_path, *self.LIMIT[:-1], "worker_hours=100")
         assert prepare_results(whole, "hardware").limited == {}  # that limit does not hold any more
 
@@ -362,7 +362,7 @@ class TestStudy:
         prepare_results(plan, "hardware")
         run_limited(searcher, ledger, 600.0)
         assert run_study(plan, CLUSTER, ALLOTMENT) == 0
-        assert f", and up to {searcher.remaining} trials did not begin" in capsys.readouterr().out
+        assert f", and up to {searcher.agenda.remaining} trials did not begin" in capsys.readouterr().out
 
     def test_costs_are_minimised_and_limits_told(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU, "--trials", "6", "--goals", "sts,seconds", "--limit", "seconds=100")
@@ -371,8 +371,8 @@ class TestStudy:
             if not isinstance(config, dict):
                 break
             finish(searcher, ledger, config, 50.0, cost={"seconds": 90.0 + 20 * (number % 2)})
-        assert searcher.ask_tell is not None
-        study = searcher.ask_tell.study
+        assert searcher.explorer is not None
+        study = searcher.explorer.ask_tell.study
         assert [direction.name for direction in study.directions] == ["MAXIMIZE", "MINIMIZE"]
         assert study.metric_names == ["development sts", "seconds"]
         done = study.get_trials(states=[optuna.trial.TrialState.COMPLETE])
@@ -394,7 +394,7 @@ class TestStudy:
                 break
             tau = float(config["trials"][0].recipe.flat().get("objective.temperature", 1.0))
             finish(searcher, ledger, config, 50 + 10 * tau, cost={"seconds": 100 * tau})
-        assert searcher.remaining == 0
+        assert searcher.agenda.remaining == 0
 
     def test_a_search_for_a_cost_finds_cheap_trials(self) -> None:
         """The sampler is told costs as they are, in a study that minimises them."""

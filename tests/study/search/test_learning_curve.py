@@ -108,14 +108,14 @@ def curve_of(study: Study) -> LearningCurve:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[Trial], int]:
     """A study with a learning curve, its trials, and how many it had foretold."""
     study = Study(tmp_path_factory.mktemp("whole"), *CURVE)
-    foretold = study.searcher.remaining
+    foretold = study.searcher.agenda.remaining
     return study, study.run(), foretold
 
 
 def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study, list[Trial], int]) -> None:
     study, ran, foretold = whole
     assert len(ran) == foretold == len(study.plan.fixed_trials()) + 4 + AGAIN + FINALS + 3 * SEEDS
-    assert study.searcher.remaining == 0
+    assert study.searcher.agenda.remaining == 0
     found = parts(ran)
     assert found == ran[-3 * SEEDS :]
     assert [(trial.recipe.flat()["corpus.share"], trial.seed) for trial in found] == [
@@ -145,13 +145,13 @@ def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: 
     without = Study(tmp_path, *WITHOUT)
     alone = without.run()
     assert [trial.key for trial in alone] == [trial.key for trial in ran if not trial.part]
-    assert study.searcher.ask_tell is not None
-    assert without.searcher.ask_tell is not None
-    assert [trial.value for trial in study.searcher.ask_tell.study.get_trials()] == [
-        trial.value for trial in without.searcher.ask_tell.study.get_trials()
+    assert study.searcher.explorer is not None
+    assert without.searcher.explorer is not None
+    assert [trial.value for trial in study.searcher.explorer.ask_tell.study.get_trials()] == [
+        trial.value for trial in without.searcher.explorer.ask_tell.study.get_trials()
     ]
     again = Study(study.results, *CURVE)
-    assert (again.searcher.remaining, again.run()) == (0, [])
+    assert (again.searcher.agenda.remaining, again.run()) == (0, [])
 
 
 @pytest.mark.parametrize("left", [1, slow_case(5), slow_case(9), 10])
@@ -168,7 +168,7 @@ def test_killed_anywhere_it_ends_as_if_it_were_not(
 def test_a_study_that_is_done_goes_on_with_it(whole: tuple[Study, list[Trial], int], tmp_path: Path) -> None:
     alone = Study(tmp_path, *WITHOUT)
     alone.run()
-    assert parts([*alone.searcher.waiting()]) == []
+    assert parts([*alone.searcher.agenda.waiting()]) == []
     more = Study(tmp_path, *CURVE).run()
     assert [trial.key for trial in more] == [trial.key for trial in parts(whole[1])]
     later = Study(tmp_path, *WITHOUT)  # the study keeps it, also where a command does not say it again
@@ -191,10 +191,10 @@ def test_it_waits_for_what_runs_and_for_what_failed(tmp_path: Path) -> None:
     last = study.searcher.suggest("last")
     assert isinstance(last, dict)
     assert study.searcher.suggest("wait") is None
-    assert study.searcher.remaining == 1 + 3 * SEEDS
+    assert study.searcher.agenda.remaining == 1 + 3 * SEEDS
     study.searcher.settle(last["trials"][0].key, None)
     assert study.run() == []
-    assert study.searcher.remaining == 0
+    assert study.searcher.agenda.remaining == 0
     assert curve_of(study) == LearningCurve()
     again = Study(tmp_path, *CURVE).run()
     assert [trial.part for trial in again] == [False, *[True] * 3 * SEEDS]
@@ -234,7 +234,7 @@ def test_where_the_encoder_is_kept_as_it_came_nothing_is_trained(
     monkeypatch.setattr(f"{__name__}.points", lambda trial: usual(trial) - 30.0 if trial.recipe.trains else 60.0)
     study = Study(tmp_path, *CURVE)
     assert parts(study.run()) == []
-    assert study.searcher.remaining == 0
+    assert study.searcher.agenda.remaining == 0
     said = capsys.readouterr().out
     assert "no learning curve: the answer is to keep the encoder as it came, so there is nothing to train" in said
 
@@ -256,7 +256,7 @@ class TestLimit:
         arguments[arguments.index("4")] = "30"
         study = Study(tmp_path, *arguments)
         ran = study.run()
-        assert study.searcher.limited
+        assert study.searcher.agenda.limited
         explored = len([trial for trial in ran if not is_fresh(trial.seed)])
         fresh = [trial for trial in ran if is_fresh(trial.seed)]
         assert len(ran) == 30

@@ -24,7 +24,8 @@ from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.journal import SAMPLER, explored_recipe, open_journal
 from study.search.samplers import SAMPLERS
-from study.search.tune_searcher import TuneSearcher, files_key
+from study.search.populations import files_key
+from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
 from tests.conftest import slow_case
 from trainables.files import write_whole
@@ -101,22 +102,22 @@ def number_of(task: Any) -> str:
 
 def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3", "--seeds", "2")
-    assert searcher.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
+    assert searcher.agenda.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
     ran = run_all(searcher, ledger)
     rows = len(plan.fixed_trials())
     assert [config["trials"][0].name.startswith("#") for config in ran] == [False] * rows + [True] * 6
     for first, second in zip(ran[::2], ran[1::2], strict=True):
         assert first["trials"][0].recipe == second["trials"][0].recipe
         assert (first["trials"][0].seed, second["trials"][0].seed) == (0, 1)
-    assert searcher.remaining == 0
+    assert searcher.agenda.remaining == 0
 
 
 def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
     run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task.seed)
-    assert searcher.ask_tell is not None
-    trials = searcher.ask_tell.study.get_trials()
+    assert searcher.explorer is not None
+    trials = searcher.explorer.ask_tell.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
     assert [trial.value for trial in explored] == [45.0, 45.0]
     told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
@@ -168,7 +169,7 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
     plan, ledger, searcher = again(
         tmp_path, *("--space", "scl_tau", "--search", "optuna", "--trials", "5", "--scheduler", "asha", "--rungs", "4")
     )
-    rows = len(searcher.queue)
+    rows = len(searcher.agenda.waiting())
     run_all(searcher, ledger, limit=rows + 2)  # killed after two of five recipes
     save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
 
@@ -186,7 +187,7 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
     assert len(more) == rows + 5
     label = next(iter(plan.rows))
     _, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "3", "--only", label)
-    assert [trial.name for trial in searcher.waiting()] == [label]
+    assert [trial.name for trial in searcher.agenda.waiting()] == [label]
     info = StudyInfo.load(tmp_path)
     assert (info.search, info.trials, len(info.explored)) == ("optuna", 5, 5)
 
@@ -196,7 +197,7 @@ def test_a_study_goes_on_with_its_grid(tmp_path: Path) -> None:
     points = len(run_all(searcher, ledger))
     plan, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
     assert plan.request.search == "grid"
-    assert searcher.remaining == points
+    assert searcher.agenda.remaining == points
 
 
 def test_a_study_of_rows_stays_one(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_a_study_of_rows_stays_one(tmp_path: Path) -> None:
 def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
-    rows = len(searcher.queue)
+    rows = len(searcher.agenda.waiting())
     started = [searcher.suggest(f"t{n}") for n in range(rows + 1)]
     for config in started[:-1]:
         finish(searcher, ledger, config, 50.0)
@@ -217,8 +218,8 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
     again = run_all(searcher, ledger)
     assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
     assert len(again) == 4
-    assert searcher.ask_tell is not None
-    states = [t.state for t in searcher.ask_tell.study.get_trials() if "name" in t.user_attrs]
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.ask_tell.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.COMPLETE] * 2
 
 
@@ -232,8 +233,8 @@ def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
         explored = config["trials"][0].name.startswith("#")  # type: ignore[index]
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
-    assert searcher.ask_tell is not None
-    states = [t.state for t in searcher.ask_tell.study.get_trials() if "name" in t.user_attrs]
+    assert searcher.explorer is not None
+    states = [t.state for t in searcher.explorer.ask_tell.study.get_trials() if "name" in t.user_attrs]
     assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
 
 
@@ -256,11 +257,11 @@ def rungs(*scores: dict[str, float]) -> dict[str, Any]:
 def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--scheduler", "asha")
     _, ledger, searcher = make(tmp_path, *arguments)
-    run_all(searcher, ledger, limit=len(searcher.queue))
+    run_all(searcher, ledger, limit=len(searcher.agenda.waiting()))
     config: Any = searcher.suggest("e")
     finish(searcher, ledger, config, None, training=rungs({"sts": 40.0}, {"sts": 50.0}), status="pruned")
-    assert searcher.ask_tell is not None
-    (trial,) = searcher.ask_tell.study.get_trials(states=[TrialState.PRUNED])
+    assert searcher.explorer is not None
+    (trial,) = searcher.explorer.ask_tell.study.get_trials(states=[TrialState.PRUNED])
     assert trial.intermediate_values == {1: 40.0, 2: 50.0}
 
 
@@ -278,10 +279,10 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
         (task,) = config["trials"]  # type: ignore[index]
         diverged = number == 0 or (number_of(task), task.seed) == ("#1", 0)
         finish(searcher, ledger, config, None, **(cheap if diverged else told))
-        assert searcher.ask_tell is not None
-        assert not diverged or task.recipe_hash not in searcher.ask_tell.groups
-    assert searcher.ask_tell is not None
-    trials = searcher.ask_tell.study.get_trials()
+        assert searcher.explorer is not None
+        assert not diverged or task.recipe_hash not in searcher.explorer.ask_tell.groups
+    assert searcher.explorer is not None
+    trials = searcher.explorer.ask_tell.study.get_trials()
     assert [t.state for t in trials if "name" in t.user_attrs] == [TrialState.PRUNED, TrialState.COMPLETE]
     assert len(trials) == 2 + rows // 2 - 1  # nor is the row told that diverged under one seed
     assert {tuple(t.values) for t in trials if t.state == TrialState.COMPLETE} == {(9.0,)}
@@ -292,8 +293,8 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     study is killed between them, and continued."""
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha", "--seeds", "3")
     plan, ledger, searcher = make(tmp_path, *arguments)
-    run_all(searcher, ledger, limit=len(searcher.queue))  # rows run under all seeds
-    assert searcher.remaining == 9
+    run_all(searcher, ledger, limit=len(searcher.agenda.waiting()))  # rows run under all seeds
+    assert searcher.agenda.remaining == 9
 
     def next_one() -> Any:
         config: Any = searcher.suggest("e")
@@ -302,28 +303,28 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
 
     config, *first = next_one()
     assert first == ["#1", 0]
-    assert searcher.remaining == 9  # its further seeds may come
+    assert searcher.agenda.remaining == 9  # its further seeds may come
     finish(searcher, ledger, config, None, training=rungs({"sts": 30.0}), status="pruned")
-    assert searcher.remaining == 6
+    assert searcher.agenda.remaining == 6
     config, *second = next_one()
     _, *third = next_one()
     assert (second, third) == (["#2", 0], ["#3", 0])
     finish(searcher, ledger, config, 70.0, training=rungs({"sts": 50.0}, {"sts": 60.0}))
-    assert searcher.remaining == 5
+    assert searcher.agenda.remaining == 5
     config, *further = next_one()
     assert further == ["#2", 1]
     assert not plan.may_stop(Trial(config["trials"][0].recipe, 1, "#2"))
     finish(searcher, ledger, config, 62.0)
     _, _, searcher = make(tmp_path, *arguments)  # killed, while the second's last and the third's first seed run
-    assert searcher.remaining == 4
+    assert searcher.agenda.remaining == 4
     handed = [next_one(), next_one()]
     assert [one[1:] for one in handed] == [("#2", 2), ("#3", 0)]
     finish(searcher, ledger, handed[0][0], 60.0)
     finish(searcher, ledger, handed[1][0], None)  # the third fails, and no more seeds of it run
     assert searcher.suggest("e") == Searcher.FINISHED
-    assert searcher.remaining == 0
-    assert searcher.ask_tell is not None
-    found = [trial for trial in searcher.ask_tell.study.get_trials() if "name" in trial.user_attrs]
+    assert searcher.agenda.remaining == 0
+    assert searcher.explorer is not None
+    found = [trial for trial in searcher.explorer.ask_tell.study.get_trials() if "name" in trial.user_attrs]
     assert [trial.state for trial in found] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
     assert found[1].value == 61.0
     _, _, again = make(tmp_path, *arguments)
@@ -343,8 +344,8 @@ def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path,
     else:
         make(tmp_path, *arguments, *(("--sampler", begun) if begun else ()))
     _, _, searcher = make(tmp_path, *arguments)
-    assert searcher.ask_tell is not None
-    assert searcher.sampler.name == searcher.ask_tell.study.user_attrs[SAMPLER] == then
+    assert searcher.explorer is not None
+    assert searcher.explorer.sampler.name == searcher.explorer.ask_tell.study.user_attrs[SAMPLER] == then
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -357,7 +358,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
     def run(trials: int, killed_at: int = 1000) -> list[optuna.trial.FrozenTrial]:
         arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "2")
         _, ledger, searcher = make(tmp_path, *arguments, "--trials", str(trials))
-        assert searcher.ask_tell is not None
+        assert searcher.explorer is not None
         for number in range(1000):
             config = searcher.suggest(f"t{number}")
             if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
@@ -369,7 +370,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
             finish(
                 searcher, ledger, {**config, "trials": [t for t in config["trials"] if t not in stopped]}, 50.0 + number
             )
-        return searcher.ask_tell.study.get_trials()
+        return searcher.explorer.ask_tell.study.get_trials()
 
     first = run(14, killed_at=8)
     assert TrialState.RUNNING in {trial.state for trial in first}
@@ -403,8 +404,8 @@ def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(
                 break
             finish(searcher, ledger, config, 50.0 + 3 * math.sin(number))
         assert searcher is not None
-        assert searcher.ask_tell is not None
-        return [trial.params for trial in searcher.ask_tell.study.get_trials()]
+        assert searcher.explorer is not None
+        return [trial.params for trial in searcher.explorer.ask_tell.study.get_trials()]
 
     once = tried(tmp_path / "once", killed=False)
     assert len(once) >= 24
@@ -414,9 +415,9 @@ def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
     run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task.recipe.flat().get("objective.weight", 0.0) - 0.42))
-    assert searcher.ask_tell is not None
-    assert searcher.ask_tell.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
-    assert searcher.ask_tell.study.direction == optuna.study.StudyDirection.MAXIMIZE
+    assert searcher.explorer is not None
+    assert searcher.explorer.ask_tell.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
+    assert searcher.explorer.ask_tell.study.direction == optuna.study.StudyDirection.MAXIMIZE
 
 
 CLSR = ("--space", "clsr_main", "--only", "CLSR-BERT-base")
@@ -429,11 +430,11 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     assert isinstance(config, dict)
     assert [task.seed for task in config["trials"]] == [0, 1, 2]
     assert config["key"].startswith("population-")
-    assert searcher.remaining == 3
+    assert searcher.agenda.remaining == 3
     assert config["together"]
     finish(searcher, ledger, {**config, "trials": config["trials"][:1]}, 50.0)
     finish(searcher, ledger, {**config, "trials": config["trials"][1:]}, None)  # the others failed
-    assert searcher.remaining == 0
+    assert searcher.agenda.remaining == 0
     _, _, searcher = make(tmp_path, *arguments)
     again = searcher.suggest("t0")
     assert isinstance(again, dict)
@@ -456,7 +457,7 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     write_whole(tmp_path / POPULATIONS / f"{begun['key']}.json", json.dumps(members))
 
     _, _, searcher = make(tmp_path, *arguments[:-3], "4", *arguments[-2:])  # --seeds 4: the new one is alone
-    assert searcher.remaining == 2
+    assert searcher.agenda.remaining == 2
     again, further = searcher.suggest("t0"), searcher.suggest("t1")
     assert isinstance(again, dict)
     assert isinstance(further, dict)
@@ -487,14 +488,14 @@ def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> No
     write_whole(tmp_path / POPULATIONS / "population-of-three.json", json.dumps(members))
 
     _, _, searcher = make(tmp_path, *arguments, "2:6")
-    assert searcher.remaining == len(list(searcher.waiting())) == 3
+    assert searcher.agenda.remaining == 3
     again = searcher.suggest("t0")
     assert isinstance(again, dict)
     assert [task.key for task in again["trials"]] == members
-    assert searcher.remaining == 3
+    assert searcher.agenda.remaining == 3
 
     _, _, searcher = make(tmp_path, *arguments, "2:4")  # the fifth is asked for no more
-    assert not searcher.interrupted
+    assert not searcher.populations.interrupted
 
 
 @pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
@@ -511,7 +512,7 @@ def test_trials_that_take_turns_are_dealt_out_to_all_places(tmp_path: Path, plac
     arguments = ("--space", "scl_tau", "--set", "encoder.adapter=lora", "--seeds", "3", "--search", "paper")
     plan, ledger, searcher = make(tmp_path, *arguments)
     trained = sum(trial.recipe.trains for trial in plan.fixed_trials())
-    searcher.places = places
+    searcher.budget.places = places
     ran = [config for config in run_all(searcher, ledger) if config["trials"][0].recipe.trains]
     assert [len(config["trials"]) for config in ran] == sizes
     assert sum(sizes) == trained
@@ -536,9 +537,9 @@ def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
         sizes.append(len(config["trials"]))
     assert sum(sizes) == 31
     assert max(sizes) > 1
-    assert searcher.ask_tell is not None
-    assert len(searcher.ask_tell.study.get_trials(states=[TrialState.COMPLETE])) == 31
-    assert searcher.remaining == 0
+    assert searcher.explorer is not None
+    assert len(searcher.explorer.ask_tell.study.get_trials(states=[TrialState.COMPLETE])) == 31
+    assert searcher.agenda.remaining == 0
     assert plan.explored == 30
 
 
@@ -552,10 +553,10 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     assert len(trials) == len(set(trials)) <= 6
     for config in handed:
         finish(searcher, ledger, config, 50.0)
-    assert searcher.remaining == 0
-    assert searcher.ask_tell is not None
-    assert not searcher.ask_tell.study.get_trials(states=[TrialState.RUNNING])
-    complete = searcher.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
+    assert searcher.agenda.remaining == 0
+    assert searcher.explorer is not None
+    assert not searcher.explorer.ask_tell.study.get_trials(states=[TrialState.RUNNING])
+    complete = searcher.explorer.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
     assert len(complete) == len(trials) - 1  # all but the base itself
 
 
@@ -565,15 +566,15 @@ def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path)
     plan, ledger, searcher = make(tmp_path, *arguments)
     rows = len(plan.fixed_trials())
     handed = run_all(searcher, ledger, score=lambda task: None, limit=rows)
-    assert searcher.ask_tell is not None
+    assert searcher.explorer is not None
     for _ in range(2):
-        searcher.ask_tell.study.enqueue_trial({"objective.temperature": 0.1})  # a row
+        searcher.explorer.ask_tell.study.enqueue_trial({"objective.temperature": 0.1})  # a row
     handed += run_all(searcher, ledger, score=lambda task: None)
     keys = [task.key for config in handed for task in config["trials"]]
     assert len(keys) == len(set(keys)) == rows + 1
-    assert len(searcher.explored) == 3
-    assert searcher.remaining == 0
-    assert not searcher.ask_tell.study.get_trials(states=[TrialState.RUNNING])
+    assert len(searcher.explorer.asked) == 3
+    assert searcher.agenda.remaining == 0
+    assert not searcher.explorer.ask_tell.study.get_trials(states=[TrialState.RUNNING])
     _, _, again = make(tmp_path, *arguments)
     assert again.suggest("t0") != Searcher.FINISHED  # a new start tries them again
 
@@ -590,12 +591,12 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
         finish(searcher, ledger, config, 1.0, **status)
         told += 1
     assert told == 19
-    assert searcher.ask_tell is not None
-    done = searcher.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
+    assert searcher.explorer is not None
+    done = searcher.explorer.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
     assert all(len(trial.values) == 2 for trial in done)
-    states = [trial.state for trial in searcher.ask_tell.study.get_trials()]
+    states = [trial.state for trial in searcher.explorer.ask_tell.study.get_trials()]
     assert states.count(TrialState.FAIL) == states.count(TrialState.PRUNED) == 1
-    assert len(searcher.ask_tell.study.best_trials) == len(done)  # each is better than the others in one goal
+    assert len(searcher.explorer.ask_tell.study.best_trials) == len(done)  # each is better than the others in one goal
 
 
 def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_path: Path) -> None:
@@ -612,7 +613,7 @@ def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_
         key, seed = task.recipe_hash, task.seed
         return levels[key] + swing.get(key, 0) * (-1) ** seed + int(trial_key(key, seed)[:4], 16) % 3
 
-    assert searcher.remaining == 4 * len({trial.recipe.hash for trial in plan.fixed_trials()})
+    assert searcher.agenda.remaining == 4 * len({trial.recipe.hash for trial in plan.fixed_trials()})
     first = run_all(searcher, ledger, score, limit=6)
     _, ledger, searcher = make(tmp_path / "results", *arguments)  # killed, and run again
     later = run_all(searcher, ledger, score)
@@ -622,11 +623,11 @@ def test_a_race_gives_more_seeds_where_they_matter_and_goes_on_after_a_kill(tmp_
     assert min(seeds) >= 1
     assert max(seeds) == 4
     assert min(seeds) < 4
-    assert searcher.remaining == 0
+    assert searcher.agenda.remaining == 0
     _, _, again = make(tmp_path / "results", *arguments)
-    assert again.remaining == 0
+    assert again.agenda.remaining == 0
     _, _, longer = make(tmp_path / "results", "--space", "scl_lambda", "--seeds", "5")
-    assert longer.remaining > 0
+    assert longer.agenda.remaining > 0
 
 
 def test_optuna_is_told_once_after_the_least_seeds_and_explored_recipes_race(tmp_path: Path) -> None:
@@ -635,7 +636,7 @@ def test_optuna_is_told_once_after_the_least_seeds_and_explored_recipes_race(tmp
     ran = run_all(searcher, ledger, lambda task: 50.0 + task.seed)
     raced = {task.recipe_hash for config in ran for task in config["trials"] if task.seed >= 2}
     assert raced & set(searcher.explored)
-    assert searcher.remaining == 0
+    assert searcher.agenda.remaining == 0
 
 
 def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:

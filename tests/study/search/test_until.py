@@ -63,13 +63,13 @@ def test_a_search_ends_by_itself_and_again_at_the_same_recipe(
     run_all(searcher, ledger, lambda task: 50 + 10 * float(task.recipe.flat().get(key, 0.05)))
     ended = len(searcher.explored)
     assert 10 <= ended < 100
-    assert searcher.remaining == 0
+    assert searcher.agenda.remaining == 0
     said = capsys.readouterr().out
     assert f"after {ended} recipes a further gain above 0.5 is " in said
     assert said.endswith("% likely: the search ends\n")
     for gain in ("0.5", "2"):
         again = make(tmp_path, *ASKED, "--until", gain)[2]
-        assert (again.remaining, len(again.explored)) == (0, ended)
+        assert (again.agenda.remaining, len(again.explored)) == (0, ended)
     assert make(tmp_path, *ASKED, "--until", "0.1")[2].remaining > 0
     assert make(tmp_path, *ASKED, "--trials", str(ended + 2))[2].remaining == 2
 

@@ -195,8 +195,8 @@ def test_a_study_says_whom_it_learnt_from(elsewhere: Path, tmp_path: Path) -> No
     asked = searcher.suggest("t0")
     assert isinstance(asked, dict)
     assert asked["trials"][0]["objective.temperature"] == 0.2
-    assert searcher.ask_tell is not None
-    assert searcher.ask_tell.study.trials[-1].user_attrs[LEARNT] == str(elsewhere)
+    assert searcher.explorer is not None
+    assert searcher.explorer.ask_tell.study.trials[-1].user_attrs[LEARNT] == str(elsewhere)
 
 
 @pytest.mark.parametrize(

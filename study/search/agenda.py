@@ -1,0 +1,492 @@
+"""What a study runs next.
+
+A pure object: it is told what ended, and says which trial begins. It knows neither Ray nor a console nor a file, so
+that a replay of recorded trainings drives the very object that a study runs by.
+
+In this order:
+
+1. the rows, and a grid;
+2. the exploration. Under a limit on the whole study recipes begin on a part of the data (`Ladder`): the best third of
+   those seen there goes on to the next larger part, and at last to all of the data;
+3. further seeds, where recipes race for them;
+4. the finals: the best recipes and what they are compared with, under fresh seeds, seed by seed;
+5. a learning curve.
+
+What is explored leaves room for the finals, so a study that has a limit always comes to an answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from reports.ledger import Record, is_fresh, trial_key
+from reports.ledger.finals import PART
+from reports.recipe_names import part_name
+from study.search.budget import Budget, Running
+from study.search.course import Course, Explored, Explorer
+from study.search.finals import Entrant, choose, seeds_of
+from study.search.ladder import SHARE, Ladder, ladder_for
+from study.search.merits import Merit, merits
+from study.search.seed_race import StudySeedRace
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+MOST_TOO_LONG = 8
+"""Recipes that a limit has no room for in a row, after which no other one is asked for."""
+OF_FINALS = 0.4
+"""The share of what a limit leaves after the base settings that the finals may take."""
+
+
+class Agenda:
+    """Says which trial of a study is next."""
+
+    def __init__(
+        self,
+        course: Course,
+        budget: Budget,
+        records: Iterable[Record] = (),
+        explorer: Explorer | None = None,
+        race: StudySeedRace | None = None,
+        curve: Callable[[Agenda], Mapping[str, Recipe]] | None = None,
+    ) -> None:
+        """`records`: of trials that are done already, of which the budget knows. `curve`: the recipes of a learning
+        curve by name, asked for once the finals have run."""
+        self.course, self.budget, self.explorer, self.race, self.curve = course, budget, explorer, race, curve
+        self.finals = course.finals
+        """Their size changes once, where a limit has no room for what is usual."""
+        self.done = {record.key: record for record in records}
+        self.running: dict[str, Trial] = {}
+        self.failed: set[str] = set()
+        """Keys of those that failed since this agenda was made."""
+        self.finalists: list[Entrant] | None = None
+        """None until they are chosen."""
+        self.parts: list[Entrant] | None = None if curve else []
+        """Of the learning curve; None until its recipe is known."""
+        self.ladder: Ladder | None = None if course.parts else Ladder()
+        """Which parts of the data recipes begin on; None until the pace of a training is known."""
+        self.closed = explorer is None
+        """Whether no more recipe is asked for, nor promoted."""
+        self.left_out: dict[str, Trial] = {}
+        """By key, those that a limit had no room for when they were looked at last."""
+        self._queue: deque[Trial] = deque()
+        """Of explored recipes, those that may begin."""
+        self._wholes: dict[str, Explored] = {}
+        """By the key of a trial on a part of the data, the recipe that it is a part of."""
+        self._cuts: dict[tuple[str, float], Recipe | None] = {}
+        self._returned: deque[Trial] = deque()
+        self._since: dict[str, float] = {}  # by key of a trial that runs
+        self._ranked: tuple[int, list[Merit]] = (-1, [])  # how many were done then
+        if self.ladder is not None:
+            self._begin_ladder()
+        self._know_ladder()
+        self._size_finals()
+
+    # --- what is asked of it
+
+    def next(self) -> Trial | None:
+        """The trial that begins now; None where none does: for good, once nothing runs."""
+        self.left_out = {}
+        if self._returned:
+            return self._begun(self._returned.popleft())
+        for phase in (self._fixed, self._exploration, self._seeds, self._finals, self._curve):
+            for trial in phase():
+                if not self._is_open(trial):
+                    continue
+                if self._fits(trial):
+                    return self._begun(trial)
+                self.left_out[trial.key] = trial
+        return None
+
+    def give_back(self, trial: Trial) -> None:
+        """A trial that `next` gave does not begin after all, and is the next one."""
+        del self.running[trial.key]
+        self._returned.append(trial)
+
+    def claim(self, trial: Trial, limited: bool = False) -> bool:
+        """Have a trial begin with others, where it may: nobody runs it, and where it is `limited` there is room."""
+        if not self._is_open(trial) or (limited and not self._fits(trial)):
+            return False
+        self._begun(trial)
+        return True
+
+    def tell(self, key: str, record: Record | None) -> None:
+        """A running trial has its record now, or None where it failed."""
+        trial = self.running.pop(key)
+        if record is None:
+            self.failed.add(key)
+        else:
+            self.done[key] = record
+            self.budget.add(record)
+        if is_fresh(trial.seed):
+            return  # what a fresh seed says must not reach any choice
+        if self.race and not trial.part:
+            self.race.tell(trial, trial.seed, record)
+        self._know_ladder()
+        self._inform(trial, record)
+        self._size_finals()
+
+    @property
+    def explored(self) -> list[str]:
+        """Hashes of the recipes that were asked for."""
+        return [one.recipe.hash for one in self.explorer.asked] if self.explorer else []
+
+    @property
+    def limited(self) -> bool:
+        """Whether it came to its end by a limit, which had no room for what was left."""
+        if self.budget.seconds_left() <= 0:
+            return self.remaining > 0
+        return not self.running and bool(self.left_out or self._cut_short or (self.closed and self._queue))
+
+    @property
+    def waits(self) -> bool:
+        """Whether trials that run may decide what else there is to run."""
+        if not self.running:
+            return False
+        undecided = self.finals is not None and self.finalists is None
+        return undecided or not self.closed or self.parts is None or bool(self.race or self.left_out)
+
+    def waiting(self) -> list[Trial]:
+        """Those that may begin next, as far as they are chosen."""
+        return [*self._returned, *filter(self._is_open, self.course.fixed), *self._queue, *self._known_finals()]
+
+    @property
+    def remaining(self) -> int:
+        """Trials that have no record yet, those that run included: as many as are known, and at most to come."""
+        known = {trial.key: trial for trial in (*self.running.values(), *self.waiting())}
+        searched = [trial for trial in known.values() if not is_fresh(trial.seed)]
+        unasked = 0 if self.closed or self.explorer is None else self.course.recipes - len(self.explorer.asked)
+        chosen = 0 if self.finals is None or self.finalists is not None else self.finals.recipes * self.finals.seeds
+        raced = self.race.open(searched) if self.race else 0
+        curve = self.finals.of_curve if self.finals and self.parts is None else 0
+        further = len(self.course.seeds) - 1 if self.course.first_decides else 0
+        first = sum(not trial.row and trial.seed == self.course.seeds[0] for trial in searched)
+        return len(known) + max(0, unasked) * len(self.course.seeds) + first * further + chosen + raced + curve
+
+    def room(self) -> float:
+        """How many trials like those with the base settings the limits leave room for; infinite without any."""
+        base = self.course.base if self.ladder is None or self.closed else self.ladder.first(self.course.base)
+        self.budget.expect([base])
+        return self.budget.room(base.hash, self._running)
+
+    # --- phases: trials in the order of their begin
+
+    def _fixed(self) -> Iterator[Trial]:
+        """With the base settings on the smallest part first: what they take tells the pace of all that follows."""
+        if self.ladder is None and (part := self._part(Explored(self.course.base, "base settings"), Ladder.PROBE)):
+            yield part
+        yield from self.course.fixed
+        if self.ladder is not None and self.ladder.parts:
+            base = Explored(self.course.base, "base settings")
+            yield from self._parts_of(base, self.ladder.parts[:1])
+
+    def _exploration(self) -> Iterator[Trial]:
+        if self.closed or self.explorer is None or self.ladder is None:
+            return
+        yield from [*self._queue]
+        yield from self._promoted()
+        while len({trial.recipe_hash for trial in self.left_out.values()}) < MOST_TOO_LONG and self._may_ask():
+            one = self.explorer.ask()
+            if one is not None:
+                yield from self._enter(one)
+        yield from self._promoted(closing=True)
+        if all(is_fresh(trial.seed) for trial in self.running.values()):
+            self.closed = True
+
+    def _may_ask(self) -> bool:
+        """Whether another recipe is wanted, and one like the base settings has room."""
+        assert self.explorer is not None
+        assert self.ladder is not None
+        if len(self.explorer.asked) >= self.course.recipes or not self.explorer.has_more():
+            return False
+        first = self.ladder.first(self.course.base)
+        self.budget.expect([first])
+        return self.budget.fits([first.hash], self._running, self._later(bool(self.ladder.parts)))
+
+    def _seeds(self) -> Iterator[Trial]:
+        if self.race and self.closed and not (self._cut_short or self.left_out):
+            running = [trial for trial in self.running.values() if not is_fresh(trial.seed)]
+            yield from self.race.next(self.budget.places, running)
+
+    def _finals(self) -> Iterator[Trial]:
+        """Who is in them is known once nothing else runs; until then a place that would be idle takes what they are
+        compared with, whoever is in them."""
+        if self.finals is None:
+            return
+        if self.finalists is None:
+            running = [trial for trial in self.running.values() if not is_fresh(trial.seed)]
+            if self._opens_more() or (running and any(trial.row for trial in running)):
+                return
+            if not running:
+                self.finalists = self._chosen()
+        for group in self._rounds():
+            there = [trial for trial in group if self._is_open(trial)]
+            if there and not self._room_for(there):
+                self.left_out |= {trial.key: trial for trial in there}
+                return  # a later seed of some would be of no use
+            yield from there
+
+    def _curve(self) -> Iterator[Trial]:
+        if self.curve is None or self.finals is None or self.finalists is None or self._known_finals():
+            return
+        if self.parts is None:
+            if self.running:
+                return
+            seeds = self.finals.seeds
+            self.parts = [
+                Entrant(recipe, name, seeds_of(recipe, seeds, False), part=True)
+                for name, recipe in self.curve(self).items()
+            ]
+        yield from (trial for one in self.parts for trial in one.trials)
+
+    # --- exploration
+
+    def _enter(self, one: Explored) -> list[Trial]:
+        """Queue what begins an explored recipe; the explorer is told of what is done already."""
+        for trial in self._of_recipe(one):
+            if trial.key in self.done or trial.key in self.failed:
+                self._inform(trial, self.done.get(trial.key))
+        return self._open(one)
+
+    def _open(self, one: Explored) -> list[Trial]:
+        opened = [trial for trial in self._of_recipe(one) if self._is_open(trial) and trial not in self._queue]
+        self._queue.extend(opened)
+        return opened
+
+    def _of_recipe(self, one: Explored) -> list[Trial]:
+        """The trials that begin its exploration: on the smallest part, or on all of the data under as many seeds as are
+        decided."""
+        assert self.ladder is not None
+        if parts := self._parts_of(one, self.ladder.parts[:1]):
+            return parts
+        first = self.done.get(trial_key(one.recipe.hash, self.course.seeds[0]))
+        through = not self.course.first_decides or (first is not None and first.status == "finished")
+        seeds = (self.course.seeds if through else self.course.seeds[:1]) if one.recipe.uses_seed else [0]
+        return [Trial(one.recipe, seed, one.name) for seed in seeds]
+
+    def _parts_of(self, one: Explored, shares: Iterable[float]) -> list[Trial]:
+        return [part for share in shares if (part := self._part(one, share))]
+
+    def _part(self, one: Explored, share: float) -> Trial | None:
+        """The recipe on a part of its data; None where it is the same recipe, or has none."""
+        recipe = self._cut(one.recipe, share)
+        if recipe is None or not one.recipe.trains:
+            return None
+        trial = Trial(recipe, PART, part_name(f"{share:g}", one.name), part=True)
+        self._wholes[trial.key] = one
+        return trial
+
+    def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
+        if (recipe.hash, share) not in self._cuts:
+            whole = recipe.flat().get(SHARE)
+            number = whole if isinstance(whole, int | float) and share < 1 else None
+            self._cuts[recipe.hash, share] = None if number is None else recipe.override({SHARE: share * number})
+        return self._cuts[recipe.hash, share]
+
+    def _promoted(self, closing: bool = False) -> Iterator[Trial]:
+        """Those that go on to the next larger part, the largest first: of all seen on a part the best third; while
+        closing whoever is better there than the base settings, the best first, as long as there is room."""
+        if self.ladder is None or self.explorer is None:
+            return
+        for level, share in reversed([*enumerate(self.ladder.parts)]):
+            seen = self._seen(share)
+            base = seen.pop(self.course.base.hash, None)
+            order = sorted(seen, key=lambda key: seen[key], reverse=True)
+            best = order if closing else order[: len(order) // self.ladder.ratio]
+            for key in best:
+                if base is not None and seen[key] <= base:
+                    break
+                one = next(each for each in self.explorer.asked if each.recipe.hash == key)
+                larger = self._parts_of(one, self.ladder.parts[level + 1 : level + 2])
+                yield from larger
+                if closing or not larger:  # what has no room for the way may have room for its end
+                    yield Trial(one.recipe, self.course.seeds[0], one.name)
+
+    def _seen(self, share: float) -> dict[str, float]:
+        """By the hash of the whole recipe, the scores on that part of the data."""
+        assert self.explorer is not None
+        found = {}
+        for one in (Explored(self.course.base, "base settings"), *self.explorer.asked):
+            part = self._cut(one.recipe, share)
+            record = self.done.get(trial_key(part.hash, PART)) if part else None
+            if record is not None and record.status == "finished":
+                value = self.course.goals[0].of(record.scores, record.cost)
+                if value is not None:
+                    found[one.recipe.hash] = self.course.goals[0].upward(value)
+        return found
+
+    def _inform(self, trial: Trial, record: Record | None) -> None:
+        """Tell the explorer of a trial."""
+        if trial in self._queue:
+            self._queue.remove(trial)
+        if self.explorer is None:
+            return
+        if trial.part:
+            one = self._wholes[trial.key]
+            first = self._parts_of(one, self.ladder.parts[:1]) if self.ladder else []
+            if [trial.key] != [part.key for part in first]:
+                return  # the explorer knows all recipes by the same part
+            if one.recipe.hash == self.course.base.hash:
+                self.explorer.tell_row(one.recipe, one.name, [record])
+            else:
+                self.explorer.tell(one.recipe.hash, self.course.seeds[0], record)
+            return
+        asked = next((one for one in self.explorer.asked if one.recipe.hash == trial.recipe_hash), None)
+        if asked is not None and not (self.ladder and self.ladder.parts):
+            self.explorer.tell(trial.recipe_hash, trial.seed, record)
+            if self.course.first_decides and trial.seed == self.course.seeds[0]:
+                self._open(asked)
+        elif trial.row and self.ladder is not None and not self.ladder.parts:
+            self._tell_row([one for one in self.course.fixed if one.recipe_hash == trial.recipe_hash])
+
+    def _tell_row(self, trials: Sequence[Trial]) -> None:
+        """Once all trials of a row are done."""
+        row = trials[0]
+        if self.explorer is not None and row.row and all(trial.key in self.done for trial in trials):
+            self.explorer.tell_row(row.recipe, row.name, [self.done[trial.key] for trial in trials])
+
+    def _know_ladder(self) -> None:
+        """Decide once on which parts of the data recipes begin, by how many whole trainings a limit has room for."""
+        if self.ladder is not None:
+            return
+        rooms = self._trainings()
+        if self._probe_failed():
+            self.ladder = Ladder()
+        elif rooms is not None:
+            before = {record.recipe.get(SHARE) for record in self.done.values() if record.seed == PART}
+            self.ladder = ladder_for(rooms, self.course.base, before)
+        if self.ladder is not None:
+            self._begin_ladder()
+
+    def _begin_ladder(self) -> None:
+        """Tell the explorer what is done, and queue what earlier runs have asked for."""
+        assert self.ladder is not None
+        if not self.ladder.parts:
+            for _, trials in itertools.groupby(self.course.fixed, lambda trial: trial.recipe_hash):
+                self._tell_row([*trials])
+        for one in self.explorer.asked if self.explorer else ():
+            self._enter(one)
+
+    def _probe_failed(self) -> bool:
+        probe = self._part(Explored(self.course.base, "base settings"), Ladder.PROBE)
+        return probe is None or probe.key in self.failed
+
+    # --- finals
+
+    def _size_finals(self) -> None:
+        """Fit them, once, into what a limit leaves. There are none where not even the smallest fit: then the base
+        settings are compared with the encoder by their own trials."""
+        if self.finals is None or not self.finals.fits or not self.budget.limits:
+            return
+        if (rooms := self._trainings()) is not None:
+            base = trial_key(self.course.base.hash, self.course.seeds[0])
+            rooms -= self.course.parts and base not in self.done and base not in self.running
+            sized = self.finals.within(OF_FINALS * rooms)
+            self.finals = dataclasses.replace(sized, fits=False) if sized else None
+
+    def _trainings(self) -> float | None:
+        """How many whole trainings of the base settings the limits leave room for; None while that is not known, or
+        where there is no limit."""
+        self.budget.expect([self.course.base])
+        return self.budget.trainings(self.course.base.hash)
+
+    def _later(self, part: bool) -> list[list[str]]:
+        """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
+        data a first recipe on all of them, then the finals, then their learning curve."""
+        base, best = self.course.base.hash, self._best_so_far()
+        stages = [[base]] if part and best is None else []
+        if self.finals is None:
+            return stages
+        own = [trial.recipe_hash for trial in self._known_finals()]
+        finalists = [best or base] * self.finals.recipes * self.finals.seeds if self.finalists is None else []
+        return [*stages, [*own, *finalists], [base] * self.finals.curve_trainings]
+
+    def _best_so_far(self) -> str | None:
+        """The hash of the explored recipe that is the best on all of the data."""
+        explored = {one.recipe.hash for one in self.explorer.asked} if self.explorer else set()
+        return next((one.recipe_hash for one in self._merits() if one.recipe_hash in explored), None)
+
+    def _merits(self) -> list[Merit]:
+        if self._ranked[0] != len(self.done):
+            found = merits(self.done.values(), self.course.goals, self.course.limits, self.race)
+            self._ranked = len(self.done), found
+        return self._ranked[1]
+
+    def _chosen(self) -> list[Entrant]:
+        """The finalists: the best that are not shown in the search to be no better than the base settings."""
+        assert self.finals is not None
+        explored = {one.recipe.hash: one for one in self.explorer.asked} if self.explorer else {}
+        fixed = {trial.recipe_hash: trial for trial in self.course.fixed}
+        ranked = self._merits()
+        out = {one.counted_as for one in ranked if one.recipe_hash in self.finals.compared}
+        base = next((one for one in ranked if one.recipe_hash == self.course.base.hash), None)
+        found = []
+        for one in ranked:
+            trial, whole = fixed.get(one.recipe_hash), explored.get(one.recipe_hash)
+            known = trial or whole
+            evaluated = trial is not None and trial.row and self.course.base.trains and not trial.recipe.trains
+            if known is None or evaluated or one.counted_as in out:
+                continue
+            if base is not None and len(one.values) == 1 and one.values[0] <= base.values[0]:
+                continue  # its own scores, which flatter it, do not put it above the base settings
+            out.add(one.counted_as)
+            seeds = seeds_of(known.recipe, self.finals.seeds, trial is not None and trial.row)
+            found.append((one, Entrant(known.recipe, known.name, seeds)))
+        lost = sum(one.lost for one, _ in found)
+        places = choose([one.values for one, _ in found], self.finals.recipes, lost)
+        return [found[place][1] for place in places]
+
+    def _rounds(self) -> list[list[Trial]]:
+        """Their trials, seed by seed: a study that is cut short has as many of each."""
+        assert self.finals is not None
+        entrants = [*(self.finalists or ()), *self.finals.beside]
+        entrants = list({one.recipe.hash: one for one in reversed(entrants)}.values())[::-1]
+        rounds = itertools.zip_longest(*(one.trials for one in entrants))
+        return [[trial for trial in group if trial is not None] for group in rounds]
+
+    def _known_finals(self) -> list[Trial]:
+        if self.finals is None:
+            return []
+        return [trial for group in self._rounds() for trial in group if self._is_open(trial)]
+
+    def _room_for(self, trials: Sequence[Trial]) -> bool:
+        """For a whole round of the finals."""
+        self.budget.expect(trial.recipe for trial in trials)
+        return self.budget.fits([trial.recipe_hash for trial in trials], self._running)
+
+    # --- small things
+
+    def _is_open(self, trial: Trial) -> bool:
+        return not (trial.key in self.done or trial.key in self.running or trial.key in self.failed)
+
+    def _fits(self, trial: Trial) -> bool:
+        """Whether the limits have room for it. Rows come first, and finals keep room for nobody."""
+        self.budget.expect([trial.recipe])
+        later = [] if trial.row or is_fresh(trial.seed) else self._later(trial.part)
+        return self.budget.fits([trial.recipe_hash], self._running, later)
+
+    @property
+    def _running(self) -> list[Running]:
+        now = self.budget.now
+        return [(trial.recipe_hash, now - self._since[key]) for key, trial in self.running.items()]
+
+    def _begun(self, trial: Trial) -> Trial:
+        self.running[trial.key], self._since[trial.key] = trial, self.budget.now
+        if trial in self._queue:
+            self._queue.remove(trial)
+        return trial
+
+    def _opens_more(self) -> bool:
+        """Whether something before the finals may still begin."""
+        if any(self._is_open(trial) and trial.key not in self.left_out for trial in self.course.fixed):
+            return True
+        return not self.closed and (self.ladder is None or self._may_ask() or bool(self._queue))
+
+    @property
+    def _cut_short(self) -> bool:
+        """Whether a limit ended the exploration before all recipes were asked for."""
+        if self.explorer is None or not self.closed or not self.budget.limits:
+            return False
+        return len(self.explorer.asked) < self.course.recipes and self.explorer.has_more()

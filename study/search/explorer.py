@@ -1,0 +1,129 @@
+"""Which recipe a search tries next: those that its space names first, then whatever Optuna asks for.
+
+An adapter of Optuna's ask and tell over the journal in the results folder, behind the agenda. Ray's own `OptunaSearch`
+keeps its study in memory, tells a stopped trial's partial score as if it were complete, and knows nothing of seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import optuna
+from optuna.trial import TrialState
+
+from reports.ledger import Record
+from reports.recipe_names import recipe_name
+from search_spaces.goals import searched, values_at_rung, values_of
+from search_spaces.limits import violations
+from study.cli.terminal import printable
+from study.plan import Plan
+from study.search import journal
+from study.search.ask_tell import AskTell
+from study.search.changed_space import HASH, LEFT, ROW
+from study.search.course import Explored
+from study.search.points import means, point
+from study.search.samplers import SAMPLERS
+from study.search.warm_start import WarmStart
+from trainables.recipe import Recipe
+
+
+class OptunaExplorer:
+    """Optuna, and what it has asked for in this study and in earlier runs of it."""
+
+    def __init__(self, plan: Plan, on_ask: Callable[[], object] = lambda: None) -> None:
+        """`on_ask` is called once a recipe is chosen whole, before anybody runs it."""
+        self.plan, self.on_ask = plan, on_ask
+        self.goals = searched(plan.space.goals)
+        self.asked: list[Explored] = []
+        self.left: list[str] = []
+        """Hashes of recipes of earlier runs that the space does not hold any more."""
+        domains = plan.space.domains
+        study = journal.open_journal(
+            plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
+        )
+        self.sampler = SAMPLERS[study.user_attrs[journal.SAMPLER]]
+        warm_start = WarmStart(plan.sources, domains) if plan.sources else None
+        self.ask_tell = AskTell(study, plan.base, domains, conditional=self.sampler.conditional, warm_start=warm_start)
+        with journal.of_journal(plan.results):
+            self.told = journal.told_rows(study, plan.base, domains)
+            self._continue(study)
+
+    @property
+    def explored(self) -> list[str]:
+        """Hashes of all that it ever asked for, in order."""
+        return [*dict.fromkeys([*self.left, *(one.recipe.hash for one in self.asked)])]
+
+    def has_more(self) -> bool:
+        """Always: Optuna asks on."""
+        return True
+
+    def ask(self) -> Explored | None:
+        number_asked = len(self.asked)
+        if (sampler := self.sampler.drawing(number_asked)) is not None:
+            self.ask_tell.study.sampler = sampler
+        with journal.of_sampler(self.sampler.name):
+            number, recipe = self.ask_tell.ask(self._name)
+        return self.asked[-1] if self.ask_tell.begin(number, recipe, self.plan.seeds) else None
+
+    def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
+        if recipe_hash not in self.ask_tell.groups:
+            return
+        if record is None:
+            self.ask_tell.tell(recipe_hash, seed, None)
+            return
+        self.ask_tell.tell(
+            recipe_hash,
+            seed,
+            self._values(record),
+            pruned=record.status == "pruned",
+            rungs=self._rungs(record),
+            violation=violations(self.plan.limits, record.cost),
+        )
+
+    def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
+        """Optuna learns from it where its values lie in the domains."""
+        found = [self._values(record) for record in records if record is not None]
+        values = [scores for scores in found if scores is not None]
+        chosen = point(recipe.flat(), self.plan.base, self.plan.space.domains)
+        elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
+        if not values or len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told:
+            return
+        broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
+        violation = means(broken) if broken else ()
+        self.ask_tell.add(chosen, means(values), violation=violation, attributes={ROW: printable(name)})
+        self.told.add(recipe.hash)
+
+    def _continue(self, study: optuna.Study) -> None:
+        """What earlier runs asked for, in order; Optuna waits for those that it was not told of."""
+        plan = self.plan
+        for trial in study.get_trials(deepcopy=False):
+            recipe = journal.explored_recipe(trial, plan.base, plan.space.domains)
+            if recipe is None:
+                self.left += [trial.user_attrs[HASH]] if LEFT in trial.user_attrs else []
+                continue
+            self._add(recipe)
+            if trial.state == TrialState.RUNNING:
+                self.ask_tell.begin(trial.number, recipe, plan.seeds)
+
+    def _name(self, trial: optuna.Trial, recipe: Recipe) -> None:
+        journal.name_explored(trial, self._add(recipe).name, recipe)
+        self.on_ask()
+
+    def _add(self, recipe: Recipe) -> Explored:
+        before = next((one for one in self.asked if one.recipe.hash == recipe.hash), None)
+        number = len(self.left) + len(self.asked) + 1
+        name = recipe_name(number, recipe.flat(), self.plan.base.flat(), self.plan.space.domains)
+        self.asked.append(before or Explored(recipe, name))
+        return self.asked[-1]
+
+    def _values(self, record: Record) -> list[float] | None:
+        """What is searched for: the space's goals, or the selection score. None where a part is missing, and for a
+        training that did not come to its end, which may well have cost little."""
+        return values_of(self.goals, record.scores, record.cost) if record.status == "finished" else None
+
+    def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
+        """The values at the rungs of its training, as far as all goals were scored there."""
+        rungs = [
+            (rung["rung"], values_at_rung(self.goals, rung["scores"])) for rung in record.training.get("rungs", ())
+        ]
+        return [(rung, values) for rung, values in rungs if values]

@@ -1,0 +1,49 @@
+"""On which parts of its data a recipe begins, where a limit has no room for whole trainings of many."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from trainables.recipe import Recipe
+
+SHARE = "corpus.share"
+"""The key that cuts the data. A part has all that is paired with a text; the smaller one is contained in the larger
+one, and epochs stay."""
+RATIO = 3
+"""Of so many recipes on a part of the data one goes on."""
+LADDERS: tuple[tuple[float, tuple[float, ...]], ...] = ((60.0, ()), (12.0, (0.25,)), (0.0, (0.125, 0.5)))
+"""The parts that recipes go through before all of the data, by how many whole trainings a limit has room for at
+least."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Shares of the data, the smallest first; none where recipes train on all of it at once."""
+
+    parts: tuple[float, ...] = ()
+    ratio: int = RATIO
+    PROBE: ClassVar[float] = 0.125
+    """The share that the base settings train on first, to know the pace."""
+
+    def first(self, recipe: Recipe) -> Recipe:
+        """What begins the exploration of a recipe."""
+        share = recipe.flat().get(SHARE)
+        if not self.parts or not isinstance(share, int | float):
+            return recipe
+        return recipe.override({SHARE: share * self.parts[0]})
+
+
+def ladder_for(trainings: float, base: Recipe, known: Collection[Any] = ()) -> Ladder:
+    """By how many whole trainings there is room for. `known` are the shares that parts of this study had before: one
+    that goes on keeps to them."""
+    whole = base.flat()[SHARE]
+    assert isinstance(whole, int | float)
+    for least, parts in LADDERS:
+        own = {share * whole for share in parts if share != Ladder.PROBE}
+        if own and own <= {*known}:
+            return Ladder(parts)
+        if trainings >= least:
+            return Ladder(parts)
+    raise AssertionError("the last ladder has room for anything")

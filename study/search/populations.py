@@ -1,0 +1,116 @@
+"""Which trials of an agenda train together, in one population."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reports.ledger import Ledger, is_fresh, split_key
+from reports.ledger.folders import POPULATIONS, is_key, together_key
+from study.plan import Plan
+from study.search.agenda import Agenda
+from study.trial import Trial
+from trainables.errors import UserError, reason
+from trainables.files import check_plain
+from trainables.recipe import Recipe
+from trainables.trial import population_key, takes_turns
+from trainables.typed_json import parse_json
+
+LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
+"""Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
+batch 512 has 64 members. Further trials go to the next free place in the cluster."""
+MOST_TURNS = 8
+"""Trials that take turns in a population at most: together they save memory, but no time."""
+ASKED_TOGETHER = 8
+"""Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
+
+
+class Populations:
+    """Takes trials from an agenda, those together that can train so."""
+
+    def __init__(self, plan: Plan, agenda: Agenda, ledger: Ledger) -> None:
+        self.plan, self.agenda, self.ledger = plan, agenda, ledger
+        self.interrupted = [*self._interrupted()]
+        """Those of an earlier run that have members without a record: only whole can they resume, and they do first."""
+
+    def next(self) -> list[Trial]:
+        """Trials that begin now, together; none where nothing does."""
+        if self.interrupted:
+            return self.interrupted.pop(0)
+        first = self.agenda.next()
+        if first is None:
+            return []
+        key = self.key(first)
+        if key is None:
+            return [first]
+        alike = [trial for trial in self.agenda.waiting() if self.key(trial) == key]
+        alike = [trial for trial in alike if is_fresh(trial.seed) == is_fresh(first.seed)]
+        turns = takes_turns(first.recipe)
+        largest = min(LARGEST_POPULATION, max(1, ANCHORS_TOGETHER // first.recipe.optimisation.batch_size))
+        if turns:  # no place in the cluster should be idle for that
+            largest = min(MOST_TURNS, math.ceil((1 + len(alike)) / self.agenda.budget.places))
+        members = [first]
+        for trial in alike:
+            if len(members) < largest and self.agenda.claim(trial, limited=True):
+                members.append(trial)
+        while not turns and len(members) < min(largest, ASKED_TOGETHER) and (further := self.agenda.next()) is not None:
+            if self.key(further) != key:
+                self.agenda.give_back(further)
+                break
+            members.append(further)
+        return members
+
+    def key(self, trial: Trial) -> str | None:
+        """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,
+        so where each trial has several, those that would only take turns are quicker by themselves."""
+        apart = takes_turns(trial.recipe) and self.plan.request.most_workers > 1
+        return None if apart or self.plan.may_stop(trial) else population_key(trial.recipe)
+
+    def _interrupted(self) -> Iterator[list[Trial]]:
+        taken: set[str] = set()
+        waiting = {trial.key: trial for trial in self.agenda.waiting() if self.key(trial)}
+        for path in sorted((self.plan.results / POPULATIONS).glob("*.json")):
+            keys = members_of(path)
+            members = [
+                None if key in taken else waiting.get(key) or self._recorded(key) or self._raced(key) for key in keys
+            ]
+            there = [trial for trial in members if trial is not None]
+            open_now = [trial for trial in there if not self._done(trial)]
+            if open_now and len(there) == len(members) and all(map(self.agenda.claim, open_now)):
+                taken.update(trial.key for trial in open_now)
+                yield there
+
+    def _recorded(self, key: str) -> Trial | None:
+        record = self.ledger.get(*split_key(key))
+        return Trial(Recipe.from_flat(record.recipe), record.seed, "done") if record else None
+
+    def _raced(self, key: str) -> Trial | None:
+        """A seed that the race gave in an earlier run, and may not have come to yet in this one."""
+        recipe_hash, seed = split_key(key)
+        trial = self.agenda.race.named.get(recipe_hash) if self.agenda.race else None
+        if trial is None or not self.key(trial) or seed >= self.plan.most_seeds:
+            return None
+        return Trial(trial.recipe, seed, trial.name, trial.row)
+
+    def _done(self, trial: Trial) -> bool:
+        return self.ledger.has(trial.recipe_hash, trial.seed)
+
+
+def members_of(path: Path) -> list[str]:
+    """The keys of those that train together; `UserError` for a file that does not hold them."""
+    try:
+        check_plain(path)
+        keys = parse_json(path.read_bytes())
+        if not isinstance(keys, list) or not all(isinstance(key, str) and is_key(key) for key in keys):
+            raise ValueError("it is no list of trials")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} does not say which trials train together ({reason(error)}); remove it, and they begin anew"
+        ) from None
+    return keys
+
+
+def files_key(members: Sequence[Trial]) -> str:
+    """Names the files of trials that run together; of one alone, its own key."""
+    return together_key([member.key for member in members])

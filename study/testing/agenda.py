@@ -1,0 +1,53 @@
+"""An agenda on simulated time: places take its trials, which take as long, and score, as a function says."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reports.ledger import Record
+from study.search.agenda import Agenda
+from study.trial import Trial
+
+
+@dataclass
+class Clock:
+    """Simulated seconds, for `Budget`."""
+
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A trial, when it began and ended, and its record; None where it failed or was cut off."""
+
+    trial: Trial
+    began: float
+    ended: float
+    record: Record | None
+
+
+def drive(agenda: Agenda, clock: Clock, outcome: Callable[[Trial], tuple[float, Record | None]]) -> list[Ran]:
+    """Run it to its end, or to that of its time, when trials that run are cut off. `outcome`: seconds and record."""
+    running: list[tuple[float, int, float, Trial, Record | None]] = []
+    numbers, ran = itertools.count(), list[Ran]()
+    while True:
+        while len(running) < agenda.budget.places and (trial := agenda.next()) is not None:
+            seconds, record = outcome(trial)
+            heapq.heappush(running, (clock.seconds + seconds, next(numbers), clock.seconds, trial, record))
+        if not running:
+            return ran
+        ended, _, began, trial, record = heapq.heappop(running)
+        left = agenda.budget.seconds_left()
+        if clock.seconds + left < ended:
+            clock.seconds += left
+            cut = [(trial, began), *((one, since) for _, _, since, one, _ in running)]
+            return [*ran, *(Ran(one, since, clock.seconds, None) for one, since in cut)]
+        clock.seconds = ended
+        agenda.tell(trial.key, record)
+        ran.append(Ran(trial, began, ended, record))

@@ -1,0 +1,179 @@
+"""What an agenda says is next, on simulated time: no Ray, no console, no files."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from reports.ledger import Record, is_fresh
+from reports.ledger.finals import PART
+from reports.testing import made_record
+from search_spaces.goals import searched
+from study.rows import as_it_came
+from study.search.agenda import OF_FINALS, Agenda
+from study.search.budget import Budget
+from study.search.course import Course, Explored
+from study.search.finals import SearchFinals
+from study.testing.agenda import Clock, Ran, drive
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+BASE = Recipe().override({"optimisation.epochs": 1, "optimisation.learning_rate": 2e-5})
+MINUTE = 60.0
+GOALS = searched(("sts",))
+
+
+class Rates:
+    """An explorer of learning rates."""
+
+    def __init__(self, rates: Sequence[float]) -> None:
+        self.rates, self.asked, self.told = [*rates], list[Explored](), dict[str, Record | None]()
+
+    def has_more(self) -> bool:
+        return len(self.asked) < len(self.rates)
+
+    def ask(self) -> Explored | None:
+        rate = self.rates[len(self.asked)]
+        self.asked.append(Explored(BASE.override({"optimisation.learning_rate": rate}), f"rate {rate:g}"))
+        return self.asked[-1]
+
+    def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
+        self.told[recipe_hash] = record
+
+    def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
+        self.told[recipe.hash] = records[0]
+
+
+def quality(recipe: Recipe) -> float:
+    """The best rate is 1e-3; less data is worse."""
+    share = float(str(recipe.flat()["corpus.share"]))
+    return 80.0 - 5 * abs(math.log10(recipe.optimisation.learning_rate) + 3) + 4 * math.log2(share)
+
+
+def outcome(whole: float = 3 * MINUTE, scoring: float = 6.0):
+    """A training on all of the data takes so many seconds, its scores a few."""
+
+    def of(trial: Trial) -> tuple[float, Record]:
+        recipe = trial.recipe
+        training = whole * float(str(recipe.flat()["corpus.share"])) if recipe.trains else 0.0
+        score = quality(recipe) if recipe.trains else 60.0
+        cost = {"seconds": training + scoring, "train_seconds": training}
+        scores = {"STSBenchmark": {"dev_spearman_cosine": score + 0.01 * (trial.seed % 7)}}
+        return training + scoring, made_record(recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=cost)
+
+    return of
+
+
+def agenda(
+    minutes: float | None = None, rates: Sequence[float] = (), places: int = 2, **changes
+) -> tuple[Agenda, Clock, Rates]:
+    clock, explorer = Clock(), Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)])
+    limits = {"minutes": minutes} if minutes else {}
+    rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
+    fixed = [Trial(as_it_came(BASE), 0, "untrained", True), Trial(BASE, 0, "base", True)]
+    finals = SearchFinals(1, 5, BASE, rows, fits=True)
+    course = Course(fixed, BASE, GOALS, recipes=len(explorer.rates), finals=finals, parts=bool(minutes), limits=limits)
+    course = dataclasses.replace(course, **changes)
+    return Agenda(course, Budget(limits, (), places, clock), (), explorer), clock, explorer
+
+
+def seeds(ran: Sequence[Ran], recipe: Recipe) -> int:
+    return sum(is_fresh(one.trial.seed) and one.trial.recipe == recipe and one.record is not None for one in ran)
+
+
+def test_without_a_limit_all_recipes_train_on_all_of_the_data_and_the_best_is_in_the_finals() -> None:
+    found, clock, explorer = agenda(rates=[1e-4, 1e-3, 1e-5])
+    ran = drive(found, clock, outcome())
+    names = [one.trial.name for one in ran]
+    assert names[:5] == ["untrained", "base", "rate 0.0001", "rate 0.001", "rate 1e-05"]
+    assert [entrant.name for entrant in found.finalists or ()] == ["rate 0.001"]
+    best = explorer.asked[1].recipe
+    assert seeds(ran, best) == seeds(ran, BASE) == 5
+    assert not found.limited
+    assert found.remaining == 0
+
+
+@pytest.mark.parametrize("minutes", [20, 40, 90, 240])
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minutes: float, places: int) -> None:
+    found, clock, explorer = agenda(minutes, places=places)
+    ran = drive(found, clock, outcome())
+    assert clock.seconds <= minutes * MINUTE
+    assert all(one.record is not None for one in ran)
+    (pick,) = found.finalists or ()
+    assert found.finals is not None
+    assert seeds(ran, pick.recipe) == seeds(ran, BASE) == found.finals.seeds
+    own = [one for one in ran if is_fresh(one.trial.seed) and one.trial.recipe.trains]
+    spent = sum(one.ended - one.began for one in ran)
+    assert sum(one.ended - one.began for one in own) <= 1.2 * OF_FINALS * minutes * MINUTE * places
+    assert spent >= 0.55 * minutes * MINUTE * places
+    better = sum(quality(one.recipe) > quality(pick.recipe) for one in explorer.asked)
+    assert better <= len(explorer.asked) / 4
+    assert len(explorer.asked) >= (8 if minutes * places >= 40 else 2)
+
+
+def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
+    found, clock, explorer = agenda(30)
+    ran = drive(found, clock, outcome())
+    assert found.ladder is not None
+    first = [one.trial for one in ran if one.trial.recipe.flat().get("corpus.share") == found.ladder.parts[0]]
+    whole = [one.trial for one in ran if one.trial.seed == 0 and not one.trial.row]
+    assert {trial.seed for trial in first} == {PART}
+    assert 1 <= len(whole) <= len(first) / 2
+    assert max(map(quality, (trial.recipe for trial in whole))) == max(quality(one.recipe) for one in explorer.asked)
+
+
+def test_the_explorer_is_told_of_the_smallest_part_alone() -> None:
+    found, clock, explorer = agenda(30)
+    drive(found, clock, outcome())
+    shares = {record.recipe["corpus.share"] for record in explorer.told.values() if record is not None}
+    assert shares == {found.ladder.parts[0] if found.ladder else None}
+
+
+def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> None:
+    found, clock, _ = agenda(4.5, places=1)
+    ran = drive(found, clock, outcome())
+    assert {one.trial.name for one in ran if not one.trial.part} == {"untrained", "base"}
+    assert found.finals is None
+    assert clock.seconds <= 4.5 * MINUTE
+
+
+def test_what_no_recipe_surpasses_has_no_finalist() -> None:
+    found, clock, _ = agenda(rates=[1e-6, 3e-6])
+    ran = drive(found, clock, outcome())
+    assert found.finalists == []
+    assert seeds(ran, BASE) == 5
+
+
+def test_a_study_goes_on_with_what_is_done() -> None:
+    """Killed at any moment, it repeats no trial that has a record."""
+    whole, clock, _ = agenda(40)
+    ran = drive(whole, clock, outcome())
+    records = [one.record for one in ran if one.record is not None]
+    for done in range(0, len(records), 5):
+        again, clock, explorer = agenda(40)
+        limits = {"minutes": 80.0}
+        clock.seconds = 0.0
+        budget = Budget(limits, records[:done], 2, clock)
+        course = dataclasses.replace(again.course, limits=limits)
+        again = Agenda(course, budget, records[:done], explorer)
+        more = drive(again, clock, outcome())
+        assert not {one.trial.key for one in more} & {record.key for record in records[:done]}
+        assert again.finalists
+
+
+def test_a_trial_that_takes_longer_than_guessed_is_cut_off_by_the_clock() -> None:
+    usual = outcome()
+
+    def slow(trial: Trial) -> tuple[float, Record | None]:
+        seconds, record = usual(trial)
+        return (10 * seconds if is_fresh(trial.seed) else seconds), record
+
+    found, clock, _ = agenda(30)
+    ran = drive(found, clock, slow)
+    assert clock.seconds == pytest.approx(30 * MINUTE)
+    assert any(one.record is None for one in ran)
+    assert found.limited
