@@ -35,8 +35,8 @@ class OptunaExplorer:
         self.plan, self.on_ask = plan, on_ask
         self.goals = searched(plan.space.goals)
         self.asked: list[Explored] = []
-        self.left: list[str] = []
-        """Hashes of recipes of earlier runs that the space does not hold any more."""
+        self.explored: list[str] = []
+        """Hashes of all that it ever asked for, in order: also of what a changed space does not hold any more."""
         domains = plan.space.domains
         study = journal.open_journal(
             plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
@@ -47,11 +47,6 @@ class OptunaExplorer:
         with journal.of_journal(plan.results):
             self.told = journal.told_rows(study, plan.base, domains)
             self._continue(study)
-
-    @property
-    def explored(self) -> list[str]:
-        """Hashes of all that it ever asked for, in order."""
-        return [*dict.fromkeys([*self.left, *(one.recipe.hash for one in self.asked)])]
 
     def has_more(self) -> bool:
         """Always: Optuna asks on."""
@@ -99,7 +94,7 @@ class OptunaExplorer:
         for trial in study.get_trials(deepcopy=False):
             recipe = journal.explored_recipe(trial, plan.base, plan.space.domains)
             if recipe is None:
-                self.left += [trial.user_attrs[HASH]] if LEFT in trial.user_attrs else []
+                self.explored += [trial.user_attrs[HASH]] if LEFT in trial.user_attrs else []
                 continue
             self._add(recipe)
             if trial.state == TrialState.RUNNING:
@@ -111,8 +106,8 @@ class OptunaExplorer:
 
     def _add(self, recipe: Recipe) -> Explored:
         before = next((one for one in self.asked if one.recipe.hash == recipe.hash), None)
-        number = len(self.left) + len(self.asked) + 1
-        name = recipe_name(number, recipe.flat(), self.plan.base.flat(), self.plan.space.domains)
+        self.explored.append(recipe.hash)
+        name = recipe_name(len(self.explored), recipe.flat(), self.plan.base.flat(), self.plan.space.domains)
         self.asked.append(before or Explored(recipe, name))
         return self.asked[-1]
 
