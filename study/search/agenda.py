@@ -129,11 +129,6 @@ class Agenda:
         self._size_finals()
 
     @property
-    def explored(self) -> list[str]:
-        """Hashes of the recipes that were asked for."""
-        return [one.recipe.hash for one in self.explorer.asked] if self.explorer else []
-
-    @property
     def limited(self) -> bool:
         """Whether it came to its end by a limit, which had no room for what was left."""
         if self.budget.seconds_left() <= 0:
@@ -157,7 +152,7 @@ class Agenda:
         """Trials that have no record yet, those that run included: as many as are known, and at most to come."""
         known = {trial.key: trial for trial in (*self.running.values(), *self.waiting())}
         searched = [trial for trial in known.values() if not is_fresh(trial.seed)]
-        unasked = 0 if self.closed or self.explorer is None else self.course.recipes - len(self.explorer.asked)
+        unasked = 0 if self.closed or self.explorer is None else self.course.recipes - len(self.explorer.explored)
         chosen = 0 if self.finals is None or self.finalists is not None else self.finals.recipes * self.finals.seeds
         raced = self.race.open(searched) if self.race else 0
         curve = self.finals.of_curve if self.finals and self.parts is None else 0
@@ -199,7 +194,7 @@ class Agenda:
         """Whether another recipe is wanted, and one like the base settings has room."""
         assert self.explorer is not None
         assert self.ladder is not None
-        if len(self.explorer.asked) >= self.course.recipes or not self.explorer.has_more():
+        if len(self.explorer.explored) >= self.course.recipes or not self.explorer.has_more():
             return False
         first = self.ladder.first(self.course.base)
         self.budget.expect([first])
@@ -489,4 +484,4 @@ class Agenda:
         """Whether a limit ended the exploration before all recipes were asked for."""
         if self.explorer is None or not self.closed or not self.budget.limits:
             return False
-        return len(self.explorer.asked) < self.course.recipes and self.explorer.has_more()
+        return len(self.explorer.explored) < self.course.recipes and self.explorer.has_more()

@@ -47,6 +47,8 @@ class Explorer(Protocol):
 
     asked: list[Explored]
     """In order, those of earlier runs included."""
+    explored: list[str]
+    """Hashes of all that it ever asked for: also of what its space does not hold any more."""
 
     def ask(self) -> Explored | None:
         """The next recipe, which is in `asked` from then on; None where it is one that still runs."""

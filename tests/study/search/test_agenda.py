@@ -32,6 +32,10 @@ class Rates:
     def __init__(self, rates: Sequence[float]) -> None:
         self.rates, self.asked, self.told = [*rates], list[Explored](), dict[str, Record | None]()
 
+    @property
+    def explored(self) -> list[str]:
+        return [one.recipe.hash for one in self.asked]
+
     def has_more(self) -> bool:
         return len(self.asked) < len(self.rates)
 
