@@ -14,7 +14,6 @@ from reports.ledger import StudyInfo
 SEARCH = {
     "--search",
     "--trials",
-    "--until",
     "--sampler",
     "--learn-from",
     "--scheduler",

@@ -27,13 +27,14 @@ Flat = Mapping[str, Value]
 
 
 def recipe_names(results: Results) -> dict[str, str]:
-    """By hash the name of every row and explored recipe, of what finals compare with, and of a learning curve's parts.
-    No two share one."""
+    """By hash the name of every row and explored recipe, of what finals compare with, and of the same on parts of the
+    data. No two share one."""
     return results.made(_recipe_names)
 
 
 def _recipe_names(results: Results) -> dict[str, str]:
-    recipes = {record.recipe_hash: record.recipe for record in results.of_all_trials}
+    recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.wholes.values()}
+    recipes |= {record.recipe_hash: record.recipe for record in results.of_all_trials}
     base, domains = results.base.flat(), results.space.domains
     names = {
         key: recipe_name(number, recipes.get(key, base), base, domains)
@@ -42,10 +43,10 @@ def _recipe_names(results: Results) -> dict[str, str]:
     finals = results.info.finals
     compared = {finals.base: BASE, finals.as_it_came: AS_IT_CAME} if finals else {}
     found = {key: name for key, name in compared.items() if key} | names | results.labels
-    if finals is None or finals.curve is None or finals.curve.whole is None:
-        return found
-    whole = found[finals.curve.whole]
-    parts = {key: part_name(share, whole) for share, key in finals.curve.parts.items() if key}
+    parts = {key: part_name(f"{share:g}", found.get(one.hash, BASE)) for key, (share, one) in results.wholes.items()}
+    if finals is not None and finals.curve is not None and finals.curve.whole is not None:
+        whole = found[finals.curve.whole]
+        parts |= {key: part_name(share, whole) for share, key in finals.curve.parts.items() if key}
     return parts | found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import apart, is_explored
+from reports.ledger.finals import apart, is_explored, whole_of
 from reports.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
@@ -51,8 +51,8 @@ class Results:
     finals: Mapping[str, Sequence[Record]] = field(default_factory=dict)
     """By recipe hash, those of the finals, by seed: scores that had no say in any choice. Of a row that no seed changes
     its one record is here, too."""
-    semifinal: Sequence[Record] = ()
-    """Of the best recipes one each, which with those of the search chose the finalists: they are in no figure."""
+    parts: Sequence[Record] = ()
+    """Of recipes on a part of their data, which said what to explore further: they are in no figure."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
     elsewhere: Sequence[Record] = ()
@@ -84,9 +84,9 @@ class Results:
             if whole.status == "finished" and whole.evaluations and not own.evaluations
         ]
         missed = {record.key for record in elsewhere}
-        own, finals, semifinal = apart((record for record in found if record.key not in missed), info)
+        own, finals, parts = apart((record for record in found if record.key not in missed), info)
         own, looks = in_order(info, space, own), taken(folder)
-        return cls(folder, info, space, own, finals, semifinal, set_aside, elsewhere, looks)
+        return cls(folder, info, space, own, finals, parts, set_aside, elsewhere, looks)
 
     def made(self, make: Callable[[Results], Made]) -> Made:
         """What `make` makes of these results; made once for all who ask."""
@@ -120,9 +120,15 @@ class Results:
 
     @property
     def of_all_trials(self) -> list[Record]:
-        """The records and those of semifinal and finals, each once."""
+        """The records and those of parts and finals, each once."""
         finals = [record for records in self.finals.values() for record in records]
-        return list({record.key: record for record in [*self.records, *self.semifinal, *finals]}.values())
+        return list({record.key: record for record in [*self.records, *self.parts, *finals]}.values())
+
+    @cached_property
+    def wholes(self) -> dict[str, tuple[float, Recipe]]:
+        """By the hash of a recipe on a part of its data, as `whole_of`."""
+        found = {record.recipe_hash: whole_of(record.recipe, self.base.flat()) for record in self.parts}
+        return {key: whole for key, whole in found.items() if whole}
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -208,7 +214,7 @@ class Results:
 
     @cached_property
     def failures(self) -> dict[str, str]:
-        """Recipe hash to the reason why a trial of it failed, but for those of semifinal and finals."""
+        """Recipe hash to the reason why a trial of it failed, but for those of parts and finals."""
         own = [failure for failure in read_failures(self.folder) if is_explored(failure.seed)]
         return {failure.recipe_hash: f"failed: {failure.reason}" for failure in own}
 

@@ -4,7 +4,7 @@ Its columns, of which each trial fills those that it has:
 
     name                                             what people call the recipe: `#17 tau 0.05, batch 128, cls`
     recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe; a seed from
-                                                     500,000 on is of semifinal, from 1,000,000 on of the finals
+                                                     500,000 on is of a part of the data, from 1,000,000 on of finals
     selection                                        what a search without goals of its own maximises
     average.NAME                                     each average of `search_spaces.averages`
     average.development_GOAL                         each goal of `search_spaces.goals`, and of the study

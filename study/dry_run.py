@@ -114,9 +114,8 @@ def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
 
 
 def _asked(plan: Plan) -> str:
-    """`3 recipes from Optuna`; `at most` where the seeds of some may not run, or the search may end before."""
-    at_most = plan.first_decides or (plan.explored and plan.request.until is not None)
-    return f"{count(plan.explored, 'recipe')} from Optuna{' at most' if at_most else ''}"
+    """`3 recipes from Optuna`; `at most` where the seeds of some may not run."""
+    return f"{count(plan.explored, 'recipe')} from Optuna{' at most' if plan.first_decides else ''}"
 
 
 def _more_by_racing(plan: Plan, fixed: Sequence[Trial]) -> int:

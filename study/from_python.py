@@ -77,8 +77,7 @@ class Study:
         return found
 
     def run(self, minutes: float | None = None, **more: Any) -> Outcome:
-        """Run or continue it; `minutes` bounds the whole of it, `until=0.5` has a search end by itself (`--until`).
-        Returns what came out. `UserError` for a mistake in
+        """Run or continue it; `minutes` bounds the whole of it. Returns what came out. `UserError` for a mistake in
         what was asked for, and where no trial finished."""
         limit = [] if minutes is None else ["--limit", f"minutes={minutes:g}"]
         main([*self.arguments(**more), *limit])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.ledger import LEDGER, Asked, Ledger, is_explored, is_fresh
+from reports.ledger.finals import SHARE
 from reports.ledger.location import ResultsLocation, open_location
 from reports.recipe_names import recipe_name
 from search_spaces import load_space
@@ -28,7 +29,6 @@ from study.one_recipe import read_recipe
 from study.rows import chosen_rows, given_models, inputs_of
 from study.search.course import Course
 from study.search.finals import SearchFinals
-from study.search.ladder import SHARE
 from study.search.points import grid
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
@@ -354,11 +354,6 @@ def _check_search(request: Request, space: Space) -> None:
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
-        if request.until is not None and len(space.goals) > 1:
-            raise UserError(
-                f"--until is a gain in one goal, and {space.name!r} has several; name one with --goals, or give them "
-                "weights (--goals sts*2,transfer)"
-            )
     late = [goal for goal in searched(space.goals) if goal.cost]
     if late and scheduler.stops:
         raise UserError(

@@ -2,9 +2,9 @@
 compared with.
 
 A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
-row that no seed changes has one record, of seed 0. Before the finals may come a semifinal, one more trial of the best
-recipes: its scores choose the finalists, and are in no figure. After them may come a learning curve: the recipe to use
-on parts of its data, under the finals' seeds.
+row that no seed changes has one record, of seed 0. Before the finals recipes may have run on a part of their data: what
+they scored there said which of them to explore further, and is in no figure. After the finals may come a learning
+curve: the recipe to use on parts of its data, under the finals' seeds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from reports.ledger.folders import Hash
 from reports.ledger.record import Record
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from reports.ledger.study_info import StudyInfo
 
 PART, FIRST_FRESH = 500_000, 1_000_000
-"""The semifinal's seed, and the first of the finals' own stream. `--seeds` never comes so far."""
+"""The seed of all that explores on a part of the data, and the first of the finals' own stream. `--seeds` never comes
+so far."""
+SHARE = "corpus.share"
+"""The key that cuts the data. A part has all that is paired with a text; the smaller one is contained in the larger
+one, and epochs stay."""
 
 SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 0.125})
 """Of the data, on which a learning curve trains; all of them are the finals' own trials. The last doubling comes first:
@@ -46,9 +50,9 @@ def is_explored(seed: int) -> bool:
 
 
 def seed_in_words(seed: int) -> str:
-    """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are."""
+    """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are; `part` on a part of the data."""
     if seed == PART:
-        return "semifinal"
+        return "part"
     return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
 
 
@@ -81,7 +85,7 @@ class Finals:
     baseline: Hash | None = None
     """The space's baseline row, where it has one that can be run."""
     smaller: bool = False
-    """Whether recipes and seeds are fewer than usual, so that half of a limit was left to explore."""
+    """Whether recipes and seeds are fewer than usual, for want of room in a limit."""
     curve: LearningCurve | None = None
     """What they end with; None where nobody asked for it."""
 
@@ -92,16 +96,24 @@ class Finals:
 
 
 def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
-    """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those of the
-    semifinal."""
+    """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those on
+    parts of the data."""
     rows = {*info.row_hashes.values()} & (info.finals.hashes if info.finals else set())
     own: list[Record] = []
-    semifinal: list[Record] = []
+    parts: list[Record] = []
     finals: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
         key, fresh = record.recipe_hash, is_fresh(record.seed)
         if fresh or (key in rows and not Recipe.from_flat(record.recipe).uses_seed):
             finals.setdefault(key, []).append(record)
         if not fresh:
-            (own if is_explored(record.seed) else semifinal).append(record)
-    return own, finals, semifinal
+            (own if is_explored(record.seed) else parts).append(record)
+    return own, finals, parts
+
+
+def whole_of(recipe: Mapping[str, Any], base: Mapping[str, Any]) -> tuple[float, Recipe] | None:
+    """Of a flat recipe on a part of the data that `base` has the share, and the recipe on all of them; else None."""
+    share, whole = recipe.get(SHARE), base.get(SHARE)
+    if share is None or whole is None or share >= whole:
+        return None
+    return share / whole, Recipe.from_flat(recipe).override({SHARE: whole})

@@ -57,9 +57,7 @@ class StudyInfo:
     """Why it has that scale."""
     search: Search = "paper"
     trials: Annotated[int, at_least(1)] | None = None
-    """How many recipes Optuna was asked to explore; at most, with `until`."""
-    until: Annotated[float, above(0.0)] | None = None
-    """Below which further gain the search was to end."""
+    """How many recipes Optuna was asked to explore."""
     seeds: list[Count] = field(default_factory=lambda: [0])
     """Those that every recipe is run with."""
     most_seeds: Annotated[int, at_least(1)] | None = None

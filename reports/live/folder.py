@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,14 +22,14 @@ from reports.ledger import (
     StudyInfo,
     read_failures,
 )
-from reports.ledger.finals import apart
+from reports.ledger.finals import PART, apart, whole_of
 from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
-from reports.recipe_names import explored_numbers, recipe_name
+from reports.recipe_names import BASE, explored_numbers, part_name, recipe_name
 from reports.results import Results, in_order
 from search_spaces.space import Space
 from trainables.errors import UserError
-from trainables.recipe import changed
+from trainables.recipe import Value, changed
 
 T = TypeVar("T")
 Signature = tuple[tuple[str, int, int], ...]
@@ -222,10 +222,15 @@ class _Names:
 
     def name(self, record: Record) -> str:
         """Its row, or what the search calls it; its hash where it is neither."""
-        if label := self._labels.get(record.recipe_hash):
-            return label
-        number = self._numbers.get(record.recipe_hash)
-        return recipe_name(number, record.recipe, self._base or {}, self._domains) if number else record.recipe_hash
+        part = whole_of(record.recipe, self._base or {}) if record.seed == PART else None
+        if part is None:
+            return self._of(record.recipe_hash, record.recipe) or record.recipe_hash
+        return part_name(f"{part[0]:g}", self._of(part[1].hash, part[1].flat()) or BASE)
+
+    def _of(self, recipe_hash: str, flat: Mapping[str, Value]) -> str | None:
+        number = self._numbers.get(recipe_hash)
+        named = recipe_name(number, flat, self._base or {}, self._domains) if number else None
+        return self._labels.get(recipe_hash) or named
 
     def changes(self, record: Record) -> str:
         """What it changes of the base recipe; empty for a row."""

@@ -23,7 +23,8 @@ from reports.wording import CHOSEN, changes
 SHOWN = 10
 """So many of the best explored recipes are in the table."""
 NO_SCORE = "finished without a development score"
-ENDS = ("finished", NO_SCORE, "stopped early", "diverged", "failed", "not finished")
+ON_A_PART = "ended on a part of the data"
+ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "failed", "not finished")
 """How an explored recipe can end, in the order of the report."""
 
 
@@ -89,6 +90,7 @@ def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | Non
 
 def _counts(results: Results, explored: list[Candidate]) -> str:
     ends = dict.fromkeys(results.explored, "not finished")
+    ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
     ends |= dict.fromkeys(results.failures, "failed")
     for record in results.records:
         stopped = "diverged" if str(record.training.get("stopped")).startswith("diverged") else "stopped early"

@@ -23,22 +23,22 @@ def write(results: Results, pictures: Path) -> str:
     finished = [record for record in every if record.status == "finished"]
     pruned = len(every) - len(finished)
     done = [record for record in every if record.status in ("finished", "pruned")]
-    finals = len(every) - len(results.records)
+    own = len(results.records) + len(results.parts)
+    elsewhere = [(len(results.parts), "on a part of the data"), (len(every) - own, "in the finals alone")]
+    apart = ", ".join(f"{n} {where}" for n, where in elsewhere if n)
     rows = total(extents(results).values())
     missing = rows.wanted - rows.there
     facts = [
         f"Paper: {text(results.space.paper)}",
         f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),
-        f"Search: {text(info.search)}"
-        + (f", {count(info.trials, 'trial')} asked for" if info.trials else "")
-        + (f" at most, until a further gain above {info.until:g} was improbable" if info.until else ""),
+        f"Search: {text(info.search)}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
         f"Goals: {' and '.join(text(goal.label) for goal in results.goals)}" if info.goals else "",
         f"Limits: {', '.join(code(f'{name}={value:g}') for name, value in info.limits.items())}",
         f"Seeds: {', '.join(map(str, info.seeds))}"
         + (f", and up to {info.most_seeds} of a recipe where more could change an answer" if info.raced else ""),
         *(f"Command: {verbatim(command)}" for command in info.commands),
         f"Started: {text(info.created_at)}" if info.created_at else "",
-        f"Trials: {len(finished)} finished{f' ({finals} of them in the finals alone)' * bool(finals)}, "
+        f"Trials: {len(finished)} finished{f' (of them {apart})' * bool(apart)}, "
         f"{pruned} stopped early"
         + (f", {missing} of the rows missing" if missing else "")
         + "".join(

@@ -83,7 +83,6 @@ class Request:
     search: Search
     trials: int
     """At most, with `until`."""
-    until: float | None
     """The gain, in the goal's unit, that must be improbable for the search to end; None: it has `trials`."""
     seeds: int
     """The least number of every recipe."""
@@ -220,13 +219,6 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         metavar="N",
         help=f"new recipes for Optuna (default {TRIALS}; with --limit minutes as many as it leaves time for, "
         f"{OPEN_TRIALS} at most); each is run with the least seeds",
-    )
-    what.add_argument(
-        "--until",
-        type=float,
-        metavar="GAIN",
-        help="Optuna explores until a further gain of more than so many points of the goal is improbable (below 5 %%); "
-        f"--trials is then the most (default {OPEN_TRIALS})",
     )
     what.add_argument(
         "--seeds",
@@ -381,13 +373,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError(f"--{name.replace('_', '-')} must be at most {MOST:,}, not {values[name]:g}")
     if values["gpus_per_worker"] is not None and not 0 <= values["gpus_per_worker"] < math.inf:
         raise UserError(f"--gpus-per-worker must be a number from 0 on, not {values['gpus_per_worker']:g}")
-    if values["until"] is not None and not 0 < values["until"] < math.inf:
-        raise UserError(f"--until must be a gain above 0, such as 0.5, not {values['until']:g}")
     if values["search"] != "optuna":
         if values["trials"] is not None:
             raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
-        if values["until"] is not None:
-            raise UserError("--until is when Optuna has explored enough; add --search optuna")
         if values["sampler"] is not None:
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
         if values["learn_from"]:
@@ -412,7 +400,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         )
     values["max_rows"] = values["max_rows"] or MOST_ROWS
     timed = any(text.startswith("minutes=") for text in values["limit"])
-    values["trials"] = values["trials"] or (OPEN_TRIALS if timed or values["until"] is not None else TRIALS)
+    values["trials"] = values["trials"] or (OPEN_TRIALS if timed else TRIALS)
     several = ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit", "mteb")
     values |= {name: tuple(values[name]) for name in several}
     return Request(arguments=tuple(arguments), **values)

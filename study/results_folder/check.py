@@ -83,7 +83,6 @@ def continued(plan: Plan) -> Plan:
         asked,
         search=before.search,
         trials=before.trials or len(before.explored) or asked.trials,
-        until=before.until,
         finals=(before.finals.recipes, before.finals.seeds) if before.finals else None,
         fit_finals=before.finals is not None and before.finals.smaller,
         seeds=max(asked.seeds, len(before.seeds)),

@@ -37,7 +37,6 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         scale_reason=plan.reason,
         search=plan.request.search,
         trials=plan.explored or None,
-        until=plan.request.until,
         seeds=list(plan.seeds),
         most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),

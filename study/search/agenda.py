@@ -23,12 +23,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from reports.ledger import Record, is_fresh, trial_key
-from reports.ledger.finals import PART
+from reports.ledger.finals import PART, SHARE
 from reports.recipe_names import part_name
 from study.search.budget import Budget, Running
 from study.search.course import Course, Explored, Explorer
 from study.search.finals import Entrant, choose, seeds_of
-from study.search.ladder import SHARE, Ladder, ladder_for
+from study.search.ladder import Ladder, ladder_for
 from study.search.merits import Merit, merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial

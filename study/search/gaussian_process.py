@@ -42,8 +42,6 @@ NOISE = 0.1
 """What is believed of the noise's share of the variance."""
 NOISES = (-9.0, 1.0)
 """Between which its logarithm lies."""
-LIKELY, DRAWS = 200, 1000
-"""Of recipes that may be the best, how many are drawn together, and how often."""
 TAIL = 0.3
 """Of scores far below the middle, how far they still count."""
 STEPS = 30
@@ -91,22 +89,6 @@ class GaussianProcessSampler(BaseSampler):
             for place, domain in enumerate(self.domains)
             if not np.isnan(point[place])
         }
-
-    def gains(self, study: Study) -> np.ndarray:  # (draws,)
-        """By how much the best recipe that was not asked for may surpass the best one that was, in the goal's unit:
-        draws of the process, negative where none does. Empty while too little has finished to fit it."""
-        others = [one for one in study.get_trials(deepcopy=False) if one.params]
-        points, values = self._points(others), _values(study, others, self.chance)
-        known = ~np.isnan(values)
-        x, y = points[known], values[known]
-        if len(y) < FIRST:
-            return np.empty(0)
-        process = _Process(self._apart(x, x), y)
-        new = self._candidates(process.mean(self._apart(x, x)), x, points[known])
-        likely = np.argsort(-process.improvement(self._apart(new, x), process.mean(self._apart(x, x)).max()))[:LIKELY]
-        there = np.vstack([x, new[likely]])
-        drawn = process.draws(self._apart(there, x), self._apart(there, there), self.chance)
-        return np.asarray((drawn[:, len(x) :].max(axis=1) - drawn[:, : len(x)].max(axis=1)) * process.unit)
 
     def _points(self, trials: Sequence[FrozenTrial]) -> np.ndarray:  # (trials, domains)
         asked = [applying(self.domains, drawn(self.domains, one.params), self.flat) for one in trials]
@@ -216,8 +198,7 @@ class _Process:
     def __init__(self, apart: np.ndarray, y: np.ndarray, fitted: np.ndarray | None = None) -> None:
         if fitted is None:
             y = _tamed(y)
-            self.unit = float(y.std() or 1.0)
-            y = (y - y.mean()) / self.unit
+            y = (y - y.mean()) / (y.std() or 1.0)
             fitted = _fitted(apart, y)
         self.y, self.fitted, keys = y, fitted, apart.shape[2]
         self.weights, self.variance = np.exp(-2 * fitted[:keys]), math.exp(fitted[keys])
@@ -232,16 +213,6 @@ class _Process:
     def mean(self, apart: np.ndarray) -> np.ndarray:
         """Of points that lie this far from the known ones."""
         return np.asarray(self._covariance(apart) @ self.solved)
-
-    def draws(self, apart: np.ndarray, among: np.ndarray, chance: np.random.Generator) -> np.ndarray:
-        """Values without noise, (draws, points), of points that lie this far from the known ones and among each
-        other."""
-        covariance = self._covariance(apart)
-        known = solve_triangular(self.root, covariance.T, lower=True)
-        left = self._covariance(among) - known.T @ known + 1e-6 * self.variance * np.eye(len(among))
-        return np.asarray(
-            covariance @ self.solved + chance.standard_normal((DRAWS, len(among))) @ np.linalg.cholesky(left).T
-        )
 
     def improvement(self, apart: np.ndarray, best: float) -> np.ndarray:
         """The logarithm of the expected improvement over `best`, but for a constant."""

@@ -6,11 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from reports.ledger.finals import SHARE
 from trainables.recipe import Recipe
 
-SHARE = "corpus.share"
-"""The key that cuts the data. A part has all that is paired with a text; the smaller one is contained in the larger
-one, and epochs stay."""
 RATIO = 3
 """Of so many recipes on a part of the data one goes on."""
 LADDERS: tuple[tuple[float, tuple[float, ...]], ...] = ((60.0, ()), (12.0, (0.25,)), (0.0, (0.125, 0.5)))

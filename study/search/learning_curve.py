@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from reports.answer import Answer
 from reports.guards.words import listed
 from reports.ledger import LearningCurve, StudyInfo
-from reports.ledger.finals import SHARES
+from reports.ledger.finals import SHARE, SHARES
 from reports.recipe_names import part_name
 from reports.results import Results
-from study.search.ladder import SHARE
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 from trainables.trial import check_recipes

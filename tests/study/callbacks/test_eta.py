@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from study.callbacks.eta import Group, TimeLeft
-from study.search.budget import makespan
-from study.search.budget import Budget
+from study.search.budget import Budget, makespan
 from study.trial import Trial
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
 

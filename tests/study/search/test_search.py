@@ -23,8 +23,8 @@ from study.plan import Plan, decide, read_request
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.journal import SAMPLER, explored_recipe, open_journal
-from study.search.samplers import SAMPLERS
 from study.search.populations import files_key
+from study.search.samplers import SAMPLERS
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
 from tests.conftest import slow_case
