@@ -37,6 +37,15 @@ MINED_FROM = 500
 """Among fewer pairs the nearest texts are no harder than those of a batch, so none are mined."""
 
 
+FIRST: tuple[Overrides, ...] = (
+    {"optimisation.learning_rate": 2e-4},
+    {"optimisation.learning_rate": 1e-4, "optimisation.epochs": 3},
+    {"optimisation.learning_rate": 5e-5, "optimisation.batch_size": 32, "optimisation.epochs": 3},
+    {"optimisation.learning_rate": 2e-4, "optimisation.batch_size": 32},
+)
+"""What a search tries first, as far as a space has it."""
+
+
 @dataclass(frozen=True)
 class OwnEncoder:
     """An encoder to begin with."""
@@ -128,6 +137,7 @@ def space_text(own: OwnSpace) -> str:
         tasks_named=_value(tuple(task.name for task in scored)),
         rows="\n".join(f"        {row}," for row in _rows(own)),
         domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
+        first="\n".join(f"        {_mapping(changes)}," for changes in FIRST),
         goal_named=_value((goal,)),
         notes="".join(f"        {_value(note)},\n" for note in own.notes),
     )
@@ -137,7 +147,7 @@ _TEXT = '''"""A space of one's own data, made by --train. Keep it, edit it, and 
 
     python study/run.py --space ./my_space.py --search optuna
 
-`base` is what the gain is over, `domains` are what Optuna may choose.
+`base` is what the gain is over, `domains` are what Optuna may choose, `first` is what it tries first.
 """
 
 {imports}from search_spaces.space import Domain, Row, Space
@@ -164,6 +174,9 @@ SPACE = Space(
     ),
     domains=(
 {domains}
+    ),
+    first=(
+{first}
     ),
     goals={goal_named},
     shown=(),
@@ -218,8 +231,12 @@ def _rows(own: OwnSpace) -> list[str]:
 
 
 def _row(label: str, changes: Overrides) -> str:
-    said = ", ".join(f"{_value(key)}: {_value(value)}" for key, value in changes.items())
-    return f"{_value(label)}, {{{said}}}"
+    return f"{_value(label)}, {_mapping(changes)}"
+
+
+def _mapping(changes: Overrides) -> str:
+    """As Python source."""
+    return f"{{{', '.join(f'{_value(key)}: {_value(value)}' for key, value in changes.items())}}}"
 
 
 def _domains(own: OwnSpace, fit: _Fit) -> list[str]:

@@ -93,7 +93,8 @@ class Space:
     `title` is the report's, `paper` who wrote the rows. `base` is the paper's recipe, `evaluation` how its models
     are scored; `laptop` are the overrides of both that make them small enough for two cores without a network (built-in
     corpus and encoder). `rows` always run first;
-    `domains` are what a search may change after them. `baseline` is the label of the row that differences are taken
+    `domains` are what a search may change after them, and `first` the changes of the base that it tries first, as far
+    as they lie in the domains. `baseline` is the label of the row that differences are taken
     against. `tolerance` is how far, in points, a reproduced figure may lie from the published one. `oddities` are
     sentences on what is odd in the published figures. `training_pairs` is how many labelled pairs the paper's recipe
     trains on. `notes` are sentences that a reader must know before any number. `goals`, as
@@ -114,6 +115,7 @@ class Space:
     evaluation: EvaluationConfig = EvaluationConfig()
     rows: tuple[Row, ...] = ()
     domains: tuple[Domain, ...] = ()
+    first: tuple[Overrides, ...] = ()
     tables: tuple[Table, ...] = ()
     claims: tuple[Claim, ...] = ()
     baseline: str | None = None
@@ -155,6 +157,8 @@ class Space:
                     self.recipe(scale).override(row.overrides)
         for domain in self.domains:
             self._check_domain(domain)
+        for changes in self.first:
+            self._check_recipe(f"{where}, first", changes)
         for table in self.tables:
             self._check_table(table)
         for claim in self.claims:

@@ -21,13 +21,15 @@ import dataclasses
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from reports.ledger import Record, is_fresh, trial_key
 from reports.ledger.finals import PART, SHARE
 from reports.recipe_names import part_name
 from study.search.budget import Budget, Running
+from study.search.choice import by_merit, by_part
 from study.search.course import Course, Explored, Explorer
-from study.search.finals import Entrant, choose, seeds_of
+from study.search.finals import Entrant, seeds_of
 from study.search.ladder import Ladder, ladder_for
 from study.search.merits import Merit, merits
 from study.search.seed_race import StudySeedRace
@@ -36,8 +38,12 @@ from trainables.recipe import Recipe
 
 MOST_TOO_LONG = 8
 """Recipes that a limit has no room for in a row, after which no other one is asked for."""
-OF_FINALS = 0.4
-"""The share of what a limit leaves after the base settings that the finals may take."""
+OF_FINALS, LEAST_FINALS = 0.4, 2
+"""The share of what a limit leaves after the base settings that the finals may take, and the trainings that they get in
+any case where there is room for these and for some on a part of the data."""
+DIRECT = 2
+"""Trainings beside the finals: where there is room for fewer, what is best on a part of the data is a finalist at
+once."""
 
 
 class Agenda:
@@ -63,6 +69,8 @@ class Agenda:
         """Keys of those that failed since this agenda was made."""
         self.finalists: list[Entrant] | None = None
         """None until they are chosen."""
+        self.direct = False
+        """Whether they are chosen by parts of the data alone."""
         self.parts: list[Entrant] | None = None if curve else []
         """Of the learning curve; None until its recipe is known."""
         self.ladder: Ladder | None = None if course.parts else Ladder()
@@ -269,7 +277,7 @@ class Agenda:
         recipe = self._cut(one.recipe, share)
         if recipe is None or not one.recipe.trains:
             return None
-        trial = Trial(recipe, PART, part_name(f"{share:g}", one.name), part=True)
+        trial = Trial(recipe, PART, part_name(str(Fraction(share).limit_denominator(64)), one.name), part=True)
         self._wholes[trial.key] = one
         return trial
 
@@ -296,7 +304,7 @@ class Agenda:
                 one = next(each for each in self.explorer.asked if each.recipe.hash == key)
                 larger = self._parts_of(one, self.ladder.parts[level + 1 : level + 2])
                 yield from larger
-                if closing or not larger:  # what has no room for the way may have room for its end
+                if (closing or not larger) and not self.direct:  # its end may have room where its way has none
                     yield Trial(one.recipe, self.course.seeds[0], one.name)
 
     def _seen(self, share: float) -> dict[str, float]:
@@ -377,9 +385,11 @@ class Agenda:
             return
         if (rooms := self._trainings()) is not None:
             base = trial_key(self.course.base.hash, self.course.seeds[0])
-            rooms -= self.course.parts and base not in self.done and base not in self.running
-            sized = self.finals.within(OF_FINALS * rooms)
+            rooms -= base not in self.done
+            least = LEAST_FINALS if self.course.parts and rooms >= LEAST_FINALS + 0.5 else 0
+            sized = self.finals.within(max(OF_FINALS * rooms, least))
             self.finals = dataclasses.replace(sized, fits=False) if sized else None
+            self.direct = bool(sized and self.course.parts and rooms < sized.trainings + DIRECT)
 
     def _trainings(self) -> float | None:
         """How many whole trainings of the base settings the limits leave room for; None while that is not known, or
@@ -391,7 +401,7 @@ class Agenda:
         """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
         data a first recipe on all of them, then the finals, then their learning curve."""
         base, best = self.course.base.hash, self._best_so_far()
-        stages = [[base]] if part and best is None else []
+        stages = [[base]] if part and best is None and not self.direct else []
         if self.finals is None:
             return stages
         own = [trial.recipe_hash for trial in self._known_finals()]
@@ -410,28 +420,13 @@ class Agenda:
         return self._ranked[1]
 
     def _chosen(self) -> list[Entrant]:
-        """The finalists: the best that are not shown in the search to be no better than the base settings."""
+        """The finalists: of the best on all of the data, or where nothing had the time for that on parts of them."""
         assert self.finals is not None
         explored = {one.recipe.hash: one for one in self.explorer.asked} if self.explorer else {}
-        fixed = {trial.recipe_hash: trial for trial in self.course.fixed}
-        ranked = self._merits()
-        out = {one.counted_as for one in ranked if one.recipe_hash in self.finals.compared}
-        base = next((one for one in ranked if one.recipe_hash == self.course.base.hash), None)
-        found = []
-        for one in ranked:
-            trial, whole = fixed.get(one.recipe_hash), explored.get(one.recipe_hash)
-            known = trial or whole
-            evaluated = trial is not None and trial.row and self.course.base.trains and not trial.recipe.trains
-            if known is None or evaluated or one.counted_as in out:
-                continue
-            if base is not None and len(one.values) == 1 and one.values[0] <= base.values[0]:
-                continue  # its own scores, which flatter it, do not put it above the base settings
-            out.add(one.counted_as)
-            seeds = seeds_of(known.recipe, self.finals.seeds, trial is not None and trial.row)
-            found.append((one, Entrant(known.recipe, known.name, seeds)))
-        lost = sum(one.lost for one, _ in found)
-        places = choose([one.values for one, _ in found], self.finals.recipes, lost)
-        return [found[place][1] for place in places]
+        found = by_merit(self._merits(), self.course, self.finals, explored)
+        if self.direct and not found and self.ladder is not None:
+            found = by_part(map(self._seen, reversed(self.ladder.parts)), self.finals, explored)
+        return found
 
     def _rounds(self) -> list[list[Trial]]:
         """Their trials, seed by seed: a study that is cut short has as many of each."""

@@ -121,6 +121,10 @@ class AskTell:
             }
             self.study.enqueue_trial(params, user_attrs={LEARNT: source})
 
+    def enqueue(self, chosen: Mapping[str, Value]) -> None:
+        """Have Optuna ask for this next: the domains' values where they apply."""
+        self.study.enqueue_trial(parameters(self.domains, chosen, self.flat, self.conditional))
+
     def add(
         self,
         chosen: Mapping[str, Value],

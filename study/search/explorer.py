@@ -6,7 +6,7 @@ keeps its study in memory, tells a stopped trial's partial score as if it were c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import optuna
 from optuna.trial import TrialState
@@ -24,7 +24,7 @@ from study.search.course import Explored
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
 from study.search.warm_start import WarmStart
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, Value
 
 
 class OptunaExplorer:
@@ -53,9 +53,10 @@ class OptunaExplorer:
         return True
 
     def ask(self) -> Explored | None:
-        number_asked = len(self.asked)
-        if (sampler := self.sampler.drawing(number_asked)) is not None:
+        if (sampler := self.sampler.drawing(len(self.asked))) is not None:
             self.ask_tell.study.sampler = sampler
+        if (first := next(self._first(), None)) is not None:
+            self.ask_tell.enqueue(first)
         with journal.of_sampler(self.sampler.name):
             number, recipe = self.ask_tell.ask(self._name)
         return self.asked[-1] if self.ask_tell.begin(number, recipe, self.plan.seeds) else None
@@ -99,6 +100,16 @@ class OptunaExplorer:
             self._add(recipe)
             if trial.state == TrialState.RUNNING:
                 self.ask_tell.begin(trial.number, recipe, plan.seeds)
+
+    def _first(self) -> Iterator[dict[str, Value]]:
+        """What the space has tried first and was not asked for yet, as the domains' values."""
+        base, domains = self.plan.base, self.plan.space.domains
+        for changes in self.plan.space.first:
+            recipe = base.preferring(changes)
+            chosen = point(recipe.flat(), base, domains)
+            there = chosen is not None and base.override(chosen) == recipe
+            if chosen is not None and there and recipe.hash not in (base.hash, *self.explored):
+                yield chosen
 
     def _name(self, trial: optuna.Trial, recipe: Recipe) -> None:
         journal.name_explored(trial, self._add(recipe).name, recipe)

@@ -145,6 +145,16 @@ def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> N
     assert clock.seconds <= 4.5 * MINUTE
 
 
+def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
+    found, clock, explorer = agenda(8)
+    ran = drive(found, clock, outcome())
+    assert found.direct
+    assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
+    (pick,) = found.finalists or ()
+    assert seeds(ran, pick.recipe) == seeds(ran, BASE) == 1
+    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.asked)
+
+
 def test_what_no_recipe_surpasses_has_no_finalist() -> None:
     found, clock, _ = agenda(rates=[1e-6, 3e-6])
     ran = drive(found, clock, outcome())
