@@ -27,6 +27,8 @@ SCENES_SECONDS = 15.0
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
     """The text of `--dry-run`; brief is what a run prints before it begins."""
+    if brief and plan.explored and any(LIMITS[name].whole for name in plan.limits):
+        return _limited(plan, cluster, allotment)
     ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     fixed = plan.fixed_trials()
     done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
@@ -78,6 +80,13 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         keys = ", ".join(domain.key for domain in plan.space.domains)
         lines.append(f"  then {count(plan.explored, 'recipe')} over {keys}")
     return "\n".join(lines)
+
+
+def _limited(plan: Plan, cluster: Cluster, allotment: Allotment) -> str:
+    """Of a search that has a limit: how many trials there will be is not known before some have run."""
+    limits = " ".join(f"{name}={number:g}" for name, number in plan.limits.items())
+    where = f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once"
+    return f"{plan.space.title}; results in {plan.place.shown}\nlimit {limits}: {where}"
 
 
 def in_short(plan: Plan, cluster: Cluster) -> str:

@@ -84,7 +84,7 @@ def own_study(request: Request) -> Request:
     prepared = _placed(made, folder, request, begun)
     request = _with_tests(request, lambda given, _: given.replace(str(unfinished), str(folder)))
     _tell(source, prepared, leaked)
-    if "encoder.max_length" not in fixed:
+    if request.dry_run and "encoder.max_length" not in fixed:
         _tell_lengths(encoders)
     if begun:  # whatever its files are called now
         name = StudyInfo.load(folder.parent).space
@@ -307,8 +307,8 @@ def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
         few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
         exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these texts exactly (near ones: leaks)"
         print(f"put aside {aside}; {exactly}{lost}{few}", flush=True)
-    for sentence in leaked:
-        print(f"leaks: {sentence}", flush=True)
+    if leaked:
+        print(f"leaks: {'; '.join(leaked)}", flush=True)
 
 
 def _tell_lengths(encoders: Sequence[OwnEncoder]) -> None:

@@ -80,10 +80,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     check_plan(plan)
     for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0), *few_items(plan)]:
         print(f"warning: {warning}", flush=True)
-    for note in notes(plan):
-        print(f"note: {note}", flush=True)
     from study.dry_run import in_short, preview
 
+    if request.dry_run or not request.train:
+        for note in notes(plan):
+            print(f"note: {note}", flush=True)
     if request.dry_run:
         if request.train and draft.space_file is not None:
             print("\nthe space that it runs, which --write-space my_space.py keeps; its DATA are written when it runs:")

@@ -181,6 +181,9 @@ class Console(Callback):
 
     def _done(self) -> str:
         plan, ended = self.state.plan, self.state.ended
+        if (minutes := plan.limits.get("minutes")) is not None:  # as many trials as the time allows
+            spent = minutes - self.state.seconds_left() / 60
+            return f"[{spent:>{len(f'{minutes:.0f}')}.0f}/{minutes:g} min]"
         total = max(self.state.total, ended)
         perhaps = "up to " if (plan.races or plan.first_decides) and ended < total else ""
         return f"[{ended:>{len(str(total))}}/{perhaps}{total}]"
@@ -194,8 +197,6 @@ class Console(Callback):
         parts = [f"{len(running)} running" if begun else "starting the first trials"]
         parts += [f"{len(orphans)} waiting for {_worker_group(*orphans.values())}"] if orphans else []
         parts += [f"{state.failed_now} failed"] if state.failed_now else []
-        left_out = state.queued - state.coming
-        parts += [f"{left_out:,} beyond the limits"] if left_out else []
         if forecast.a_minute is not None and forecast.seconds is not None and (running or not orphans):
             guess = "" if state.statuses else "rough guess, "
             parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")

@@ -196,9 +196,10 @@ class StudyState(Callback):
             waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
             found, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
-            if found.seconds is not None and found.seconds > limit:  # what runs goes on, and nothing begins
-                end = self._times.forecast(clock, running, ()).seconds or 0.0
-                found = dataclasses.replace(found, seconds=min(found.seconds, max(limit, end)))
+            if limit < math.inf:  # a search uses all of it, and what runs then is halted
+                known = sum(1 for _ in self.waiting()) >= self.queued
+                seconds = min(found.seconds, limit) if known and found.seconds is not None else limit
+                found = dataclasses.replace(found, seconds=max(0.0, seconds))
             self._forecast = clock, found
         at, found = self._forecast
         return found.after(clock - at)

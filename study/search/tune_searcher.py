@@ -13,6 +13,7 @@ from search_spaces.goals import searched
 from study.cli.terminal import printable, say
 from study.plan import Plan
 from study.search.agenda import Agenda
+from study.search.agenda_words import finals_in_words, plan_in_words
 from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
 from study.search.learning_curve import Parts, parts_of
@@ -112,15 +113,17 @@ class TuneSearcher(Searcher):
         if before == self._told:
             return
         self.asked(self.explored, self.finals)
-        finals, finalists = self.agenda.finals, self.agenda.finalists
-        if finals is not None and finalists is not None and not before[2] and self.agenda.waiting():
-            names = ", ".join(entrant.name for entrant in finalists) or "no recipe is better than the base settings"
-            say(printable(f"finals: {finals.in_words(len(finalists))}: {names}"))
+        if self.agenda.ladder is not None and before[3] is None and (plan := plan_in_words(self.agenda)):
+            say(printable(plan))
+        if self.agenda.finals and self.agenda.finalists is not None and not before[2] and self.agenda.waiting():
+            say(printable(finals_in_words(self.agenda)))
 
     @property
-    def _known(self) -> tuple[int, object, bool, Parts]:
-        """How many recipes were asked for, the size of the finals, whether finalists are known, and the curve."""
-        return len(self.explored), self.agenda.finals, self.agenda.finalists is not None, self.curve
+    def _known(self) -> tuple[int, object, bool, object, Parts]:
+        """How many recipes were asked for, the size of the finals, whether finalists are known, the ladder, and the
+        curve."""
+        agenda = self.agenda
+        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.curve
 
     def _race(self, done: Sequence[Record]) -> StudySeedRace:
         plan = self.plan

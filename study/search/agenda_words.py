@@ -1,0 +1,39 @@
+"""What a study says of its agenda, as it comes to know it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from reports.guards.words import listed
+from reports.markdown import count, duration
+from search_spaces.limits import LIMITS
+from study.search.agenda import Agenda
+
+
+def plan_in_words(agenda: Agenda) -> str:
+    """`40 minutes on 2 places: one training takes about 3 min. Recipes begin on 1/8 of the data; ...`; empty where no
+    limit says how much there is room for."""
+    budget = agenda.budget
+    ones = {name: one for name in budget.limits if (one := budget.guess(name, agenda.course.base.hash)) is not None}
+    if agenda.ladder is None or not ones:
+        return ""
+    limits = " and ".join(f"{number:g} {LIMITS[name].name}" for name, number in budget.limits.items())
+    takes = " and ".join(
+        duration(60 * one) if LIMITS[name].clock else f"{one:.2g} {LIMITS[name].name}" for name, one in ones.items()
+    )
+    parts = [str(Fraction(share)) for share in agenda.ladder.parts]
+    first = f"recipes begin on {parts[0]} of the data, and the best third goes on" if parts else "recipes train whole"
+    places = count(budget.places, "place")
+    last = "then the base settings are compared with the encoder as it came"
+    if agenda.finals is not None:
+        last = f"then {agenda.finals.in_words()}"
+    return f"{limits} on {places}: one training takes about {takes}; {first}; {last}"
+
+
+def finals_in_words(agenda: Agenda) -> str:
+    """Who is in the finals, once that is known."""
+    assert agenda.finals is not None
+    names = [entrant.name for entrant in agenda.finalists or ()]
+    if not names:
+        return f"finals: no recipe is better than the base settings, so {agenda.finals.beside_in_words} run alone"
+    return f"finals: {agenda.finals.in_words(len(names))}: {listed(names)}"
