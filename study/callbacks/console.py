@@ -33,7 +33,7 @@ DRAWN_SECONDS = 0.5
 """How often the block is drawn at most."""
 DRAWN = 8
 """Trials that it lists at most."""
-TOLD_SECONDS = (8.0, 20.0, 40.0, 60.0)
+TOLD_SECONDS = (20.0, 60.0)
 """When plain lines tell what runs, after the study began, and again after its first trial did; then each minute."""
 TOLD = 3
 """Trials that such a line names at most."""

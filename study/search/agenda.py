@@ -41,6 +41,8 @@ MOST_TOO_LONG = 8
 OF_FINALS, LEAST_FINALS = 0.4, 2
 """The share of what a limit leaves after the base settings that the finals may take, and the trainings that they get in
 any case where there is room for these and for some on a part of the data."""
+DEAR = 4
+"""There must be time for so many recipes on each place that cost as much as a dear one, before it begins."""
 DIRECT = 2
 """Trainings beside the finals: where there is room for fewer, what is best on a part of the data is a finalist at
 once."""
@@ -424,7 +426,7 @@ class Agenda:
         assert self.finals is not None
         explored = {one.recipe.hash: one for one in self.explorer.asked} if self.explorer else {}
         found = by_merit(self._merits(), self.course, self.finals, explored)
-        if self.direct and not found and self.ladder is not None:
+        if not found and self._best_so_far() is None and self.ladder is not None:
             found = by_part(map(self._seen, reversed(self.ladder.parts)), self.finals, explored)
         return found
 
@@ -452,10 +454,16 @@ class Agenda:
         return not (trial.key in self.done or trial.key in self.running or trial.key in self.failed)
 
     def _fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for it. Rows come first, and finals keep room for nobody."""
+        """Whether the limits have room for it. Rows come first, and finals keep room for nobody. A recipe that takes
+        longer on a part of the data than the base settings begins only where there is time for several like it."""
         self.budget.expect([trial.recipe])
-        later = [] if trial.row or is_fresh(trial.seed) else self._later(trial.part)
-        return self.budget.fits([trial.recipe_hash], self._running, later)
+        key, later = trial.recipe_hash, [] if trial.row or is_fresh(trial.seed) else self._later(trial.part)
+        if trial.part and self.ladder is not None and trial in self._queue:
+            usual = self.ladder.first(self.course.base)
+            self.budget.expect([usual])
+            if self.budget.is_dearer(key, usual.hash):
+                return self.budget.fits([key] * DEAR * self.budget.places, self._running, later)
+        return self.budget.fits([key], self._running, later)
 
     @property
     def _running(self) -> list[Running]:

@@ -125,6 +125,11 @@ class Budget:
         ends = makespan(now, self.places, busy) + math.fsum(makespan(stage, self.places) for stage in stages)
         return SLACK * ends <= self.limits[name] - self.spent(name)
 
+    def is_dearer(self, one: str, other: str) -> bool:
+        """Whether a trial of one recipe is guessed to take half more than one of the other."""
+        guesses = [(self.guess(name, one), self.guess(name, other)) for name in self.limits]
+        return any(mine is not None and usual is not None and mine > 1.5 * usual for mine, usual in guesses)
+
     def room(self, recipe_hash: str, running: Sequence[Running] = ()) -> float:
         """How many trials of that recipe may begin beside those that run; infinite where nothing bounds them."""
         return min((self._room(name, recipe_hash, running) for name in self.limits), default=math.inf)

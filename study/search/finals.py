@@ -128,7 +128,8 @@ class SearchFinals:
     def in_words(self, finalists: int | None = None) -> str:
         """`1 recipe x 5 fresh seeds, beside the base settings (5) and the encoder as it came`."""
         count = self.recipes if finalists is None else finalists
-        return f"{count} recipe{'s' * (count != 1)} x {self.seeds} fresh seeds, beside {self.beside_in_words}"
+        seeds = f"{self.seeds} fresh seed{'s' * (self.seeds != 1)}"
+        return f"{count} recipe{'s' * (count != 1)} x {seeds}, beside {self.beside_in_words}"
 
     @property
     def beside_in_words(self) -> str:
