@@ -346,7 +346,7 @@ class Agenda:
         """Decide once on which parts of the data recipes begin, by how many whole trainings a limit has room for."""
         if self.ladder is not None:
             return
-        rooms = self._trainings()
+        rooms = self._trainings([*self.done.values()])
         if self._probe_failed():
             self.ladder = Ladder()
         elif rooms is not None:
@@ -375,17 +375,18 @@ class Agenda:
         settings are compared with the encoder by their own trials."""
         if self.finals is None or not self.finals.fits or not self.budget.limits:
             return
-        if (rooms := self._trainings()) is not None:
+        fixed = {trial.key for trial in self.course.fixed}
+        if (rooms := self._trainings([record for key, record in self.done.items() if key not in fixed])) is not None:
             base = trial_key(self.course.base.hash, self.course.seeds[0])
             rooms -= self.course.parts and base not in self.done and base not in self.running
             sized = self.finals.within(OF_FINALS * rooms)
             self.finals = dataclasses.replace(sized, fits=False) if sized else None
 
-    def _trainings(self) -> float | None:
-        """How many whole trainings of the base settings the limits leave room for; None while that is not known, or
-        where there is no limit."""
+    def _trainings(self, without: Sequence[Record]) -> float | None:
+        """How many whole trainings of the base settings the limits left room for before those `without`, so that a
+        study that goes on decides as it did; None while that is not known, or where there is no limit."""
         self.budget.expect([self.course.base])
-        return self.budget.trainings(self.course.base.hash)
+        return self.budget.trainings(self.course.base.hash, without)
 
     def _later(self, part: bool) -> list[list[str]]:
         """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
