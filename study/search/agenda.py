@@ -201,7 +201,7 @@ class Agenda:
         return self.budget.fits([first.hash], self._running, self._later(bool(self.ladder.parts)))
 
     def _seeds(self) -> Iterator[Trial]:
-        if self.race and self.closed and not (self._cut_short or self.left_out):
+        if self.race and not (self._opens_more() or self._cut_short or self.left_out):
             running = [trial for trial in self.running.values() if not is_fresh(trial.seed)]
             yield from self.race.next(self.budget.places, running)
 
@@ -483,6 +483,6 @@ class Agenda:
     @property
     def _cut_short(self) -> bool:
         """Whether a limit ended the exploration before all recipes were asked for."""
-        if self.explorer is None or not self.closed or not self.budget.limits:
+        if self.explorer is None or not self.budget.limits or self._opens_more():
             return False
         return len(self.explorer.explored) < self.course.recipes and self.explorer.has_more()
