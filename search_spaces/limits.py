@@ -108,9 +108,10 @@ def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
     unit, a_trial, left_out = LIMITS[ended["limit"]].unit, ended["a_trial"], ended["left_out"]
     guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
     most = "up to " if raced else ""
+    left = f", and {most}{left_out:,} trial{'' if left_out == 1 else 's'} did not begin" if left_out else ""
     return (
         f"the limit {ended['limit']}={ended['number']:g} ended the study: {ended['spent']:.3g} {unit} were spent"
-        f"{guess}, and {most}{left_out:,} trial{'' if left_out == 1 else 's'} did not begin; a larger --limit goes on"
+        f"{guess}{left}; a larger --limit goes on"
     )
 
 

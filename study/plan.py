@@ -249,6 +249,7 @@ class Plan:
         goals = searched(self.space.goals)
         parts = whole and self.explored > 0 and len(goals) == 1 and not goals[0].cost and self.rungs is None
         parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
+        parts = parts and self.base.optimisation.max_steps is None  # else a part costs as much as the whole
         searches = SHARE in {domain.key for domain in self.space.domains}
         return Course(
             self.fixed_trials(),

@@ -211,7 +211,7 @@ class Agenda:
         return self.budget.fits([first.hash], self._running, self._later(bool(self.ladder.parts)))
 
     def _seeds(self) -> Iterator[Trial]:
-        if self.race and self.closed and not (self._cut_short or self.left_out):
+        if self.race and not (self._opens_more() or self._cut_short or self.left_out):
             running = [trial for trial in self.running.values() if not is_fresh(trial.seed)]
             yield from self.race.next(self.budget.places, running)
 
@@ -356,7 +356,7 @@ class Agenda:
         """Decide once on which parts of the data recipes begin, by how many whole trainings a limit has room for."""
         if self.ladder is not None:
             return
-        rooms = self._trainings()
+        rooms = self._trainings([*self.done.values()])
         if self._probe_failed():
             self.ladder = Ladder()
         elif rooms is not None:
@@ -385,7 +385,8 @@ class Agenda:
         settings are compared with the encoder by their own trials."""
         if self.finals is None or not self.finals.fits or not self.budget.limits:
             return
-        if (rooms := self._trainings()) is not None:
+        fixed = {trial.key for trial in self.course.fixed}
+        if (rooms := self._trainings([record for key, record in self.done.items() if key not in fixed])) is not None:
             base = trial_key(self.course.base.hash, self.course.seeds[0])
             rooms -= base not in self.done
             least = LEAST_FINALS if self.course.parts and rooms >= LEAST_FINALS + 0.5 else 0
@@ -393,11 +394,11 @@ class Agenda:
             self.finals = dataclasses.replace(sized, fits=False) if sized else None
             self.direct = bool(sized and self.course.parts and rooms < sized.trainings + DIRECT)
 
-    def _trainings(self) -> float | None:
-        """How many whole trainings of the base settings the limits leave room for; None while that is not known, or
-        where there is no limit."""
+    def _trainings(self, without: Sequence[Record]) -> float | None:
+        """How many whole trainings of the base settings the limits left room for before those `without`, so that a
+        study that goes on decides as it did; None while that is not known, or where there is no limit."""
         self.budget.expect([self.course.base])
-        return self.budget.trainings(self.course.base.hash)
+        return self.budget.trainings(self.course.base.hash, without)
 
     def _later(self, part: bool) -> list[list[str]]:
         """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
@@ -485,6 +486,6 @@ class Agenda:
     @property
     def _cut_short(self) -> bool:
         """Whether a limit ended the exploration before all recipes were asked for."""
-        if self.explorer is None or not self.closed or not self.budget.limits:
+        if self.explorer is None or not self.budget.limits or self._opens_more():
             return False
         return len(self.explorer.explored) < self.course.recipes and self.explorer.has_more()

@@ -100,11 +100,12 @@ class Budget:
         """Minutes, of no particular beginning."""
         return self._clock() / 60
 
-    def trainings(self, recipe_hash: str) -> float | None:
-        """How many trials of that recipe the limits still leave room for; None where no limit bounds them, or what one
-        takes is not known."""
+    def trainings(self, recipe_hash: str, without: Sequence[Record] = ()) -> float | None:
+        """How many trials of that recipe the limits leave room for, had those `without` not run; None where no limit
+        bounds them, or what one takes is not known."""
         ones = {name: self._by_own(name, recipe_hash) for name in self.limits}
-        rooms = [max(0.0, self.left(name)) / one for name, one in ones.items() if one]
+        given_back = {name: math.fsum(LIMITS[name].of(one.cost) or 0.0 for one in without) for name in self.limits}
+        rooms = [(max(0.0, self.left(name)) + given_back[name]) / one for name, one in ones.items() if one]
         return min(rooms) if rooms and len(rooms) == len(ones) else None
 
     def fits(self, trials: Sequence[str], running: Sequence[Running] = (), later: Sequence[Sequence[str]] = ()) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
 from collections.abc import Sequence
 
@@ -23,14 +24,15 @@ from trainables.recipe import Recipe
 
 BASE = Recipe().override({"optimisation.epochs": 1, "optimisation.learning_rate": 2e-5})
 MINUTE = 60.0
+EPOCH = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 GOALS = searched(("sts",))
 
 
 class Rates:
     """An explorer of learning rates."""
 
-    def __init__(self, rates: Sequence[float]) -> None:
-        self.rates, self.asked, self.told = [*rates], list[Explored](), dict[str, Record | None]()
+    def __init__(self, rates: Sequence[float], asked: Sequence[Explored] = ()) -> None:
+        self.rates, self.asked, self.told = [*rates], [*asked], dict[str, Record | None]()
 
     @property
     def explored(self) -> list[str]:
@@ -72,16 +74,30 @@ def outcome(whole: float = 3 * MINUTE, scoring: float = 6.0):
 
 
 def agenda(
-    minutes: float | None = None, rates: Sequence[float] = (), places: int = 2, **changes
+    minutes: float | None = None,
+    rates: Sequence[float] = (),
+    places: int = 2,
+    before: Sequence[Ran] = (),
+    asked: Sequence[Explored] = (),
+    **changes,
 ) -> tuple[Agenda, Clock, Rates]:
-    clock, explorer = Clock(), Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)])
+    """Of a study, or of one that goes on: these ran before, and these recipes were asked for."""
+    clock = Clock()
+    explorer = Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)], asked)
     limits = {"minutes": minutes} if minutes else {}
+    records = kept(before)
     rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
     fixed = [Trial(as_it_came(BASE), 0, "untrained", True), Trial(BASE, 0, "base", True)]
     finals = SearchFinals(1, 5, BASE, rows, fits=True)
     course = Course(fixed, BASE, GOALS, recipes=len(explorer.rates), finals=finals, parts=bool(minutes), limits=limits)
     course = dataclasses.replace(course, **changes)
-    return Agenda(course, Budget(limits, (), places, clock), (), explorer), clock, explorer
+    return Agenda(course, Budget(course.limits, records, places, clock), records, explorer), clock, explorer
+
+
+def kept(ran: Sequence[Ran]) -> list[Record]:
+    """Their records, with the times at which they ended."""
+    ended = [(one.record, EPOCH + datetime.timedelta(seconds=one.ended)) for one in ran if one.record is not None]
+    return [dataclasses.replace(record, finished_at=time.isoformat()) for record, time in ended]
 
 
 def seeds(ran: Sequence[Ran], recipe: Recipe) -> int:
@@ -162,21 +178,28 @@ def test_what_no_recipe_surpasses_has_no_finalist() -> None:
     assert seeds(ran, BASE) == 5
 
 
-def test_a_study_goes_on_with_what_is_done() -> None:
-    """Killed at any moment, it repeats no trial that has a record."""
-    whole, clock, _ = agenda(40)
+@pytest.mark.parametrize("places", [1, 2, 3])
+@pytest.mark.parametrize("limit", [15, 40, 200])
+def test_killed_at_any_time_a_study_goes_on_with_what_is_done(limit: int, places: int) -> None:
+    """No trial that has a record runs again, and finals that have begun keep their size."""
+    whole, clock, explorer = agenda(limit, places=places)
     ran = drive(whole, clock, outcome())
-    records = [one.record for one in ran if one.record is not None]
-    for done in range(0, len(records), 5):
-        again, clock, explorer = agenda(40)
-        limits = {"minutes": 80.0}
-        clock.seconds = 0.0
-        budget = Budget(limits, records[:done], 2, clock)
-        course = dataclasses.replace(again.course, limits=limits)
-        again = Agenda(course, budget, records[:done], explorer)
+    for killed in range(1, limit, max(1, limit // 20)):
+        done = [one for one in ran if one.ended <= killed * MINUTE]
+        begun = {one.trial.name.rpartition(": ")[2] for one in ran if one.began < killed * MINUTE}
+        asked = [one for one in explorer.asked if one.name in begun]
+        again, clock, _ = agenda(limit, places=places, before=done, asked=asked)
         more = drive(again, clock, outcome())
-        assert not {one.trial.key for one in more} & {record.key for record in records[:done]}
-        assert again.finalists
+        assert not {one.trial.key for one in more} & {one.trial.key for one in done}
+        assert again.ladder == whole.ladder
+        assert clock.seconds + killed * MINUTE <= (limit + 4) * MINUTE  # what the kill cut off is not counted
+        assert (again.finals is None) == (whole.finals is None)
+        if again.finals is None or whole.finals is None:
+            continue
+        assert again.finals.seeds >= whole.finals.seeds - 1
+        (pick,) = again.finalists or ()
+        counts = [seeds([*done, *more], recipe) for recipe in (pick.recipe, BASE)]
+        assert min(counts) >= again.finals.seeds - 1
 
 
 def test_a_trial_that_takes_longer_than_guessed_is_cut_off_by_the_clock() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from study.plan import decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import AskTell, memory_study
-from study.search.budget import Budget, check_limits
+from study.search.budget import Budget, Running, check_limits
 from study.search.samplers import SAMPLERS
 from tests.study.search.test_search import QUICK_SAMPLERS, finish, make, run_all, searcher_of
 from trainables.errors import UserError
@@ -93,13 +94,28 @@ class TestRegistries:
         earlier = [Record({}, "a", n, cost={"seconds": 120.0}, finished_at=at(end)) for n, end in enumerate((3, 4, 20))]
         budget = Budget({"minutes": 15.0}, earlier, places=2, clock=lambda: now[0])
         assert budget.spent("minutes") == 5.0  # two of them overlapped by a minute
-        assert (budget.room(), budget.room(["a"]), budget.room(kept=4)) == (10, 9, 4)  # half more in the finals
+        assert (budget.room("a"), budget.room("a", [("a", 1.0)]), budget.trainings("a")) == (10, 9, 10.0)
         now[0] = 480.0
         assert budget.spent("minutes") == 13.0
-        assert budget.room() == 2
+        assert (budget.room("a"), budget.seconds_left()) == (2, 120.0)
         now[0] = 600.0
-        assert budget.room() == 0
-        assert Budget({"minutes": 1.0}).room() == math.inf  # nothing has ended, so the first trials begin
+        assert budget.room("a") == 0
+        nothing = Budget({"minutes": 1.0})  # has ended, so the first trials begin
+        assert (nothing.room("a"), nothing.trainings("a"), nothing.fits(["a"])) == (math.inf, None, True)
+
+    def test_of_the_time_the_last_place_that_becomes_free_decides(self) -> None:
+        """Two places, trials of two minutes: what runs holds its place for what is left of it, stages follow each
+        other, and all may take a twentieth longer."""
+        ended = [Record({}, "a", 0, cost={"seconds": 120.0})]
+
+        def fits(minutes: float, trials: int, *later: int, runs: Sequence[Running] = ()) -> bool:
+            budget = Budget({"minutes": minutes}, ended, places=2, clock=lambda: 0.0)
+            return budget.fits(["a"] * trials, runs, [["a"] * stage for stage in later])
+
+        assert [fits(minutes, 2) for minutes in (2.0, 2.2)] == [False, True]
+        assert [fits(minutes, 3) for minutes in (4.0, 4.3)] == [False, True]
+        assert [fits(minutes, 1, 2, 2) for minutes in (6.0, 6.4)] == [False, True]
+        assert [fits(minutes, 1, runs=[("a", 0.0), ("a", 1.5)]) for minutes in (2.4, 2.7)] == [False, True]
 
     def test_a_recipe_is_above_a_limit_in_the_mean_over_its_seeds(self) -> None:
         costs = [{"seconds": 90.0}, {"seconds": 120.0}]
@@ -206,10 +222,11 @@ class TestBudget:
         assert budget.spent("worker_hours") == pytest.approx(0.4)
         assert budget.guess("worker_hours", "a") == pytest.approx(0.1)
         assert budget.guess("worker_hours", "c") == pytest.approx(0.2)
-        assert budget.room() == 3
-        assert budget.room(following="a") == 6
-        assert budget.room(["b"], "b") == 1
-        assert budget.room(["b", "b"]) == 0
+        assert [budget.room(each) for each in "abc"] == [6, 2, 3]
+        assert (budget.room("b", [("b", 0.0)]), budget.room("a", [("b", 0.0), ("b", 0.0)])) == (1, 0)
+        assert budget.fits(["a", "b"], later=[["c"]])
+        assert not budget.fits(["a", "b"], [("a", 0.0)], later=[["c"]])
+        assert (budget.trainings("a"), budget.trainings("c")) == (pytest.approx(6.0), None)
 
     def test_a_recipe_of_more_epochs_is_guessed_to_take_longer(self) -> None:
         """Its training alone does; of a trial that trained nothing, nothing is learnt of one that does."""
@@ -226,23 +243,23 @@ class TestBudget:
         assert budget.guess("minutes", longer.hash) == pytest.approx(10 * 2.4 + 0.6)
         assert budget.guess("minutes", base.hash) == pytest.approx(3.0)
         assert budget.guess("minutes", bounded.hash) == budget.guess("minutes") == pytest.approx(1.8)
-        assert budget.room(following=longer.hash, kept=4) == 1
-        assert budget.room(following=longer.hash, kept=4, again=3) == 0  # chosen for the finals it would not fit
-        assert budget.room(following=base.hash, kept=4, again=3) > 1
+        assert budget.trainings(longer.hash) == pytest.approx(60 / 24.6)
+        assert budget.trainings(bounded.hash) is None
 
     def test_nothing_known_bounds_nothing(self) -> None:
-        assert Budget({"worker_hours": 1e-9}).room(["a", "b"]) == math.inf
-        assert Budget({}).room() == math.inf
-        assert Budget({"seconds": 1.0}, [trial("a", seconds=5.0)]).room() == math.inf
+        assert Budget({"worker_hours": 1e-9}).room("a", [("a", 0.0), ("b", 0.0)]) == math.inf
+        assert Budget({}).room("a") == math.inf
+        assert Budget({"seconds": 1.0}, [trial("a", seconds=5.0)]).room("a") == math.inf
 
     def test_the_tightest_limit_holds(self) -> None:
         limits = {"worker_hours": 1.0, "gpu_hours": 0.5}
         budget = Budget(limits, [trial("a", seconds=360.0, gpu_seconds=720.0)])
-        assert budget.room() == 1
+        assert budget.room("a") == 1
         assert budget.ended(4)["limit"] == "gpu_hours"
         said = ended_in_words(budget.ended(4))
         assert said.startswith("the limit gpu_hours=0.5 ended the study: 0.2 h were spent, a trial takes about 0.2 h")
-        assert "4 trials did not begin" in said
+        assert said.endswith(", and 4 trials did not begin; a larger --limit goes on")
+        assert ended_in_words(budget.ended(0)).endswith(" takes about 0.2 h; a larger --limit goes on")
 
     def test_it_never_spends_much_more_than_the_limit(self) -> None:
         """Trials of random cost, several at once: what is spent in the end is below the limit, or above it by less
@@ -254,9 +271,9 @@ class TestBudget:
             budget = Budget({"worker_hours": limit})
             running: list[float] = []
             for cost in costs:
-                while running and (len(running) == places or budget.room([""] * len(running)) < 1):
+                while running and (len(running) == places or not budget.fits([""], [("", 0.0)] * len(running))):
                     budget.add(trial("", seconds=running.pop(0)))
-                if budget.room([""] * len(running)) < 1:
+                if not budget.fits([""], [("", 0.0)] * len(running)):
                     break
                 running.append(cost)
             for cost in running:
@@ -284,22 +301,22 @@ class TestStudy:
         assert not searcher.agenda.limited
         assert run_limited(searcher, ledger, 300.0) == 12
         assert searcher.agenda.limited
-        left = len(plan.fixed_trials()) + 30 - 12
-        assert searcher.agenda.remaining == left
-        assert searcher.budget.ended(searcher.agenda.remaining)["left_out"] == left
+        assert len(searcher.explored) == 12 - len(plan.fixed_trials())  # nobody else was asked for
+        assert searcher.agenda.remaining == 0
 
     def test_what_was_spent_before_counts_and_a_larger_limit_goes_on(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *self.LIMIT)
         run_limited(searcher, ledger, 300.0)
         _, ledger, again = make(tmp_path, *self.LIMIT)
+        assert not again.has_next()
         assert again.agenda.limited
         assert run_limited(again, ledger, 300.0) == 0
         _, ledger, larger = make(tmp_path, *self.LIMIT[:-1], "worker_hours=1.5")
         assert run_limited(larger, ledger, 300.0) == 6
         _, ledger, without = make(tmp_path, *self.LIMIT[:-2])
         run_all(without, ledger)
-        assert without.remaining == 0
-        assert not without.limited
+        assert without.agenda.remaining == 0
+        assert not without.agenda.limited
 
     def test_while_trials_run_it_waits_for_what_they_take(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *self.LIMIT)

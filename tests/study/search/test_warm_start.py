@@ -18,6 +18,7 @@ from study.cli.options import parse
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import LEARNT, AskTell, memory_study
+from study.search.explorer import OptunaExplorer
 from study.search.samplers import SAMPLERS
 from study.search.warm_start import FIRST, Chosen, Source, WarmStart, load_source
 from trainables.errors import UserError
@@ -182,21 +183,15 @@ def test_what_a_results_folder_knows_of_a_space(elsewhere: Path, tmp_path: Path)
 
 
 def test_a_study_says_whom_it_learnt_from(elsewhere: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    from study.search.tune_searcher import TuneSearcher
-
     arguments = ["--space", "scl_tau", "--scale", "laptop", "--search", "optuna", "--learn-from", str(elsewhere)]
     plan = decide(read_request(parse([*arguments, "--results", str(tmp_path / "here")])), 0)
     check_plan(plan)
     assert f"1 recipes of another study, {elsewhere}" in prepare_results(plan, "hardware").notes[0]
-    searcher = TuneSearcher(plan, Ledger(plan.results / LEDGER))
-    searcher.queue.clear()
-    searcher.begin = lambda members, together: {"trials": [member.recipe.flat() for member in members]}
-    asked = searcher.suggest("t0")
-    assert isinstance(asked, dict)
-    assert asked["trials"][0]["objective.temperature"] == 0.2
-    assert searcher.explorer is not None
-    assert searcher.explorer.ask_tell.study.trials[-1].user_attrs[LEARNT] == str(elsewhere)
+    explorer = OptunaExplorer(plan)
+    asked = explorer.ask()
+    assert asked is not None
+    assert asked.recipe.flat()["objective.temperature"] == 0.2
+    assert explorer.ask_tell.study.trials[-1].user_attrs[LEARNT] == str(elsewhere)
 
 
 @pytest.mark.parametrize(
