@@ -33,8 +33,9 @@ from study.rows import absolute
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Prepared, prepare
 from trainables.corpora.own_data import MORE, Source, find_kind
 from trainables.corpora.own_rows import row_in_words
+from trainables.encoders.availability import known_width
 from trainables.encoders.check import check_encoder
-from trainables.encoders.module_files import own_length
+from trainables.encoders.module_files import own_length, own_pooling
 from trainables.encoders.own_modules import fitting_poolings, own_settings
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -364,8 +365,11 @@ def _encoders(names: Sequence[str], kind: str) -> list[OwnEncoder]:
         label = _label(name)
         same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in found)
         settings = own_settings(name)
-        poolings = tuple(dict.fromkeys((str(settings["pooling.mode"]), *fitting_poolings(name))))
-        found.append(OwnEncoder(f"{label}~{same + 1}" if same else label, settings, poolings))
+        config = EncoderConfig(kind, name)
+        # Another pooling than a finished model's own is a loss that takes much training to make good.
+        others = () if own_pooling(name) else fitting_poolings(name)
+        poolings = tuple(dict.fromkeys((str(settings["pooling.mode"]), *others)))
+        found.append(OwnEncoder(f"{label}~{same + 1}" if same else label, settings, poolings, known_width(config)))
     return found
 
 
