@@ -89,7 +89,7 @@ def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
     assert list(plan.rows) == ["encoder as it came", "base settings"]
     assert plan.rows["base settings"] == plan.base
     assert plan.finals is not None
-    assert plan.rows["encoder as it came"] == plan.finals.as_it_came.recipe
+    assert plan.rows["encoder as it came"] == as_it_came(plan.base)
     assert plan.results == Path("results/mine-scenes-small").absolute()
     assert list(plan.space.goals) == (["own_sts"] if dev else ["heldout"])
     for domain in plan.space.domains:
