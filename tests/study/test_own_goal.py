@@ -41,9 +41,9 @@ from study.engine.models_kept import ModelsKept
 from study.plan import Plan, decide, read_request
 from study.replay.from_ledger import read_ledger
 from study.results_folder.prepare import prepare_results, save_info
+from study.search.explorer import OptunaExplorer
 from study.search.merits import merits
 from study.search.seed_race import StudySeedRace
-from study.search.tune_searcher import TuneSearcher
 from study.search.warm_start import load_source
 from study.trial import Trial
 from tests.study.search.test_search import finish, searcher_of
@@ -156,8 +156,8 @@ def highest(results: Results, value: Callable[[Record], float | None]) -> str:
 
 
 def searched_for(results: Results) -> str:
-    searcher = TuneSearcher(plan_of(results), Ledger(results.folder / LEDGER), lambda *_: None)
-    return highest(results, lambda record: (searcher._values(record) or [None])[0])
+    explorer = OptunaExplorer(plan_of(results))
+    return highest(results, lambda record: (explorer._values(record) or [None])[0])
 
 
 def judged_at_rungs(results: Results) -> str:
