@@ -3,9 +3,9 @@
 The study's own searcher hands trials out, and its own scheduler stops them; only trials are made up. Each takes as long
 as is drawn for its recipe, about a third more or less than the median; its score comes from the recipe and the seed.
 A search has so many recipes for each place, and ends in its finals: some places must stand idle at the end of each of
-its parts, when fewer trials are left than places. So three shares are told: until nothing of the search (race and
-semifinal included) was left to begin, of the whole study, and what of this no order of the same trials could spare,
-even one that knew how long each takes.
+its parts, when fewer trials are left than places. So three shares are told: until nothing of the search (race included)
+was left to begin, of the whole study, and what of this no order of the same trials could spare, even one that knew how
+long each takes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Course:
     spans: list[tuple[float, float]] = field(default_factory=list)
     """When each trial began and ended."""
     searched: float = 0.0
-    """When the last trial of the search began, race and semifinal included."""
+    """When the last trial of the search began, race included."""
     shortest: float = 0.0
     """What it would take in the best order of its trials."""
 
@@ -170,23 +170,15 @@ def _scheduler(plan: Plan) -> Callable[[Trial, int, float], bool]:
 
 
 def _shortest(ran: Sequence[tuple[Trial, float]], searcher: TuneSearcher, places: int) -> float:
-    """No order of these trials takes less: each has one place, a recipe's semifinal comes after its exploration, and
-    the finalists come after all of both."""
+    """No order of these trials takes less: each has one place, and the finalists come after all that is searched."""
     from reports.ledger import is_fresh
-    from reports.ledger.finals import PART
 
     assert searcher.finals is not None
-    finalists = {entrant.recipe.hash for entrant in searcher.finals.finalists or ()}
-    search, chains, finals = [], dict[str, float](), [0.0]
-    for trial, seconds in ran:
-        if not is_fresh(trial.seed):
-            search.append(seconds)
-            before = chains.get(trial.recipe_hash, 0.0)
-            chains[trial.recipe_hash] = before + seconds if trial.seed == PART else max(before, seconds)
-        elif trial.recipe_hash in finalists:
-            finals.append(seconds)
+    search = [seconds for trial, seconds in ran if not is_fresh(trial.seed)]
+    chosen = {*searcher.finals.finalists}
+    finals = [seconds for trial, seconds in ran if is_fresh(trial.seed) and trial.recipe_hash in chosen]
     work = math.fsum(seconds for _, seconds in ran)
-    return max(work / places, max(math.fsum(search) / places, *chains.values()) + max(finals))
+    return max(work / places, max(math.fsum(search) / places, *search) + max(finals, default=0.0))
 
 
 def _seconds(trial: Trial, seed: int) -> float:

@@ -35,7 +35,7 @@ import numpy as np
 
 from benchmarks._asked import add_encoder, check_numbers, chosen_encoder
 from reports.ledger import LEDGER, Ledger, Record
-from reports.ledger.finals import is_explored
+from reports.ledger.finals import is_fresh
 from study.callbacks.console import spent_on
 from trainables.errors import UserError
 
@@ -146,7 +146,7 @@ def parts_of(records: Sequence[Record], began: float, ended: float) -> dict[str,
     trials' own seconds. A record has its end to the second, so the phases are as exact."""
     ends = [datetime.datetime.fromisoformat(record.finished_at).timestamp() for record in records]
     first = min(end - record.cost["seconds"] for record, end in zip(records, ends, strict=True))
-    explored = max(end for record, end in zip(records, ends, strict=True) if is_explored(record.seed))
+    explored = max(end for record, end in zip(records, ends, strict=True) if not is_fresh(record.seed))
     last = max(ends)
     moments = (began, first, explored, last, ended)
     minutes = [(later - moment) / 60 for moment, later in itertools.pairwise(moments)]

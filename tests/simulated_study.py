@@ -83,7 +83,7 @@ class Study:
         return len(self.queue) + len(self.begun)
 
     def room(self) -> float:
-        return self.budget.room([key.rpartition("-")[0] for key in self.begun])
+        return self.budget.room("", [(key.rpartition("-")[0], 0.0) for key in self.begun])
 
     def left(self) -> float:
         return self.budget.seconds_left()

@@ -418,7 +418,8 @@ class Agenda:
 
     def _merits(self) -> list[Merit]:
         if self._ranked[0] != len(self.done):
-            found = merits(self.done.values(), self.course.goals, self.course.limits, self.race)
+            course = self.course
+            found = merits(self.done.values(), course.goals, course.limits, self.race, len(course.seeds))
             self._ranked = len(self.done), found
         return self._ranked[1]
 

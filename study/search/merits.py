@@ -31,9 +31,11 @@ def merits(
     goals: Sequence[Goal],
     limits: Mapping[str, float],
     race: StudySeedRace | None = None,
+    seeds: int = 1,
 ) -> list[Merit]:
     """The best first, by development scores; those that left a race last. Left out are recipes above a limit of trials,
-    that were stopped early, or that miss a goal which others have. Scores of fresh seeds and of parts do not count."""
+    that were stopped early, or that miss a goal which others have. Scores of fresh seeds and of parts do not count;
+    nor, where every recipe has several `seeds`, do those that a scheduler selected."""
     found: dict[str, list[Record]] = {}
     stopped = set()
     for record in records:
@@ -42,7 +44,7 @@ def merits(
                 found.setdefault(record.recipe_hash, []).append(record)
             elif record.judged:
                 stopped.add(record.recipe_hash)
-    means = {key: _means(goals, each) for key, each in found.items() if key not in stopped}
+    means = {key: _means(goals, each, seeds) for key, each in found.items() if key not in stopped}
     measured = [any(values[place] is not None for values in means.values()) for place in range(len(goals))]
     known = [goal for goal, there in zip(goals, measured, strict=True) if there]
     lost = {key for key, one in race.race.raced().items() if one.lost} if race else set()
@@ -58,8 +60,9 @@ def merits(
     return [Merit(key, upward, key in lost, copies.get(key, key)) for _, _, key, upward in ranked]
 
 
-def _means(goals: Sequence[Goal], records: Sequence[Record]) -> list[float | None]:
-    """Of each goal over those records that no scheduler let go on, where there are any."""
-    free = [record for record in records if not record.judged] or records
+def _means(goals: Sequence[Goal], records: Sequence[Record], seeds: int) -> list[float | None]:
+    """Of each goal over those records that no scheduler let go on, where there are any. In a race from one seed on all
+    count, as what lost has no others."""
+    free = ([record for record in records if not record.judged] if seeds > 1 else []) or records
     values = [[goal.of(record.scores, record.cost) for record in free] for goal in goals]
     return [fmean(there) if (there := [value for value in each if value is not None]) else None for each in values]

@@ -59,7 +59,7 @@ def test_any_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsy
     came = [plan.rows[label] for label in plan.rows if label.endswith("as it came")]
     base = [plan.rows[label] for label in plan.rows if label.endswith("base settings")]
     assert plan.finals is not None
-    assert came[0] == plan.finals.as_it_came.recipe
+    assert came[0] == as_it_came(plan.base)
     for kind, untrained, trained in zip(pair, came, base, strict=True):
         assert untrained is not None
         assert trained is not None
@@ -80,7 +80,7 @@ def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pyt
     came = plan.rows["encoder as it came"]
     assert came is not None
     assert plan.finals is not None
-    assert came == plan.finals.as_it_came.recipe
+    assert came == as_it_came(plan.base)
     assert came.encoder == plan.base.encoder
     assert (came.encoder.layers, came.encoder.max_length, came.encoder.query_prompt) == (1, 64, "find: ")
     assert came.encoder.precision == "bf16"

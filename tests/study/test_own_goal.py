@@ -41,14 +41,16 @@ from study.engine.models_kept import ModelsKept
 from study.plan import Plan, decide, read_request
 from study.replay.from_ledger import read_ledger
 from study.results_folder.prepare import prepare_results, save_info
-from study.search.finals import StudyFinals
+from study.search.explorer import OptunaExplorer
+from study.search.merits import merits
 from study.search.seed_race import StudySeedRace
-from study.search.tune_searcher import TuneSearcher
 from study.search.warm_start import load_source
+from study.trial import Trial
 from tests.study.search.test_search import finish, searcher_of
 from tests.synthetic_results import PLOTS, add_finals, make_results, named_in, undraw
 from trainables.errors import UserError
 from trainables.keys import Value
+from trainables.recipe import Recipe
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS, Task
 
@@ -154,8 +156,8 @@ def highest(results: Results, value: Callable[[Record], float | None]) -> str:
 
 
 def searched_for(results: Results) -> str:
-    searcher = TuneSearcher(plan_of(results), Ledger(results.folder / LEDGER), lambda *_: None)
-    return highest(results, lambda record: (searcher._values(record) or [None])[0])
+    explorer = OptunaExplorer(plan_of(results))
+    return highest(results, lambda record: (explorer._values(record) or [None])[0])
 
 
 def judged_at_rungs(results: Results) -> str:
@@ -172,18 +174,16 @@ def _number(record: Record, name: str) -> float:
 
 
 def raced(results: Results) -> str:
-    race = StudySeedRace(plan_of(results, "mine", "--seeds", "1:4"), Ledger(results.folder / LEDGER), results.explored)
+    explored = {key: Recipe.from_flat(results.recipes[key][0].recipe) for key in results.explored}
+    race = StudySeedRace([], range(1), 4, searched(["mine"]), None, {one.key: one for one in results.records})
+    for recipe in explored.values():
+        race.enter(Trial(recipe, 0, ""))
     values = {key: race.race.recipes[key].values[0] for key in results.explored}
     return max(values, key=lambda key: (values[key] or [0.0])[0])
 
 
-def first_of_the_semifinal(results: Results) -> str:
-    plan = plan_of(results, "mine", "--finals", "1x3")
-    assert plan.finals is not None
-    asked = StudyFinals(plan, plan.finals, Ledger(results.folder / LEDGER))
-    asked.next(results.explored, ())
-    assert asked.semifinal
-    return asked.semifinal[0].recipe.hash
+def best_for_the_finals(results: Results) -> str:
+    return merits(results.records, searched(["mine"]), {})[0].recipe_hash
 
 
 def kept_model(results: Results) -> str:
@@ -277,7 +277,7 @@ PLACES: Mapping[str, Callable[[Results], str]] = {
     "search": searched_for,
     "pruning": judged_at_rungs,
     "race": raced,
-    "semifinal": first_of_the_semifinal,
+    "finalists": best_for_the_finals,
     "answer": lambda results: Answer.of(results).picked[0].recipe,
     "ranking": lambda results: ranking(results)[0].recipe_hash,
     "best model": lambda results: (Findings.of(_with_models(results)).best or results.records[0]).recipe_hash,
@@ -400,7 +400,7 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
         (trial,) = config["trials"]
         finish(searcher, ledger, config, None, scores=scores_at(trial.recipe.flat(), trial.seed))
         number += 1
-    save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+    save_info(plan, info, searcher.explored, ledger, searcher.finals)
 
     results = Results.load(plan.results)
     taus = {key: float(str(results.recipes[key][0].recipe["objective.temperature"])) for key in results.explored}

@@ -106,7 +106,7 @@ def test_tests_that_are_asked_for_later_train_the_recipe_again(tmp_path: Path) -
     ledger = Ledger(tmp_path / LEDGER, plan.asked_of)
     ledger.write(record(row, alone))
     searcher = TuneSearcher(plan, ledger)
-    assert row.key in {trial.key for trial in searcher.waiting()}
+    assert row.key in {trial.key for trial in searcher.agenda.waiting()}
     scores = {"STSBenchmark": {"dev_spearman_cosine": 61.0, "test_spearman_cosine": 50.0}}
     both = record(row, Evaluation(alone.protocol, scores)).beside(record(row, alone))
     assert [found.parts for found in both.evaluations] == ["development", "all"]

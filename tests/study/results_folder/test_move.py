@@ -61,7 +61,7 @@ def run(plan: Plan, limit: int = 1000) -> list[str]:
     searcher = searcher_of(plan, ledger)
     ran = [trial for task in run_all(searcher, ledger, limit=limit) for trial in task["trials"]]
     assert all(str(trial.recipe.encoder.name).startswith(f"{plan.results.parent}/") for trial in ran)
-    save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+    save_info(plan, info, searcher.explored, ledger, searcher.finals)
     return [trial.key for trial in ran]
 
 
@@ -144,7 +144,7 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
         finish(searcher, ledger, config, None, scores=scores)
         ran += [trial.key for trial in config["trials"]]
         assert all(str(trial.recipe.encoder.name) == str(home / "encoder") for trial in config["trials"])
-    save_info(plan, info, searcher.explored, ledger, searcher.finals.told if searcher.finals else None)
+    save_info(plan, info, searcher.explored, ledger, searcher.finals)
     return ran
 
 

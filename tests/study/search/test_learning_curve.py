@@ -24,7 +24,6 @@ from study.plan import Plan
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
-from study.search.learning_curve import trainings
 from study.trial import Trial
 from tests.conftest import slow_case
 from tests.study.search.test_search import make, searcher_of
@@ -34,12 +33,8 @@ from trainables.senteval.tasks import GROUPS
 ALLOTMENT = Allotment(1, 1, 0.0, 1, 1)
 WITHOUT = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", "1x3", "--sampler", "random")
 CURVE = (*WITHOUT, "--learning-curve")
-SEEDS, FINALS = 3, 3 + 4 + 3 + 1
+SEEDS, FINALS = 3, 3 + 3 + 3 + 1
 """Of the finals: seeds, and trials of one finalist, the base, the baseline row and the encoder as it came."""
-
-
-AGAIN = 2
-"""Trials of the semifinal."""
 
 
 def points(trial: Trial) -> float:
@@ -88,8 +83,7 @@ class Study:
                 failed = bool(fails) and fails in trial.name
                 made = None if failed else record_of(trial, self.plan, seconds)
                 self.searcher.settle(trial.key, write_trial(self.results, made) if made else None)
-        finals = self.searcher.finals
-        save_info(self.plan, self.info, self.searcher.explored, self.ledger, finals.told if finals else None)
+        save_info(self.plan, self.info, self.searcher.explored, self.ledger, self.searcher.finals)
         return ran
 
 
@@ -114,7 +108,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[Trial],
 
 def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study, list[Trial], int]) -> None:
     study, ran, foretold = whole
-    assert len(ran) == foretold == len(study.plan.fixed_trials()) + 4 + AGAIN + FINALS + 3 * SEEDS
+    assert len(ran) == foretold == len(study.plan.fixed_trials()) + 4 + FINALS + 3 * SEEDS
     assert study.searcher.agenda.remaining == 0
     found = parts(ran)
     assert found == ran[-3 * SEEDS :]
@@ -151,7 +145,7 @@ def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: 
         trial.value for trial in without.searcher.explorer.ask_tell.study.get_trials()
     ]
     again = Study(study.results, *CURVE)
-    assert (again.searcher.agenda.remaining, again.run()) == (0, [])
+    assert (again.run(), again.searcher.agenda.remaining) == ([], 0)
 
 
 @pytest.mark.parametrize("left", [1, slow_case(5), slow_case(9), 10])
@@ -187,7 +181,7 @@ def test_more_seeds_of_the_finals_are_more_of_the_curve(tmp_path: Path) -> None:
 def test_it_waits_for_what_runs_and_for_what_failed(tmp_path: Path) -> None:
     study = Study(tmp_path, *CURVE)
     fixed = len(study.plan.fixed_trials())
-    study.run(most=fixed + 4 + AGAIN + FINALS - 1)
+    study.run(most=fixed + 4 + FINALS - 1)
     last = study.searcher.suggest("last")
     assert isinstance(last, dict)
     assert study.searcher.suggest("wait") is None
@@ -249,8 +243,7 @@ def test_its_models_are_not_kept(whole: tuple[Study, list[Trial], int]) -> None:
 
 class TestLimit:
     def test_room_is_kept_for_it_as_whole_trainings(self, tmp_path: Path) -> None:
-        """Nine trials of 1/2, 1/4 and 1/8 cost as much as three."""
-        assert trainings(9) == 3
+        """Nine trials of 1/2, 1/4 and 1/8 should cost as much as three; here each takes as long as a whole one."""
         limit = ("--limit", "worker_hours=0.5")
         arguments = [*CURVE, *limit]
         arguments[arguments.index("4")] = "30"
@@ -291,8 +284,5 @@ class TestAsked:
     def test_a_dry_run_counts_it(self, tmp_path: Path) -> None:
         plan, *_ = make(tmp_path, *CURVE)
         said = preview(plan, Cluster(True, ({"CPU": 2.0},)), ALLOTMENT)
-        assert (
-            f"then the finals, up to {AGAIN + FINALS + 3 * SEEDS} trials: a semifinal of 2, 1 recipe x 3 fresh seeds"
-            in said
-        )
+        assert f"then the finals, up to {FINALS + 3 * SEEDS} trials: 1 recipe x 3 fresh seeds" in said
         assert "SBERT baseline (3); a learning curve of 9\n" in said

@@ -1,0 +1,84 @@
+"""The order that a study's agenda goes by is that of its report."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from reports.best_model import ranking
+from reports.ledger import Record, StudyInfo, fresh_seeds
+from reports.ledger.finals import PART
+from reports.results import Results
+from reports.testing import made_record
+from search_spaces import load_space
+from study.search.merits import merits
+from study.search.seed_race import StudySeedRace
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+SPACE = load_space("contrastive_all")
+BASE = SPACE.recipe("laptop", SPACE.scored("laptop"))
+GOALS = [(), ("sts",), ("sts", "seconds"), ("sts", "transfer"), ("sts*2", "transfer")]
+LIMITS = [{}, {"seconds": 100.0}, {"peak_memory_mb": 500.0, "worker_hours": 3.0}]
+
+
+def made_up(chance: random.Random, recipes: int, seeds: int) -> list[Record]:
+    """Recipes with unequal seeds, some of them copies of the one before, stopped, or without one of the scores; what
+    ran on a part or under a fresh seed is better than all else."""
+    records: list[Record] = []
+    for number in range(recipes):
+        recipe = BASE.override({"optimisation.learning_rate": 1e-5 * (1 + number)})
+        lacks = chance.random() < 0.1
+        copied = records[-1] if records and chance.random() < 0.2 else None
+        for seed in [*range(chance.randint(1, seeds)), PART, fresh_seeds(1)[0]]:
+            above = 100.0 * (seed >= PART)
+            scores = {
+                "STSBenchmark": {"dev_spearman_cosine": above + chance.uniform(50, 60), "spearman_cosine": 1.0},
+                "MR": {"dev_accuracy": above + chance.uniform(70, 80), "accuracy": chance.random()},
+            }
+            if copied is not None and seed == copied.seed:
+                scores = copied.scores
+            elif lacks:
+                del scores["MR"]
+            status = "pruned" if chance.random() < 0.05 else "finished"
+            training = {"rungs": [{"rung": 1, "step": 1, "tokens": 1, "seconds": 1.0, "scores": {"sts": 1.0}}]}
+            cost = {"seconds": chance.uniform(60, 120), "peak_memory_mb": chance.uniform(400, 600)}
+            record = made_record(recipe.flat(), recipe.hash, seed, status, scores=scores, cost=cost)
+            records.append(dataclasses.replace(record, training=training if chance.random() < 0.2 else {}))
+    return records
+
+
+def results_of(
+    records: Sequence[Record], goals: Sequence[str], limits: dict[str, float], seeds: int, most: int
+) -> Results:
+    explored = [*dict.fromkeys(record.recipe_hash for record in records)]
+    info = StudyInfo(
+        SPACE.name, search="optuna", goals=[*goals], limits=limits, explored=explored, base=dict(BASE.flat()),
+        seeds=[*range(seeds)], most_seeds=most,
+    )  # fmt: skip
+    space = dataclasses.replace(SPACE, goals=tuple(goals))
+    own = [record for record in records if record.seed < PART]
+    return Results(Path("nowhere"), info, space, own)
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("goals", GOALS, ids=str)
+@pytest.mark.parametrize("raced", [False, True])
+def test_the_best_are_those_of_the_report(goals: tuple[str, ...], limits: dict[str, float], raced: bool) -> None:
+    for repeat in range(12):
+        records = made_up(random.Random(repeat), recipes=12, seeds=4 if raced else 2)
+        seeds = 1 if raced else 2
+        results = results_of(records, goals, limits, seeds, most=4 if raced else seeds)
+        race = None
+        if raced:
+            known = {record.key: record for record in records}
+            race = StudySeedRace([], range(seeds), 4, results.goals, None, known)
+            for record in results.records:
+                race.enter(Trial(Recipe.from_flat(record.recipe), 0, ""))
+        found, wanted = merits(records, results.goals, limits, race, seeds), ranking(results)
+        assert [one.recipe_hash for one in found] == [one.recipe_hash for one in wanted]
+        assert len({one.counted_as for one in found}) == len({results.once(one.recipe_hash) for one in wanted})
