@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports.ledger.finals import SHARES
 from search_spaces.space import Domain
 from trainables.evaluation_config import all_keys
 from trainables.keys import Key
@@ -43,16 +45,16 @@ def _recipe_names(results: Results) -> dict[str, str]:
     finals = results.info.finals
     compared = {finals.base: BASE, finals.as_it_came: AS_IT_CAME} if finals else {}
     found = {key: name for key, name in compared.items() if key} | names | results.labels
-    parts = {key: part_name(f"{share:g}", found.get(one.hash, BASE)) for key, (share, one) in results.wholes.items()}
+    parts = {key: part_name(share, found.get(one.hash, BASE)) for key, (share, one) in results.wholes.items()}
     if finals is not None and finals.curve is not None and finals.curve.whole is not None:
         whole = found[finals.curve.whole]
-        parts |= {key: part_name(share, whole) for share, key in finals.curve.parts.items() if key}
+        parts |= {key: part_name(SHARES[share], whole) for share, key in finals.curve.parts.items() if key}
     return parts | found
 
 
-def part_name(share: str, whole: str) -> str:
+def part_name(share: float, whole: str) -> str:
     """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
-    return f"{share} of the data: {whole}"
+    return f"{Fraction(share).limit_denominator(64)} of the data: {whole}"
 
 
 def called(results: Results, recipe_hash: str) -> str:

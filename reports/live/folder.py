@@ -225,7 +225,7 @@ class _Names:
         part = whole_of(record.recipe, self._base or {}) if record.seed == PART else None
         if part is None:
             return self._of(record.recipe_hash, record.recipe) or record.recipe_hash
-        return part_name(f"{part[0]:g}", self._of(part[1].hash, part[1].flat()) or BASE)
+        return part_name(part[0], self._of(part[1].hash, part[1].flat()) or BASE)
 
     def _of(self, recipe_hash: str, flat: Mapping[str, Value]) -> str | None:
         number = self._numbers.get(recipe_hash)

@@ -21,7 +21,6 @@ import dataclasses
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 
 from reports.ledger import Record, is_fresh, trial_key
 from reports.ledger.finals import PART, SHARE
@@ -279,7 +278,7 @@ class Agenda:
         recipe = self._cut(one.recipe, share)
         if recipe is None or not one.recipe.trains:
             return None
-        trial = Trial(recipe, PART, part_name(str(Fraction(share).limit_denominator(64)), one.name), part=True)
+        trial = Trial(recipe, PART, part_name(share, one.name), part=True)
         self._wholes[trial.key] = one
         return trial
 

@@ -70,7 +70,7 @@ def parts_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> Parts:
             part = None
         found[name] = part
     curve = LearningCurve(whole.hash, {name: part.hash if part else None for name, part in found.items()})
-    recipes = {part_name(name, chosen.name): part for name, part in found.items() if part}
+    recipes = {part_name(SHARES[name], chosen.name): part for name, part in found.items() if part}
     if recipes:
         said.append(f"learning curve: {chosen.name} on {listed([name for name in found if found[name]])} of its data")
     return Parts(curve, recipes, tuple(said))

@@ -77,7 +77,7 @@ def test_the_body_says_nothing_else_than_the_answer(searched: Path, monkeypatch:
     assert "1 seed each before the finals." in report
     assert "no row is shown" not in report
     finals = sum(map(len, Results.load(searched).finals.values()))
-    assert f"({finals} of them in the finals alone)" in report
+    assert f"(of them {finals} in the finals alone)" in report
 
 
 def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Path) -> None:

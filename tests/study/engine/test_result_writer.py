@@ -667,6 +667,36 @@ def test_what_is_told_until_the_halt_is_kept(stage: Stage, monkeypatch: pytest.M
     assert stage.settled[trial.key] is not None
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_when_the_time_is_over_what_runs_is_halted_and_the_study_ends(
+    stage: Stage, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is told until the halt is kept; the rest is neither a problem, nor failed, nor waited for."""
+    left, told = [10.0], []
+    monkeypatch.setattr(stage.writer, "_seconds_left", lambda: left[0])
+    trials = [made(number) for number in range(2)]
+    for trial in trials:
+        stage.begin(trial)
+    stage.train(trials[0])
+
+    async def worker() -> None:
+        told.append(await stage.coordinator.orders(GROUP, 0))
+        if ends:
+            await stage.coordinator.tell(GROUP, result(trials[0]))
+        await stage.coordinator.finish(GROUP, 0)
+
+    working = stage.process.start(worker())
+    loop = StudyLoop(stage.writer)
+    assert stage.writer.drain()
+    assert (loop.stop_all(), told) == (False, [])
+    left[0] = 0.0
+    assert not stage.writer.drain()
+    assert (loop.stop_all(), told, working.done()) == (True, [[HALT]], True)
+    stage.writer.finish()  # waits for nobody
+    assert (stage.writer.problem, stage.writer.failed, read_failures(stage.place.folder)) == (None, 0, [])
+    assert [*stage.settled] == [trials[0].key] * ends
+
+
 class Stopped:
     """A person who presses ctrl-C at the so many-th line of the writer's code, counted in lines that run."""
 

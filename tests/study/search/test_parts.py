@@ -1,0 +1,125 @@
+"""A limited search whose recipes begin on a part of the data, with a ledger and a journal on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.ledger import Ledger, is_fresh
+from reports.ledger.finals import PART
+from reports.live.folder import Folder
+from reports.recipe_names import recipe_names
+from reports.results import Results
+from reports.sections import explored, what_was_run
+from study.results_folder.prepare import prepare_results, save_info
+from study.search.ladder import Ladder
+from study.search.tune_searcher import TuneSearcher
+from study.trial import Trial
+from tests.study.search.test_search import finish, make
+
+WHOLE, SCORING = 150.0, 6.0
+"""Seconds of a training on all of the data, and of scores."""
+SEARCH = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--goals", "sts", "--trials", "60")
+EPOCH = ("--set", "optimisation.max_steps=none", "--limit", "worker_hours=1.5")
+LIMITED = (*SEARCH, "--finals", "1x3", *EPOCH)
+
+
+def run(searcher: TuneSearcher, ledger: Ledger, most: int = 1000) -> list[Trial]:
+    """One trial after another: a training takes as long as its share of the data."""
+    ran: list[Trial] = []
+    while len(ran) < most and isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
+        (trial,) = task["trials"]
+        flat = trial.recipe.flat()
+        share = float(str(flat["corpus.share"])) if trial.recipe.trains else 0.0
+        away = abs(float(str(flat.get("objective.temperature", 3.0))) - 0.3)
+        cost = {"seconds": WHOLE * share + SCORING, "train_seconds": WHOLE * share}
+        finish(searcher, ledger, task, 60.0 - away + 5 * share + 0.01 * (trial.seed % 7), cost=cost)
+        ran.append(trial)
+    return ran
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial], TuneSearcher]:
+    """A study that nobody kills, saved."""
+    folder = tmp_path_factory.mktemp("whole")
+    plan, ledger, searcher = make(folder, *LIMITED)
+    info = prepare_results(plan, "")
+    ran = run(searcher, ledger)
+    save_info(plan, info, searcher.explored, ledger, searcher.finals)
+    return folder, ran, searcher
+
+
+def test_the_best_on_a_part_go_on_and_one_is_judged(whole: tuple[Path, list[Trial], TuneSearcher]) -> None:
+    _, ran, searcher = whole
+    assert searcher.agenda.ladder == Ladder((0.25,))
+    parts = [trial for trial in ran if trial.seed == PART]
+    explored = [trial for trial in ran if not trial.row and trial.seed == 0]
+    assert len(parts) >= 15
+    assert 1 <= len(explored) <= len(parts) / 2
+    assert sum(is_fresh(trial.seed) for trial in ran) == 3 + 3 + 3 + 1
+    assert searcher.agenda.limited
+
+
+def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], TuneSearcher]) -> None:
+    folder, ran, searcher = whole
+    found = Results.load(folder)
+    parts = {trial.recipe_hash: trial.name for trial in ran if trial.seed == PART}
+    assert {record.recipe_hash for record in found.parts} == {*parts}
+    assert not {*parts} & {*found.recipes}
+    names = recipe_names(found)
+    asked = {name for name in parts.values() if not name.endswith("base settings")}
+    assert {names[key] for key in parts} >= asked
+    assert searcher.explorer is not None
+    assert all(names[one.recipe.hash] == one.name for one in searcher.explorer.asked)
+    shown = Folder(folder).view().names
+    assert {shown[f"{key}-{PART}"] for key in parts} >= asked
+    left = len(asked) - sum(not trial.row and trial.seed == 0 for trial in ran)
+    assert f", {left} ended on a part of the data" in explored.write(found, folder / "pictures")
+    fresh = sum(is_fresh(trial.seed) for trial in ran)
+    counted = f"{len(ran)} finished (of them {len(parts)} on a part of the data, {fresh} in the finals alone)"
+    assert counted in what_was_run.write(found, folder / "pictures")
+
+
+@pytest.mark.parametrize("killed", [1, 4, 8, 9, 15, 24, 30, -9, -4, -1])
+def test_killed_anywhere_it_ends_as_if_it_were_not(
+    killed: int, whole: tuple[Path, list[Trial], TuneSearcher], tmp_path: Path
+) -> None:
+    """In the probe, among rows, on parts, on all of the data, and in the finals. What was lost counts for nothing in
+    hours of workers."""
+    ran = whole[1]
+    most = killed if killed > 0 else len(ran) + killed
+    _, ledger, searcher = make(tmp_path, *LIMITED)
+    first = run(searcher, ledger, most=most)
+    searcher.suggest("lost")
+    _, ledger, searcher = make(tmp_path, *LIMITED)
+    second = run(searcher, ledger)
+    assert [trial.key for trial in [*first, *second]] == [trial.key for trial in ran]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--search", "grid"),
+        ("--set", "optimisation.max_steps=90"),
+        ("--scheduler", "asha"),
+        ("--seeds", "1:3"),
+        ("--goals", "sts,seconds"),
+        ("--space", "clsr_main"),
+    ],
+    ids=str,
+)
+def test_where_a_part_is_of_no_use_recipes_train_on_all_of_the_data(more: tuple[str, ...], tmp_path: Path) -> None:
+    arguments = [*LIMITED]
+    assert make(tmp_path, *arguments)[0].course.parts
+    if more[0] == "--set":
+        arguments += more
+    elif more[0] in arguments:
+        arguments[arguments.index(more[0]) + 1] = more[1]
+    else:
+        arguments += more
+    if more[1] in ("grid", "clsr_main"):
+        arguments = [one for one in arguments if one not in ("--trials", "60", "--sampler", "random")]
+    plan: Any = make(tmp_path / "other", *arguments)[0]
+    assert not plan.course.parts
