@@ -313,7 +313,7 @@ class TestStudy:
         said = capsys.readouterr().out.splitlines()
         assert said == [
             "finals: 2 recipes x 3 fresh seeds, beside the base settings (3), the encoder as it came and SBERT "
-            f"baseline (3): {explored[best[0]]}, {explored[best[1]]}"
+            f"baseline (3): {explored[best[0]]} and {explored[best[1]]}"
         ]
         save_info(plan, info, searcher.explored, ledger, told)
         found = Results.load(tmp_path)
