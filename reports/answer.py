@@ -33,16 +33,26 @@ from reports.recipe_names import called, farthest
 from reports.remembered import OVERLAP, remembered, stands_without_memory
 from reports.results import Results
 from reports.second_reader import checked
-from reports.statistics import Sample, compare
-from reports.statistics.comparison import by_itself
-from reports.statistics.finals import KEPT, Judgement, NoiseFloor, Reference, judge, pick, told_by
-from reports.statistics.spreads import common_spread
+from reports.statistics import Sample
+from reports.statistics.comparison import Comparison, by_itself
+from reports.statistics.finals import (
+    KEPT,
+    Judgement,
+    Reference,
+    gain_over,
+    judge,
+    lent_spread,
+    pick,
+    seeds_wanted,
+    told_by,
+)
+from reports.statistics.spreads import OWN, Common
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 2
+SCHEMA = 3
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 GENERAL = ("STSBenchmark", GENERAL_TASK)
@@ -52,7 +62,8 @@ DIGITS = 6
 
 Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
 """Of a search with finals: use the picked settings; keep the base settings; keep the encoder as it came; nothing can be
-told yet; some trials are missing. `rows`: without finals, what the rows say."""
+told yet; it still runs, or was killed. `rows`: without finals, what the rows say."""
+Spreads = Literal["own", "lent", "unknown"]
 KINDS: Mapping[str, Kind] = {
     "use": "use",
     "keep the base": "base",
@@ -81,7 +92,7 @@ class Answer:
     finalists: tuple[Finalist, ...] = ()
     """All of them, those picked too, best by the search's scores first."""
     left_out: tuple[str, ...] = ()
-    """Those by name that a limit left with too few fresh seeds to be judged."""
+    """Those by name that a limit left without a fresh seed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
     """By `base`, `baseline`, `encoder`."""
     base_over_encoder: Gain | None = None
@@ -111,10 +122,11 @@ class Answer:
     """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
     never: bool = False
     """Of `open`: no number of seeds would, since test items are too few."""
-    noise_floor: float | None = None
-    """The standard deviation of one seed's score, pooled; None where recipes are not alike in it, or seeds too few."""
+    spreads: Spreads = "own"
+    """How far another seed moves a score is that of each recipe's own seeds, or of some recipe of one seed that of what
+    ran under several; unknown where nothing did, so that intervals count test items alone."""
     noise: tuple[float, ...] = ()
-    """The same recipe by recipe."""
+    """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
     """Recipes that could be finalists: explored ones, and rows."""
     seconds: float = 0.0
@@ -122,6 +134,9 @@ class Answer:
     trials: Extent | None = None
     """Of the finals."""
     rows: Rows | None = None
+    explored: str | None = None
+    """Without a finalist, of a search that a limit ended: the recipe of the best development scores, which nothing
+    fresh has judged."""
     data: DataCurve | None = None
     """What the recipe to use scores on parts of its data; None where nobody asked, or nothing is to be trained."""
 
@@ -134,8 +149,10 @@ class Answer:
 
     @property
     def base_leads(self) -> bool:
-        """Of `open`, whether the picked recipe measured no higher than the base settings: these are the best so far."""
-        over = self.picked[0].gains.get("base") if self.kind == "open" and self.picked else None
+        """Of `open`, whether no finalist measured higher than the base settings: these are the best so far."""
+        if self.kind != "open" or not self.picked:
+            return self.kind == "open"
+        over = self.picked[0].gains.get("base")
         return over is not None and over.gain <= 0
 
     @property
@@ -143,7 +160,7 @@ class Answer:
         """Whose model is the one to have, and what `--recipe` trains: the picked recipe, or the base where that stands
         or leads; None where none is known yet, and where the encoder is kept as it came."""
         if self.base_stands or self.base_leads:
-            return self.references["base"]
+            return self.references.get("base")
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
     @classmethod
@@ -177,28 +194,32 @@ def _answer(results: Results) -> Answer:
         return _of_rows(results, found)
     ready = finals_judged(results)
     if not ready:
-        return dataclasses.replace(found, kind="unfinished")
+        return dataclasses.replace(found, kind="open" if results.info.limited else "unfinished")
     return _Finals(results, ready).answer(found)
 
 
 class _Finals:
     """The finals of a study, as far as an answer rests on them."""
 
-    def __init__(self, results: Results, ready: Collection[str]) -> None:
-        self.results = results
-        records = [one for key, own in results.finals.items() if key in ready for one in own]
-        records = [one for one in records if one.status == "finished"]
+    def __init__(self, results: Results, ready: Mapping[str, Sequence[Record]]) -> None:
+        self.results, self.ready = results, ready
+        records = [one for own in ready.values() for one in own if one.status == "finished"]
         self.evidence = Evidence(dataclasses.replace(results, records=records))
         self.recipes = self.evidence.results.recipes
         finals = results.info.finals
         assert finals is not None
         self.left_out = tuple(called(results, key) for key in finals.finalists if key not in ready)
-        named = {"base": finals.base, "baseline": finals.baseline, "encoder": finals.as_it_came}
-        self.references = {name: key for name, key in named.items() if key in self.recipes}
+        named: dict[Reference, str | None] = {
+            "base": finals.base,
+            "baseline": finals.baseline,
+            "encoder": finals.as_it_came,
+        }
+        self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
         if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
             del self.references["baseline"]
         self.finalists = [key for key in finals.finalists if key in self.recipes]
         self.looks = 1 / share(look(results))
+        self._lent: dict[Any, Common] = {}
 
     def answer(self, found: Answer) -> Answer:
         if self.figure is None:
@@ -207,14 +228,16 @@ class _Finals:
         development = [self.development(key) for key in self.finalists]
         upward = [[value for value in values if value is not None] for values in development]
         whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
-        judged, chosen, figure = self._judged(pick(upward) if whole else [0], self.figure)
+        order = pick(upward) if whole and upward else [0][: len(upward)]
+        judged, chosen, figure = self._judged(order, self.figure)
         beside = self._beside(figure)
         finalists = [self._of(key, figure, judged, place, beside) for place, key in enumerate(self.finalists)]
-        never = judged.seeds == math.inf
-        first = self.finalists[chosen[0]]
-        parts = finalists[chosen[0]].beside.items()
+        wanted = self._seeds_wanted(judged, figure)
+        never = wanted == math.inf
+        first = self.finalists[chosen[0]] if chosen else self.references["base"]
+        parts = finalists[chosen[0]].beside.items() if chosen else ()
         over_it = not self._forbidding(first, figure, ["encoder"])
-        others = self._others(first, figure)
+        others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((one for one in others if one.task in GENERAL and one.over == "encoder"), None)
         return dataclasses.replace(
             found,
@@ -227,7 +250,7 @@ class _Finals:
             left_out=self.left_out,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            check=checked(self.evidence, figure, first, self.references, self.looks),
+            check=checked(self.evidence, self.lent, figure, first, self.references, self.looks) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, KEPT[judged.answer])) if judged.answer in KEPT else (),
             others=tuple(others),
@@ -236,11 +259,12 @@ class _Finals:
             flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(first, figure))),
             open=judged.open,
             most=judged.most,
-            seeds=None if judged.seeds is None or never else math.ceil(judged.seeds),
+            seeds=None if wanted is None or never else math.ceil(wanted),
             never=never,
             warnings=tuple(one.sentence for one in grouped(self.evidence.flags.all) if one.guard not in VARIED),
-            noise_floor=judged.floor.std,
-            noise=judged.floor.known,
+            spreads=self._spreads(figure),
+            noise=_noise(self._samples(figure, self.recipes)),
+            explored=None if chosen else _best_explored(self.results),
             data=data_curve(self.evidence, figure, self.looks * len(self.finalists)),
         )
 
@@ -249,9 +273,7 @@ class _Finals:
         """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
         tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
         """
-        if not self.finalists:
-            return None
-        scored = self.recipes[self.finalists[0]][0].scores
+        scored = self.recipes[(*self.finalists, *self.references.values())[0]][0].scores
         compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
         there = [
             one
@@ -277,11 +299,11 @@ class _Finals:
     def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
         """With one goal whom to use, of those in the order; of several goals those of the front that are to be used by
         any goal's figure, or else all of it. And the figure that says so, by which the best comes first."""
-        if not self._several:
+        if not self._several or not order:
             judged = self._judge(order, figure)
-            return judged, [judged.picked], figure
+            return judged, [] if judged.picked is None else [judged.picked], figure
         figures = [figure, *self._parts]
-        means = [sample.mean for sample in self._samples(figure)]
+        means = [sample.mean for sample in self._samples(figure, self.finalists)]
         places = sorted(order, key=lambda one: -means[one])
         front = [[self._judge([place], one, len(figures)) for one in figures] for place in places]
         member, told = told_by(front)
@@ -295,37 +317,67 @@ class _Finals:
         """Whether the answer is a front."""
         return len(self.results.measured_goals) > 1
 
-    def _samples(self, figure: Quantity) -> list[Sample]:
-        """Of the finalists that have the figure."""
-        return [sample for key in self.finalists if (sample := self.evidence.sample(key, figure)) is not None]
+    def _samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
+        """Of those of the recipes that have the figure."""
+        return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
+
+    def lent(self, figure: Quantity) -> Common:
+        """What is lent to a recipe of one seed: by the finals, and by all seeds of the base and of rows, which no score
+        chose."""
+        if figure.key not in self._lent:
+            rows = {*self.results.labels, self.references.get("base")}
+            searched = [one for one in self.results.records if one.recipe_hash in rows and one.status == "finished"]
+            records = {one.key: one for one in [*searched, *self.evidence.results.records]}
+            every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
+            samples = [every.sample(key, figure) for key in every.results.recipes]
+            self._lent[figure.key] = lent_spread(sample for sample in samples if sample is not None)
+        return self._lent[figure.key]
+
+    def _spreads(self, figure: Quantity) -> Spreads:
+        if all(sample.fixed or sample.count > 1 for sample in self._samples(figure, self.recipes)):
+            return "own"
+        return "unknown" if self.lent(figure) is OWN else "lent"
+
+    def _gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
+        """Of recipes, by hash; None where one of them lacks the figure."""
+        own, other = self.evidence.sample(first, figure), self.evidence.sample(second, figure)
+        return None if own is None or other is None else gain_over(own, other, self.lent(figure), looks)
+
+    def _level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
+        """The figure of a recipe."""
+        sample = self.evidence.sample(recipe_hash, figure)
+        return None if sample is None else Gain.of(by_itself(sample, self.lent(figure)))
 
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
-        references = {
-            name: sample for name, key in self.references.items() if (sample := self.evidence.sample(key, figure))
-        }
-        searched = Evidence.of(self.results)
-        others = [sample for key in self.results.labels if (sample := searched.sample(key, figure)) is not None]
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
         free = [place for place in within if not self._forbidding(self.finalists[place], figure)]
-        fresh, order = bool(free) and not self._chosen_by & figure.tasks, free or order
-        later = 1 / share(look(self.results) + 1)
+        fresh, order = (bool(free) or not order) and not self._chosen_by & figure.tasks, free or order
         return judge(
-            self._samples(figure),
+            self._samples(figure, self.finalists),
             order,
-            references,  # type: ignore[arg-type]
-            others=others,
+            self._compared(figure),
+            lent=self.lent(figure),
             looks=self.looks,
-            later=later,
             goals=goals,
             fresh=fresh,
         )
+
+    def _seeds_wanted(self, judged: Judgement, figure: Quantity) -> float | None:
+        goals, later = 1 + len(self._parts) if self._several else 1, 1 / share(look(self.results) + 1)
+        finalists = self._samples(figure, self.finalists)
+        return seeds_wanted(judged, finalists, self._compared(figure), looks=later, goals=goals)
+
+    def _compared(self, figure: Quantity) -> dict[Reference, Sample]:
+        """The references that have the figure."""
+        samples = {name: self.evidence.sample(key, figure) for name, key in self.references.items()}
+        return {name: sample for name, sample in samples.items() if sample is not None}
 
     @cached_property
     def _chosen_by(self) -> frozenset[str]:
         """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
         development part is the test part."""
-        record = self.recipes[self.finalists[0]][0]
+        record = self.recipes[(*self.finalists, *self.references.values())[0]][0]
         return frozenset(task for task in self._needs if task in record.scores and self._tests_choose(record, task))
 
     def _tests_choose(self, record: Record, task: str) -> bool:
@@ -348,7 +400,6 @@ class _Finals:
         beside: Sequence[tuple[Quantity, Judgement]] = (),
     ) -> Finalist:
         records, results = self.recipes[recipe_hash], self.results
-        sample = self.evidence.sample(recipe_hash, figure) if figure else None
         flat, base = records[0].recipe, results.base.flat()
         unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
         kept = [record for record in best_first(results, records) if record.checkpoint]
@@ -359,10 +410,10 @@ class _Finals:
             recipe_hash,
             called(results, recipe_hash),
             {key: flat[key] for key in dict.fromkeys([*farthest(flat, base, results.space.domains), *unlike])},
-            Gain.of(by_itself(sample)) if sample else None,
+            self._level(recipe_hash, figure) if figure else None,
             self.development(recipe_hash),
             len(records),
-            len(self.evidence.collapses.get(recipe_hash, ())) + len(results.finals[recipe_hash]) - len(records),
+            len(self.evidence.collapses.get(recipe_hash, ())) + len(self.ready[recipe_hash]) - len(records),
             math.fsum(took) / len(took) if took else None,
             gains,
             {
@@ -370,7 +421,6 @@ class _Finals:
                 for part, own in beside
                 if not self._forbidding(recipe_hash, part, ["base"])
             },
-            {name: gain.gain / floor for name, gain in gains.items()} if (floor := judged and judged.floor.std) else {},
             kept[0].checkpoint if kept else None,
         )
 
@@ -388,7 +438,11 @@ class _Finals:
             for other, flags in found.items()
             for flag in flags
             if flag.guard not in varied
-            and not (flag.guard == OVERLAP and stands_without_memory(self.evidence, recipe_hash, other, figure, looks))
+            and not (
+                flag.guard == OVERLAP
+                and (gain := self._gain(recipe_hash, other, figure, looks)) is not None
+                and stands_without_memory(self.evidence, recipe_hash, other, figure, gain)
+            )
         ]
 
     @cached_property
@@ -396,7 +450,8 @@ class _Finals:
         """The goals' parts, where the figure is not one of them, on fresh tasks that all finalists and the base have:
         of averages those alone whose tasks ask models for something else than the figure's do."""
         figure = self.figure
-        fresh, parts = self.recipes[self.finalists[0]][0].scores.keys() - self._chosen_by, dict[str, Quantity]()
+        scored = self.recipes[(*self.finalists, *self.references.values())[0]][0].scores
+        fresh, parts = scored.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
             if part is None or figure is None or part.key == figure.key:
@@ -411,15 +466,16 @@ class _Finals:
     def _beside(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
         """The goals' parts, and of several goals the figure in question, but for the one that the answer is told by."""
         there = [self.figure, *self._parts] if self._several and self.figure else self._parts
-        return [(one, self._judge([0], one, len(there))) for one in there if one is not figure]
+        order = [0][: len(self.finalists)]
+        return [(one, self._judge(order, one, len(there))) for one in there if one is not figure]
 
-    def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
+    def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[Other]:
         """Tasks that are not in the figure; without those that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
         numbers = {task: plain_number(task, scores[task]) for task in names}
         tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
-        return self._by_task(recipe_hash, tasks, [name for name in ("base", "encoder") if name in self.references])
+        return self._by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
         found = self._by_task(recipe_hash, figure.by_task().values(), [over])
@@ -427,19 +483,15 @@ class _Finals:
 
     def _by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
         """The lowest gain first; their intervals hold all at once."""
-        pairs = []
-        for task in tasks:
-            drawn = common_spread(filter(None, (self.evidence.sample(key, task) for key in self.recipes)))
-            own = self.evidence.sample(recipe_hash, task)
-            for name in over:
-                other = self.evidence.sample(self.references[name], task)
-                if own and other and not self._forbidding(recipe_hash, task, [name]):
-                    pairs.append((task.name, name, own, other, drawn))
-        counts = self.looks * max(1, len(pairs))
-        found = [
-            Other(task, name, Gain.of(compare(own, other, common=drawn, looks=counts)))
-            for task, name, own, other, drawn in pairs
+        pairs = [
+            (task, name)
+            for task in tasks
+            for name in over
+            if all(self.evidence.sample(key, task) for key in (recipe_hash, self.references[name]))
+            and not self._forbidding(recipe_hash, task, [name])
         ]
+        gains = [self._gain(recipe_hash, self.references[name], task, self.looks * len(pairs)) for task, name in pairs]
+        found = [Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain]
         return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
@@ -447,6 +499,15 @@ def seconds_of(record: Record, name: str) -> float | None:
     """A number of its cost."""
     value = record.cost.get(name)
     return float(value) if isinstance(value, int | float) else None
+
+
+def _best_explored(results: Results) -> str | None:
+    """By name."""
+    return called(results, ranking(results)[0].recipe_hash) if results.explored and ranking(results) else None
+
+
+def _noise(samples: Iterable[Sample]) -> tuple[float, ...]:
+    return tuple(sample.std for sample in samples if sample.std is not None)
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:
@@ -457,7 +518,6 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
     first = max(judged, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
     verdicts = [item.verdict for item in found.claims]
     samples = [Evidence.of(results).sample(key, board.quantity) for key in results.recipes] if board else []
-    floor = NoiseFloor.of([sample for sample in samples if sample])
     rows = Rows(
         board.quantity.name if board else None,
         board.baseline if board else None,
@@ -466,10 +526,9 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
         tuple(item.name for item in gains if item.verdict == "above"),
         first.name if first else None,
         Gain.of(first.gain) if first and first.gain else None,
-        first.gain.gain / floor.std if first and first.gain and floor.std else None,
         bool(first and first.gain and first.gain.one_seed),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
-        called(results, ranking(results)[0].recipe_hash) if results.explored and ranking(results) else None,
+        _best_explored(results),
         called(results, found.best.recipe_hash) if found.best else None,
     )
-    return dataclasses.replace(answer, rows=rows, noise_floor=floor.std, noise=floor.known)
+    return dataclasses.replace(answer, rows=rows, noise=_noise(filter(None, samples)))
