@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -21,32 +21,28 @@ from typing import Any, Literal
 from reports.answer_parts import Check, Finalist, Other, Rows
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
+from reports.finals_evidence import VARIED, FinalsEvidence, Spreads, noise
 from reports.findings import Findings
 from reports.gain import Gain
-from reports.guards import Flag, grouped
+from reports.guards import grouped
 from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
 from reports.looks import look, share
 from reports.quantity import Quantity, goals_quantity
 from reports.question import has_no_test, in_question, kinds_of_tasks, plain_number, without
 from reports.recipe_names import called, farthest
-from reports.remembered import OVERLAP, remembered, stands_without_memory
+from reports.remembered import remembered
 from reports.results import Results
 from reports.second_reader import checked
-from reports.statistics import Sample
-from reports.statistics.comparison import Comparison, by_itself
 from reports.statistics.finals import (
     KEPT,
     Judgement,
     Reference,
-    gain_over,
     judge,
-    lent_spread,
     pick,
     seeds_wanted,
     told_by,
 )
-from reports.statistics.spreads import OWN, Common
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
@@ -63,7 +59,6 @@ DIGITS = 6
 Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
 """Of a search with finals: use the picked settings; keep the base settings; keep the encoder as it came; nothing can be
 told yet; it still runs, or was killed. `rows`: without finals, what the rows say."""
-Spreads = Literal["own", "lent", "unknown"]
 KINDS: Mapping[str, Kind] = {
     "use": "use",
     "keep the base": "base",
@@ -71,9 +66,6 @@ KINDS: Mapping[str, Kind] = {
     "nothing yet": "open",
 }
 """By the answers of `reports.statistics.finals`."""
-
-VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
-"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +115,7 @@ class Answer:
     never: bool = False
     """Of `open`: no number of seeds would, since test items are too few."""
     spreads: Spreads = "own"
-    """How far another seed moves a score is that of each recipe's own seeds, or of some recipe of one seed that of what
-    ran under several; unknown where nothing did, so that intervals count test items alone."""
+    """Whose spread over seeds intervals count."""
     noise: tuple[float, ...] = ()
     """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
@@ -198,28 +189,8 @@ def _answer(results: Results) -> Answer:
     return _Finals(results, ready).answer(found)
 
 
-class _Finals:
+class _Finals(FinalsEvidence):
     """The finals of a study, as far as an answer rests on them."""
-
-    def __init__(self, results: Results, ready: Mapping[str, Sequence[Record]]) -> None:
-        self.results, self.ready = results, ready
-        records = [one for own in ready.values() for one in own if one.status == "finished"]
-        self.evidence = Evidence(dataclasses.replace(results, records=records))
-        self.recipes = self.evidence.results.recipes
-        finals = results.info.finals
-        assert finals is not None
-        self.left_out = tuple(called(results, key) for key in finals.finalists if key not in ready)
-        named: dict[Reference, str | None] = {
-            "base": finals.base,
-            "baseline": finals.baseline,
-            "encoder": finals.as_it_came,
-        }
-        self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
-        if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
-            del self.references["baseline"]
-        self.finalists = [key for key in finals.finalists if key in self.recipes]
-        self.looks = 1 / share(look(results))
-        self._lent: dict[Any, Common] = {}
 
     def answer(self, found: Answer) -> Answer:
         if self.figure is None:
@@ -236,7 +207,7 @@ class _Finals:
         never = wanted == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
-        over_it = not self._forbidding(first, figure, ["encoder"])
+        over_it = not self.forbidding(first, figure, ["encoder"])
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((one for one in others if one.task in GENERAL and one.over == "encoder"), None)
         return dataclasses.replace(
@@ -256,14 +227,14 @@ class _Finals:
             others=tuple(others),
             general=None if self._needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
-            flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(first, figure))),
+            flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
             open=judged.open,
             most=judged.most,
             seeds=None if wanted is None or never else math.ceil(wanted),
             never=never,
             warnings=tuple(one.sentence for one in grouped(self.evidence.flags.all) if one.guard not in VARIED),
-            spreads=self._spreads(figure),
-            noise=_noise(self._samples(figure, self.recipes)),
+            spreads=self.spreads(figure),
+            noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),
             data=data_curve(self.evidence, figure, self.looks * len(self.finalists)),
         )
@@ -273,11 +244,12 @@ class _Finals:
         """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
         tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
         """
-        scored = self.recipes[(*self.finalists, *self.references.values())[0]][0].scores
         compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
+        if not compared:
+            return None
         there = [
             one
-            for one in in_question(self.results, scored, self._chosen_by)
+            for one in in_question(self.results, self.first.scores, self._chosen_by)
             if all(self.evidence.sample(key, one) for key in compared)
         ]
         return without(there[0], self._chosen_by) if there else None
@@ -303,7 +275,7 @@ class _Finals:
             judged = self._judge(order, figure)
             return judged, [] if judged.picked is None else [judged.picked], figure
         figures = [figure, *self._parts]
-        means = [sample.mean for sample in self._samples(figure, self.finalists)]
+        means = [sample.mean for sample in self.samples(figure, self.finalists)]
         places = sorted(order, key=lambda one: -means[one])
         front = [[self._judge([place], one, len(figures)) for one in figures] for place in places]
         member, told = told_by(front)
@@ -317,46 +289,15 @@ class _Finals:
         """Whether the answer is a front."""
         return len(self.results.measured_goals) > 1
 
-    def _samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
-        """Of those of the recipes that have the figure."""
-        return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
-
-    def lent(self, figure: Quantity) -> Common:
-        """What is lent to a recipe of one seed: by the finals, and by all seeds of the base and of rows, which no score
-        chose."""
-        if figure.key not in self._lent:
-            rows = {*self.results.labels, self.references.get("base")}
-            searched = [one for one in self.results.records if one.recipe_hash in rows and one.status == "finished"]
-            records = {one.key: one for one in [*searched, *self.evidence.results.records]}
-            every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
-            samples = [every.sample(key, figure) for key in every.results.recipes]
-            self._lent[figure.key] = lent_spread(sample for sample in samples if sample is not None)
-        return self._lent[figure.key]
-
-    def _spreads(self, figure: Quantity) -> Spreads:
-        if all(sample.fixed or sample.count > 1 for sample in self._samples(figure, self.recipes)):
-            return "own"
-        return "unknown" if self.lent(figure) is OWN else "lent"
-
-    def _gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
-        """Of recipes, by hash; None where one of them lacks the figure."""
-        own, other = self.evidence.sample(first, figure), self.evidence.sample(second, figure)
-        return None if own is None or other is None else gain_over(own, other, self.lent(figure), looks)
-
-    def _level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
-        """The figure of a recipe."""
-        sample = self.evidence.sample(recipe_hash, figure)
-        return None if sample is None else Gain.of(by_itself(sample, self.lent(figure)))
-
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
-        free = [place for place in within if not self._forbidding(self.finalists[place], figure)]
+        free = [place for place in within if not self.forbidding(self.finalists[place], figure)]
         fresh, order = (bool(free) or not order) and not self._chosen_by & figure.tasks, free or order
         return judge(
-            self._samples(figure, self.finalists),
+            self.samples(figure, self.finalists),
             order,
-            self._compared(figure),
+            self.compared(figure),
             lent=self.lent(figure),
             looks=self.looks,
             goals=goals,
@@ -365,20 +306,15 @@ class _Finals:
 
     def _seeds_wanted(self, judged: Judgement, figure: Quantity) -> float | None:
         goals, later = 1 + len(self._parts) if self._several else 1, 1 / share(look(self.results) + 1)
-        finalists = self._samples(figure, self.finalists)
-        return seeds_wanted(judged, finalists, self._compared(figure), looks=later, goals=goals)
-
-    def _compared(self, figure: Quantity) -> dict[Reference, Sample]:
-        """The references that have the figure."""
-        samples = {name: self.evidence.sample(key, figure) for name, key in self.references.items()}
-        return {name: sample for name, sample in samples.items() if sample is not None}
+        finalists = self.samples(figure, self.finalists)
+        return seeds_wanted(judged, finalists, self.compared(figure), looks=later, goals=goals)
 
     @cached_property
     def _chosen_by(self) -> frozenset[str]:
         """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
         development part is the test part."""
-        record = self.recipes[(*self.finalists, *self.references.values())[0]][0]
-        return frozenset(task for task in self._needs if task in record.scores and self._tests_choose(record, task))
+        scored = self._needs & self.first.scores.keys()
+        return frozenset(task for task in scored if self._tests_choose(self.first, task))
 
     def _tests_choose(self, record: Record, task: str) -> bool:
         if has_no_test(task):
@@ -410,7 +346,7 @@ class _Finals:
             recipe_hash,
             called(results, recipe_hash),
             {key: flat[key] for key in dict.fromkeys([*farthest(flat, base, results.space.domains), *unlike])},
-            self._level(recipe_hash, figure) if figure else None,
+            self.level(recipe_hash, figure) if figure else None,
             self.development(recipe_hash),
             len(records),
             len(self.evidence.collapses.get(recipe_hash, ())) + len(self.ready[recipe_hash]) - len(records),
@@ -419,39 +355,17 @@ class _Finals:
             {
                 part.name: Gain.of(own.gains["base"][place])
                 for part, own in beside
-                if not self._forbidding(recipe_hash, part, ["base"])
+                if not self.forbidding(recipe_hash, part, ["base"])
             },
             kept[0].checkpoint if kept else None,
         )
-
-    def _forbidding(
-        self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")
-    ) -> list[Flag]:
-        """The flags between the recipe and what it is compared with, but for those of what the search varies."""
-        searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
-        varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
-        others = [key for name, key in self.references.items() if name in over]
-        looks = self.looks * len(self.finalists)
-        found = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
-        return [
-            flag
-            for other, flags in found.items()
-            for flag in flags
-            if flag.guard not in varied
-            and not (
-                flag.guard == OVERLAP
-                and (gain := self._gain(recipe_hash, other, figure, looks)) is not None
-                and stands_without_memory(self.evidence, recipe_hash, other, figure, gain)
-            )
-        ]
 
     @cached_property
     def _parts(self) -> list[Quantity]:
         """The goals' parts, where the figure is not one of them, on fresh tasks that all finalists and the base have:
         of averages those alone whose tasks ask models for something else than the figure's do."""
         figure = self.figure
-        scored = self.recipes[(*self.finalists, *self.references.values())[0]][0].scores
-        fresh, parts = scored.keys() - self._chosen_by, dict[str, Quantity]()
+        fresh, parts = self.first.scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
             if part is None or figure is None or part.key == figure.key:
@@ -475,24 +389,11 @@ class _Finals:
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
         numbers = {task: plain_number(task, scores[task]) for task in names}
         tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
-        return self._by_task(recipe_hash, tasks, [name for name in over if name in self.references])
+        return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
-        found = self._by_task(recipe_hash, figure.by_task().values(), [over])
+        found = self.by_task(recipe_hash, figure.by_task().values(), [over])
         return [one for one in found if one.gain.high is not None and one.gain.high < 0]
-
-    def _by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
-        """The lowest gain first; their intervals hold all at once."""
-        pairs = [
-            (task, name)
-            for task in tasks
-            for name in over
-            if all(self.evidence.sample(key, task) for key in (recipe_hash, self.references[name]))
-            and not self._forbidding(recipe_hash, task, [name])
-        ]
-        gains = [self._gain(recipe_hash, self.references[name], task, self.looks * len(pairs)) for task, name in pairs]
-        found = [Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain]
-        return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
 def seconds_of(record: Record, name: str) -> float | None:
@@ -504,10 +405,6 @@ def seconds_of(record: Record, name: str) -> float | None:
 def _best_explored(results: Results) -> str | None:
     """By name."""
     return called(results, ranking(results)[0].recipe_hash) if results.explored and ranking(results) else None
-
-
-def _noise(samples: Iterable[Sample]) -> tuple[float, ...]:
-    return tuple(sample.std for sample in samples if sample.std is not None)
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:
@@ -531,4 +428,4 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
         _best_explored(results),
         called(results, found.best.recipe_hash) if found.best else None,
     )
-    return dataclasses.replace(answer, rows=rows, noise=_noise(filter(None, samples)))
+    return dataclasses.replace(answer, rows=rows, noise=noise(filter(None, samples)))

@@ -161,7 +161,7 @@ def _kept(answer: Answer) -> str:
 def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where no recipe of the search is to be used."""
     kept = _kept(answer)
-    none = "" if answer.kind == "open" else "none: "
+    none = "" if answer.kind == "open" or not answer.picked else "none: "
     said = [f"{none}{say(answer.figure or '')} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
     if answer.picked:
         said.append(f"the best of the search {_points(first.gains[kept])} against it")
@@ -262,6 +262,8 @@ def _next(answer: Answer, search: str) -> list[str]:
     elif answer.seeds is not None:
         finals = f"--search {search} --finals {max(1, len(answer.finalists))}x{answer.seeds}"
         said.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
+    elif answer.spreads == "unknown":
+        said.append(f"--search {search} --finals {max(1, len(answer.finalists))}x5 would tell what another seed moves")
     else:
         said.append("how many seeds would settle it is unknown")
     return said

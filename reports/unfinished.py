@@ -3,7 +3,7 @@ the finals."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
     return {key: Extent(min(there[key], most), most) for key, most in wanted.items()}
 
 
-def finals_judged(results: Results) -> dict[str, list[Record]]:
+def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
     """The trials that an answer rests on, by the recipes of the finals: all where these are complete. Where a limit has
     ended the study those that are there, for it was the clock that chose, and no score; of the base and the encoder as
     it came, which no score chose, those of the search where no fresh one is there. None of finals that still run, and
@@ -80,7 +80,7 @@ def finals_judged(results: Results) -> dict[str, list[Record]]:
     if not whole and not results.info.limited:
         return {}
     keys = [key for key in (*finals.finalists, finals.base, finals.as_it_came, finals.baseline) if key]
-    found = {key: results.finals.get(key, []) for key in dict.fromkeys(keys)}
+    found: dict[str, Sequence[Record]] = {key: results.finals.get(key, []) for key in dict.fromkeys(keys)}
     for key in filter(None, (finals.base, finals.as_it_came)):
         found[key] = found[key] or results.recipes.get(key, [])
     there = {key: records for key, records in found.items() if records}

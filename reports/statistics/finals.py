@@ -62,9 +62,8 @@ GAINS = (0.5, 1.0, 2.0)
 """Points for which the seeds are told."""
 TWO_FROM = 24
 """Trainings from which a second finalist is worth its share of them, and of the level."""
-UNLIKE = 2.0
-"""As many degrees of freedom as one recipe's spread says of another's, at most: by the trials that are recorded (see
-`lent_spread`) no fewer than that."""
+UNLIKE = 1.5
+"""As many degrees of freedom as one recipe's spread says of another's, at most; see `lent_spread`."""
 
 
 def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, goals), the higher the better
@@ -83,9 +82,9 @@ def lent_spread(samples: Iterable[Sample]) -> Common:
     there are none, or where none scatters.
 
     Recipes differ in it, so it counts as known by `UNLIKE` degrees of freedom at most. Then equal recipes of one seed
-    each, with the spreads of recorded trials, are called better in at most 4.7 % of cases, whatever lends it (two seeds
-    of one recipe to eight recipes); by three degrees it were 6.4 %. It is no proof: a recipe that scatters ten times as
-    much as all that ran twice is called better in a third.
+    each, with the spreads of recorded trials, are called better in at most 3.3 % of cases, whatever lends it (two seeds
+    of one recipe to eight recipes); by two degrees it were 4.7 %, and 6 where the search picks what scatters most. It
+    is no proof: a recipe that scatters ten times as much as all that ran twice is called better in a third.
     """
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None or pooled.std == 0:
