@@ -126,8 +126,8 @@ KINDS = {kind.name: kind for kind in _kinds()}
 SCHEMES = ((0, 2), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 4), (1, 8), (2, 5), (3, 5), (2, 8))
 """Finalists, and seeds of each."""
 GAINS = (1.0, 2.0, 3.0)
-QUERIES = Kind("", base_spread=0.5, spreads=(0.5,), items=1000, items_error=ITEMS_ERROR)
-"""A test of 1,000 queries."""
+QUERIES = Kind("", base_spread=0.5, spreads=(0.5,), items_error=1.0)
+"""A test of some 1,000 queries, which leaves a gain of five seeds each an error of `ITEMS_ERROR`."""
 NULLS = (
     QUERIES,
     replace(QUERIES, items_error=0.05),
@@ -331,7 +331,8 @@ def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float
     """Of finals whose finalists all gain as much: how often the worst of the NULLS is wrong, and how often gains of
     GAINS points are shown. Without a finalist the base gains it over the encoder as it came. One seed borrows from
     three recipes that ran twice."""
-    lenders, recipes = 3 * (seeds == 1), max(finalists, 1)
+    lenders = 3 * (seeds == 1)
+    recipes = max(finalists, lenders, 1)
     sized = [replace(one, recipes=recipes, finalists=finalists, seeds=seeds, lenders=lenders) for one in NULLS]
     if not finalists:
         sized = [replace(one, encoder=0.0) for one in sized]
