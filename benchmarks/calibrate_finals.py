@@ -1,14 +1,15 @@
 """How often a search's answer is wrong: whole searches with finals, made up and replayed from a record.
 
     python -m benchmarks calibrate_finals
-    python -m benchmarks calibrate_finals --searches 1000 --only "equal, one model"
+    python -m benchmarks calibrate_finals --searches 1000 --only "equal, a noisy base"
+    python -m benchmarks calibrate_finals --schemes
     python -m benchmarks calibrate_finals --record benchmarks/recorded/frozen_grid-minilm.parquet
 
-A search tries RECIPES by one seed's development score and the best fifth by a second one's, runs the best by both
-again beside the base under fresh seeds, picks one of them, and says what `reports.statistics.finals` says at a first
-look. In a replay, recipes have the spreads of the record, and a seed moves development and test score by a pair of
-them that was recorded together. The control judges the picked one by one spread pooled over all finalists, no test
-items, a level of 5 % and no flag for items.
+A search tries recipes by one seed's development score, runs the best again beside the base under fresh seeds, picks
+one of them, and says what `reports.statistics.finals` says at a first look. In a replay, recipes have the spreads of
+the record, and a seed moves development and test score by a pair of them that was recorded together. The control judges
+the picked one by one spread pooled over all finalists and the base, no test items, a level of 5 % and no flag for
+items. `--schemes`: what finals of so many trainings show, by their numbers of finalists and seeds.
 """
 
 from __future__ import annotations
@@ -17,25 +18,22 @@ import argparse
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from scipy.special import stdtrit
 
-from benchmarks.calibration import ALPHA, Rate
+from benchmarks.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate
 from reports.looks import share
-from reports.statistics.finals import Answer, Judgement, Reference, base_seeds, judge, pick, shown
+from reports.statistics.collapse import collapsed
+from reports.statistics.finals import Answer, Judgement, Reference, judge, lent_spread, pick
 from reports.statistics.power import pooled_spread
 from reports.statistics.sample import Array, Sample
-from study.search.finals import semifinalists
 
-RECIPES, FINALISTS, SEEDS = 40, 3, 5
-ITEMS = 300
-"""Test items; only the error that they leave matters."""
 PLANTED = 3.0
-"""Noise floors."""
+"""Spreads of one seed."""
 SEED = 6
 """Of the made-up searches. The rules were settled on others."""
 BASE = 0
@@ -56,50 +54,87 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of search. Points; `spreads` are the noise floors, those of explored recipes in turn."""
+    """A kind of search. Points; `spreads` are those of one seed, of explored recipes in turn."""
 
     name: str
     good: int = 0
-    """So many of the explored recipes are better, all by PLANTED times the spread pooled over them and the base."""
+    """So many of the explored recipes are better."""
+    gain: float | None = None
+    """By so much; else by PLANTED times the spread pooled over them and the base."""
     base_spread: float = 1.0
     spreads: tuple[float, ...] = (1.0,)
-    together: float = 0.8
+    together: float = 0.95
     """The correlation of a seed's development and test score."""
+    items: int = 300
     items_error: float = 0.3
     """Of a gain, by the choice of test items: its standard deviation."""
     shared_items: bool = False
     """Development scores are made from the test items."""
     heavy: bool = False
     """Seeds move scores by Student's t of 4 degrees."""
+    collapses: float = 0.0
+    """How often a seed of a recipe, not of the base, scores at chance; the truth is that of the others."""
     encoder: float | None = None
     """How far the encoder as it came lies above the base; None where it is not scored."""
-    finalists: int = FINALISTS
-    seeds: int = SEEDS
+    recipes: int = 14
+    finalists: int = 1
+    seeds: int = 5
+    lenders: int = 0
+    """So many recipes that no score chose ran under two seeds each, the base first."""
+    looks: int = 1
+    """As long as nothing is shown, as many seeds again are run and judged."""
 
 
 def _kinds() -> Iterator[Kind]:
-    yield Kind("equal, seeds move both scores alike", together=0.95)
+    yield Kind("equal")
     yield Kind("equal, scores of a seed are unrelated", together=0.0)
     yield Kind("equal, unequal spreads", spreads=(0.15, 0.15, 0.15, 2.3))
-    yield Kind("equal, a quiet base", base_spread=0.15, together=0.95)
-    yield Kind("equal, a noisy base", base_spread=2.3, spreads=(0.15,), together=0.95)
-    yield Kind("equal, heavy tails", heavy=True, together=0.95)
-    yield Kind("equal, few items", items_error=0.85, together=0.95)
-    yield Kind("equal, chosen by the test items", 0, 0.2, (0.2,), items_error=0.85, shared_items=True)
-    yield Kind("equal, 3 seeds", seeds=3, together=0.95)
-    yield Kind("equal, 8 finalists of 3 seeds", finalists=8, seeds=3, together=0.95)
+    yield Kind("equal, a quiet base", base_spread=0.1, items_error=0.05)
+    yield Kind("equal, a noisy base", spreads=(0.1,), items_error=0.05)
+    yield Kind("equal, heavy tails", heavy=True)
+    yield Kind("equal, seeds that collapse", collapses=0.15)
+    yield Kind("equal, 100 items", items=100, items_error=2.7)
+    yield Kind("equal, 5,000 items", items=5000, items_error=0.4)
+    yield Kind("equal, chosen by the test items", 0, None, 0.2, (0.2,), items_error=0.85, shared_items=True)
+    yield Kind("equal, a second look", looks=2)
+    for recipes, seeds in ((1, 3), (1, 2), (2, 8), (3, 5), (8, 3)):
+        named = f"{recipes} finalist{'s' * (recipes > 1)} of {seeds} seeds"
+        yield Kind(f"equal, {named}", finalists=recipes, seeds=seeds)
+        yield Kind(f"equal, {named}, a quiet base", 0, None, 0.1, items_error=0.05, finalists=recipes, seeds=seeds)
+        yield Kind(
+            f"equal, {named}, a noisy base", 0, None, 1.0, (0.1,), 0.95, 300, 0.05, finalists=recipes, seeds=seeds
+        )
+    for lenders in (0, 1, 3):
+        yield Kind(f"equal, one seed, {lenders} that ran twice", seeds=1, lenders=lenders)
+    mixed = (1.0, 0.3, 3.0)
+    yield Kind("equal, one seed, 3 that ran twice, unequal spreads", spreads=mixed, seeds=1, lenders=3)
     yield Kind("training does nothing", encoder=0.0)
+    yield Kind("training does nothing, 3 finalists", encoder=0.0, finalists=3)
+    yield Kind("training does nothing, the base alone", encoder=0.0, finalists=0)
     yield Kind("training harms", encoder=3.0)
-    yield Kind("4 of 40 better", good=4, encoder=-2.0)
-    yield Kind("4 of 40 better, scores unrelated", good=4, together=0.0)
-    yield Kind("4 of 40 better, heavy tails", good=4, heavy=True)
-    yield Kind("4 of 40 better, unequal spreads", good=4, spreads=(0.5, 1.5))
-    yield Kind("4 of 40 better, few items", good=4, items_error=0.85)
-    yield Kind("1 of 40 better", good=1)
-    yield Kind("4 of 40 better, 3 seeds", good=4, seeds=3)
+    yield Kind("4 of 14 better", good=4, encoder=-2.0)
+    yield Kind("4 of 14 better, heavy tails", good=4, heavy=True)
+    yield Kind("4 of 14 better, unequal spreads", good=4, spreads=(0.5, 1.5))
+    yield Kind("4 of 14 better, few items", good=4, items_error=ITEMS_ERROR)
+    yield Kind("1 of 14 better", good=1)
+    yield Kind("1 of 14 better, 2 finalists of 8 seeds", good=1, finalists=2, seeds=8)
+    yield Kind("4 of 14 better, one seed, 3 that ran twice", good=4, seeds=1, lenders=3)
 
 
 KINDS = {kind.name: kind for kind in _kinds()}
+
+SCHEMES = ((0, 2), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 4), (1, 8), (2, 5), (3, 5), (2, 8))
+"""Finalists, and seeds of each."""
+GAINS = (1.0, 2.0, 3.0)
+QUERIES = Kind("", base_spread=0.5, spreads=(0.5,), items_error=1.0)
+"""A test of some 1,000 queries, which leaves a gain of five seeds each an error of `ITEMS_ERROR`."""
+NULLS = (
+    QUERIES,
+    replace(QUERIES, items_error=0.05),
+    replace(QUERIES, items_error=0.05, base_spread=0.05),
+    replace(QUERIES, items_error=0.05, spreads=(0.05,)),
+)
+"""Recipes that equal the base, as noisy or ten times as noisy, or as quiet."""
 
 
 class MadeUp:
@@ -109,10 +144,12 @@ class MadeUp:
 
     def __init__(self, kind: Kind, random: np.random.Generator) -> None:
         self.kind, self.random = kind, random
-        self.spreads = np.array([kind.base_spread, *(kind.spreads[i % len(kind.spreads)] for i in range(RECIPES))])
-        self.gains = planted(self.spreads, kind.good, random)
-        self.own = random.standard_normal((1 + RECIPES, ITEMS)) * kind.items_error / math.sqrt(3 * ITEMS)
-        self.own_development = random.standard_normal(1 + RECIPES) * kind.items_error / math.sqrt(3)
+        own = (kind.spreads[place % len(kind.spreads)] for place in range(kind.recipes))
+        self.spreads = np.array([kind.base_spread, *own])
+        self.gains = planted(self.spreads, kind, random)
+        scale = kind.items_error / math.sqrt(3 * kind.items)
+        self.own = random.standard_normal((1 + kind.recipes, kind.items)) * scale
+        self.own_development = random.standard_normal(1 + kind.recipes) * kind.items_error / math.sqrt(3)
 
     def train(self, recipe: int) -> tuple[float, float, Array | None]:
         kind, random = self.kind, self.random
@@ -120,9 +157,11 @@ class MadeUp:
         if kind.heavy:
             moves /= math.sqrt(random.chisquare(4) / 2)
         test, development = moves[0], kind.together * moves[0] + math.sqrt(1 - kind.together**2) * moves[1]
-        items = self.own[recipe] + random.standard_normal(ITEMS) * kind.items_error / math.sqrt(6 * ITEMS)
+        items = self.own[recipe] + random.standard_normal(kind.items) * kind.items_error / math.sqrt(6 * kind.items)
         luck = items.sum() if kind.shared_items else self.own_development[recipe]
         true, spread = self.gains[recipe], self.spreads[recipe]
+        if recipe != BASE and random.random() < kind.collapses:
+            return -CHANCE, -CHANCE, items - items.mean()
         return true + spread * development + luck, true + spread * test + items.sum(), items - items.mean()
 
 
@@ -156,17 +195,17 @@ class Recorded:
 class Replay:
     """Recipes drawn from a record: as they are, beside a base of the best tenth, or made equal but for good ones."""
 
-    def __init__(self, recorded: Recorded, good: int | None, random: np.random.Generator) -> None:
+    def __init__(self, recorded: Recorded, kind: Kind, as_recorded: bool, random: np.random.Generator) -> None:
         self.recorded, self.random = recorded, random
-        self.places = random.choice(len(recorded.means), 1 + RECIPES, replace=False)
+        self.places = random.choice(len(recorded.means), 1 + kind.recipes, replace=False)
         self.as_good = 0.0
-        if good is None:
+        if as_recorded:
             self.as_good = float(np.median(recorded.spreads[:, 1]))
             best = np.argsort(-recorded.means[:, 0])[: len(recorded.means) // 10]
             self.places[BASE] = random.choice(np.setdiff1d(best, self.places[1:]))
             self.means = recorded.means[self.places] - recorded.means[self.places[BASE]]
         else:
-            gains = planted(recorded.spreads[self.places, 1], good, random)
+            gains = planted(recorded.spreads[self.places, 1], kind, random)
             self.means = np.stack([gains, gains], axis=1)
         self.gains = self.means[:, 1]
 
@@ -176,11 +215,12 @@ class Replay:
         return float(development), float(test), None
 
 
-def planted(spreads: Array, good: int, random: np.random.Generator) -> Array:
+def planted(spreads: Array, kind: Kind, random: np.random.Generator) -> Array:
     """(1 + recipes,) True gains over the base, from the spreads of the base and the recipes."""
-    gains = np.zeros(1 + RECIPES)
-    places = random.choice(np.arange(1, 1 + RECIPES), good, replace=False)
-    gains[places] = PLANTED * math.sqrt(float(np.mean(spreads[[BASE, *places]] ** 2)))
+    gains = np.zeros(1 + kind.recipes)
+    places = random.choice(np.arange(1, 1 + kind.recipes), kind.good, replace=False)
+    pooled = math.sqrt(float(np.mean(spreads[[BASE, *places]] ** 2)))
+    gains[places] = PLANTED * pooled if kind.gain is None else kind.gain
     return gains
 
 
@@ -189,17 +229,14 @@ class Found:
     """What came of the searches of one kind."""
 
     wrong: Rate = field(default_factory=Rate)
-    """The picked one is called better than the base, and is not."""
+    """The picked one is to be used, and is no better than the base or the encoder as it came; or the base is to be
+    kept, and is no better than the encoder."""
     covered: Rate = field(default_factory=Rate)
-    """The picked one's true gain over the base, by its interval at a first look."""
+    """The picked one's true gain over the base, by both ends of its interval at a first look."""
     all_covered: Rate = field(default_factory=Rate)
     """The true gains of all finalists at once."""
-    at_95: Rate = field(default_factory=Rate)
-    """The same with the whole level, as if nobody ever looked again."""
-    tried: Rate = field(default_factory=Rate)
-    """A best recipe is among the finalists."""
     named: Rate = field(default_factory=Rate)
-    """And picked, or one as good."""
+    """A best recipe is picked, or one as good."""
     shown: Rate = field(default_factory=Rate)
     """And the answer is to use it."""
     control: Rate = field(default_factory=Rate)
@@ -215,61 +252,69 @@ class Found:
 
 def search(world: World, kind: Kind, found: Found) -> Judgement:
     """One search: explored, run again, judged, and told against the truth."""
-    explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + RECIPES)])
-    best = (np.argsort(-explored) + 1).tolist()
-    if again := best[: semifinalists(RECIPES, kind.finalists)]:
-        means = {recipe: (explored[recipe - 1] + world.train(recipe)[0]) / 2 for recipe in again}
-        best = sorted(again, key=lambda recipe: -means[recipe])
-    chosen = best[: kind.finalists]
-    ran = [_sample(world, recipe, kind.seeds) for recipe in chosen]
-    base, _ = _sample(world, BASE, base_seeds(kind.finalists, kind.seeds))
-    references: dict[Reference, Sample] = {"base": base}
-    if kind.encoder is not None:
-        effects = None if base.effects is None else np.zeros((1, base.effects.shape[1]))
-        references["encoder"] = Sample(np.array([kind.encoder]), (0,), True, effects, base.items)
-    samples = [sample for sample, _ in ran]
-    order = pick([[development] for _, development in ran])
-    judged = judge(samples, order, references, looks=1 / share(1), fresh=not kind.shared_items)
-    picked = judged.picked
+    explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + kind.recipes)])
+    chosen = (np.argsort(-explored, kind="stable") + 1).tolist()[: kind.finalists]
+    lenders = [_sample(world, recipe, 2)[0] for recipe in range(kind.lenders)]
+    seeds: list[list[tuple[float, float, Array | None]]] = [[] for _ in (BASE, *chosen)]
+    for look in range(1, kind.looks + 1):
+        for own, recipe in zip(seeds, (BASE, *chosen), strict=True):
+            own += [world.train(recipe) for _ in range(kind.seeds)]
+        (base, _), *ran = [_of_seeds(own) for own in seeds]
+        samples = [sample for sample, _ in ran]
+        references: dict[Reference, Sample] = {"base": base}
+        if kind.encoder is not None:
+            effects = None if base.effects is None else np.zeros((1, base.effects.shape[1]))
+            references["encoder"] = Sample(np.array([kind.encoder]), (0,), True, effects, base.items)
+        order = pick([[development] for _, development in ran]) if ran else []
+        lent = lent_spread([base, *samples, *lenders])
+        judged = judge(samples, order, references, lent=lent, looks=1 / share(look), fresh=not kind.shared_items)
+        if judged.answer == "use":
+            break
     truths, good = world.gains[chosen], world.gains[1:].max() - world.as_good
-    covers = _covers(judged, truths, ALPHA * share(1))
-    found.wrong.add([judged.fresh and shown(judged.gains["base"][picked]) and truths[picked] <= 0])
-    found.covered.add([covers[picked]])
-    found.all_covered.add([all(covers)])
-    found.at_95.add([all(_covers(judged, truths, ALPHA))])
-    found.control.add([_control(samples, picked, base) and truths[picked] <= 0])
+    better = {"use": truths[judged.picked] if chosen else 0.0, "keep the base": 0.0}.get(judged.answer)
+    over = [0.0] * (judged.answer == "use") + [kind.encoder] * (kind.encoder is not None)  # type: ignore[list-item]
+    found.wrong.add([better is not None and any(better <= one for one in over)])
     for answer, rate in found.answers.items():
         rate.add([judged.answer == answer])
-    if good > 0:
-        found.tried.add([truths.max() >= good])
-        found.named.add([truths[picked] >= good])
-        found.shown.add([truths[picked] >= good and judged.answer == "use"])
+    if chosen:
+        picked = judged.picked
+        assert picked is not None
+        covers = [
+            gain.low is not None and gain.high is not None and gain.low <= true <= gain.high
+            for gain, true in zip(judged.gains["base"], truths, strict=True)
+        ]
+        found.covered.add([covers[picked]])
+        found.all_covered.add([all(covers)])
+        found.control.add([_control(samples, picked, base) and truths[picked] <= 0])
+        if good > 0:
+            found.named.add([truths[picked] >= good])
+            found.shown.add([truths[picked] >= good and judged.answer == "use"])
     return judged
 
 
 def _sample(world: World, recipe: int, seeds: int) -> tuple[Sample, float]:
     """Test scores under fresh seeds, and the mean of development scores."""
-    ran = [world.train(recipe) for _ in range(seeds)]
-    effects = [effect for _, _, effect in ran if effect is not None]
-    values = np.array([test for _, test, _ in ran])
-    development = math.fsum(one for one, _, _ in ran) / seeds
-    return Sample(values, tuple(range(seeds)), False, np.stack(effects) if effects else None, "made up"), development
+    return _of_seeds([world.train(recipe) for _ in range(seeds)])
 
 
-def _covers(judged: Judgement, truths: Array, level: float) -> list[bool]:
-    """Whether the interval of each finalist's gain over the base holds its truth, with that level for all of them."""
-    gains = zip(judged.gains["base"], truths, strict=True)
-    return [
-        gain.error is not None and abs(gain.gain - true) <= gain.error.half_width(level / len(truths))
-        for gain, true in gains
-    ]
+def _of_seeds(ran: Sequence[tuple[float, float, Array | None]]) -> tuple[Sample, float]:
+    """The same of trainings, without those that collapsed."""
+    fell = collapsed([test for _, test, _ in ran], -CHANCE)
+    sound = [one for one, out in zip(ran, fell, strict=True) if not out]
+    effects = [effect for _, _, effect in sound if effect is not None]
+    values = np.array([test for _, test, _ in sound])
+    development = math.fsum(one for one, _, _ in sound) / len(sound)
+    return Sample(
+        values, tuple(range(len(sound))), False, np.stack(effects) if effects else None, "made up"
+    ), development
 
 
 def _control(finalists: Sequence[Sample], picked: int, base: Sample) -> bool:
     spread = pooled_spread([*finalists, base])
-    assert spread is not None
+    if spread is None:
+        return finalists[picked].mean > base.mean
     error = spread.std * math.sqrt(1 / finalists[picked].count + 1 / base.count)
-    return finalists[picked].mean - base.mean > float(stdtrit(spread.freedom, 0.975)) * error
+    return finalists[picked].mean - base.mean > float(stdtrit(spread.freedom, 1 - ALPHA / 2)) * error
 
 
 def calibrate(kind: Kind, searches: int, recorded: Recorded | None = None, *, as_recorded: bool = False) -> Found:
@@ -277,16 +322,34 @@ def calibrate(kind: Kind, searches: int, recorded: Recorded | None = None, *, as
     found = Found()
     for number in range(searches):
         random = np.random.default_rng([SEED, number])
-        world = (
-            MadeUp(kind, random) if recorded is None else Replay(recorded, None if as_recorded else kind.good, random)
-        )
+        world = MadeUp(kind, random) if recorded is None else Replay(recorded, kind, as_recorded, random)
         search(world, kind, found)
     return found
 
 
+def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float]]:
+    """Of finals whose finalists all gain as much: how often the worst of the NULLS is wrong, and how often gains of
+    GAINS points are shown. Without a finalist the base gains it over the encoder as it came. One seed borrows from
+    three recipes that ran twice."""
+    lenders = 3 * (seeds == 1)
+    recipes = max(finalists, lenders, 1)
+    sized = [replace(one, recipes=recipes, finalists=finalists, seeds=seeds, lenders=lenders) for one in NULLS]
+    if not finalists:
+        sized = [replace(one, encoder=0.0) for one in sized]
+    elif seeds == 1:
+        sized = sized[:2]  # what a spread ten times that of all others does is no secret (`lent_spread`)
+    wrong = max(calibrate(one, searches).wrong.value for one in sized)
+    better = [
+        replace(sized[0], encoder=-gain) if not finalists else replace(sized[0], good=recipes, gain=gain)
+        for gain in GAINS
+    ]
+    answer: Answer = "use" if finalists else "keep the base"
+    return wrong, [calibrate(one, searches).answers[answer].value for one in better]
+
+
 def row_of_table(name: str, found: Found) -> str:
     """A line of the table."""
-    cells = [found.wrong, found.covered, found.all_covered, found.at_95, found.tried, found.named, found.shown]
+    cells = [found.wrong, found.covered, found.all_covered, found.named, found.shown]
     answers = " / ".join(f"{100 * rate.value:.0f}" for rate in found.answers.values())
     return f"| {' | '.join([name, *map(str, cells), answers, str(found.control)])} |"
 
@@ -299,23 +362,34 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--searches", type=int, default=1000, help="of each kind")
     parser.add_argument("--only", choices=list(KINDS), help="one kind of search")
     parser.add_argument("--record", type=Path, metavar="FILE", help="replay a packed record instead")
+    parser.add_argument("--schemes", action="store_true", help="what finals of so many trainings show")
     options = parser.parse_args(arguments)
     started = time.perf_counter()
-    print(
-        "| searches | called better, and is not | interval of the picked one covers | all cover at once | "
-        "with the whole 5 % | a best one is tried again | it is picked | it is shown | "
-        "use / base / encoder / nothing yet | control |"
-    )
-    print("| --- |" + " ---: |" * 9)
-    if options.record is None:
+    if options.schemes:
+        print(
+            "| finalists x seeds | trainings | wrong | a gain of 1, 2, 3 points is shown |\n| --- | ---: | ---: | --- |"
+        )
+        for finalists, seeds in SCHEMES:
+            wrong, power = scheme(finalists, seeds, options.searches)
+            shown = ", ".join(f"{100 * one:.0f}" for one in power)
+            named = f"{finalists} x {seeds}" if finalists else f"the base alone, {seeds}"
+            print(f"| {named} | {(finalists + 1) * seeds} | {100 * wrong:.1f} | {shown} |", flush=True)
+    else:
+        print(
+            "| searches | wrong | interval of the picked one covers | all cover at once | a best one is picked | "
+            "it is shown | use / base / encoder / nothing yet | control |"
+        )
+        print("| --- |" + " ---: |" * 7)
+    if options.record is not None:
+        for goal, recorded in Recorded.read(options.record).items():
+            for seeds, lenders in ((5, 0), (3, 0), (1, 3)):
+                for name, good in (("equal", 0), ("4 of 14 better", 4), ("as recorded, a good base", None)):
+                    kind = Kind(name, good=good or 0, seeds=seeds, lenders=lenders)
+                    found = calibrate(kind, options.searches, recorded, as_recorded=good is None)
+                    print(row_of_table(f"{goal}, {name}, {seeds} seed{'s' * (seeds > 1)}", found), flush=True)
+    elif not options.schemes:
         for name in [options.only] if options.only else KINDS:
             print(row_of_table(name, calibrate(KINDS[name], options.searches)), flush=True)
-    else:
-        for goal, recorded in Recorded.read(options.record).items():
-            for name, good in (("equal", 0), ("4 of 40 better", 4), ("as recorded, a good base", None)):
-                kind = Kind(name, good=good or 0)
-                found = calibrate(kind, options.searches, recorded, as_recorded=good is None)
-                print(row_of_table(f"{goal}, {name}", found), flush=True)
     print(
         f"\nPercent, with Monte Carlo errors; {options.searches} searches a kind, "
         f"{(time.perf_counter() - started) / 60:.1f} minutes."

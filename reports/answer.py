@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -21,28 +21,34 @@ from typing import Any, Literal
 from reports.answer_parts import Check, Finalist, Other, Rows
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
+from reports.finals_evidence import VARIED, FinalsEvidence, Spreads, noise
 from reports.findings import Findings
 from reports.gain import Gain
-from reports.guards import Flag, grouped
+from reports.guards import grouped
 from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
 from reports.looks import look, share
 from reports.quantity import Quantity, goals_quantity
 from reports.question import has_no_test, in_question, kinds_of_tasks, plain_number, without
 from reports.recipe_names import called, farthest
-from reports.remembered import OVERLAP, remembered, stands_without_memory
+from reports.remembered import remembered
 from reports.results import Results
 from reports.second_reader import checked
-from reports.statistics import Sample, compare
-from reports.statistics.comparison import by_itself
-from reports.statistics.finals import KEPT, Judgement, NoiseFloor, Reference, judge, pick, told_by
-from reports.statistics.spreads import common_spread
+from reports.statistics.finals import (
+    KEPT,
+    Judgement,
+    Reference,
+    judge,
+    pick,
+    seeds_wanted,
+    told_by,
+)
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 2
+SCHEMA = 3
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 GENERAL = ("STSBenchmark", GENERAL_TASK)
@@ -52,7 +58,7 @@ DIGITS = 6
 
 Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
 """Of a search with finals: use the picked settings; keep the base settings; keep the encoder as it came; nothing can be
-told yet; some trials are missing. `rows`: without finals, what the rows say."""
+told yet; it still runs, or was killed. `rows`: without finals, what the rows say."""
 KINDS: Mapping[str, Kind] = {
     "use": "use",
     "keep the base": "base",
@@ -60,9 +66,6 @@ KINDS: Mapping[str, Kind] = {
     "nothing yet": "open",
 }
 """By the answers of `reports.statistics.finals`."""
-
-VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
-"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Answer:
     finalists: tuple[Finalist, ...] = ()
     """All of them, those picked too, best by the search's scores first."""
     left_out: tuple[str, ...] = ()
-    """Those by name that a limit left with too few fresh seeds to be judged."""
+    """Those by name that a limit left without a fresh seed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
     """By `base`, `baseline`, `encoder`."""
     base_over_encoder: Gain | None = None
@@ -111,10 +114,10 @@ class Answer:
     """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
     never: bool = False
     """Of `open`: no number of seeds would, since test items are too few."""
-    noise_floor: float | None = None
-    """The standard deviation of one seed's score, pooled; None where recipes are not alike in it, or seeds too few."""
+    spreads: Spreads = "own"
+    """Whose spread over seeds intervals count."""
     noise: tuple[float, ...] = ()
-    """The same recipe by recipe."""
+    """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
     """Recipes that could be finalists: explored ones, and rows."""
     seconds: float = 0.0
@@ -122,6 +125,9 @@ class Answer:
     trials: Extent | None = None
     """Of the finals."""
     rows: Rows | None = None
+    explored: str | None = None
+    """Without a finalist, of a search that a limit ended: the recipe of the best development scores, which nothing
+    fresh has judged."""
     data: DataCurve | None = None
     """What the recipe to use scores on parts of its data; None where nobody asked, or nothing is to be trained."""
 
@@ -134,8 +140,10 @@ class Answer:
 
     @property
     def base_leads(self) -> bool:
-        """Of `open`, whether the picked recipe measured no higher than the base settings: these are the best so far."""
-        over = self.picked[0].gains.get("base") if self.kind == "open" and self.picked else None
+        """Of `open`, whether no finalist measured higher than the base settings: these are the best so far."""
+        if self.kind != "open" or not self.picked:
+            return self.kind == "open"
+        over = self.picked[0].gains.get("base")
         return over is not None and over.gain <= 0
 
     @property
@@ -143,7 +151,7 @@ class Answer:
         """Whose model is the one to have, and what `--recipe` trains: the picked recipe, or the base where that stands
         or leads; None where none is known yet, and where the encoder is kept as it came."""
         if self.base_stands or self.base_leads:
-            return self.references["base"]
+            return self.references.get("base")
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
     @classmethod
@@ -177,28 +185,12 @@ def _answer(results: Results) -> Answer:
         return _of_rows(results, found)
     ready = finals_judged(results)
     if not ready:
-        return dataclasses.replace(found, kind="unfinished")
+        return dataclasses.replace(found, kind="open" if results.info.limited else "unfinished")
     return _Finals(results, ready).answer(found)
 
 
-class _Finals:
+class _Finals(FinalsEvidence):
     """The finals of a study, as far as an answer rests on them."""
-
-    def __init__(self, results: Results, ready: Collection[str]) -> None:
-        self.results = results
-        records = [one for key, own in results.finals.items() if key in ready for one in own]
-        records = [one for one in records if one.status == "finished"]
-        self.evidence = Evidence(dataclasses.replace(results, records=records))
-        self.recipes = self.evidence.results.recipes
-        finals = results.info.finals
-        assert finals is not None
-        self.left_out = tuple(called(results, key) for key in finals.finalists if key not in ready)
-        named = {"base": finals.base, "baseline": finals.baseline, "encoder": finals.as_it_came}
-        self.references = {name: key for name, key in named.items() if key in self.recipes}
-        if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
-            del self.references["baseline"]
-        self.finalists = [key for key in finals.finalists if key in self.recipes]
-        self.looks = 1 / share(look(results))
 
     def answer(self, found: Answer) -> Answer:
         if self.figure is None:
@@ -207,14 +199,16 @@ class _Finals:
         development = [self.development(key) for key in self.finalists]
         upward = [[value for value in values if value is not None] for values in development]
         whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
-        judged, chosen, figure = self._judged(pick(upward) if whole else [0], self.figure)
+        order = pick(upward) if whole and upward else [0][: len(upward)]
+        judged, chosen, figure = self._judged(order, self.figure)
         beside = self._beside(figure)
         finalists = [self._of(key, figure, judged, place, beside) for place, key in enumerate(self.finalists)]
-        never = judged.seeds == math.inf
-        first = self.finalists[chosen[0]]
-        parts = finalists[chosen[0]].beside.items()
-        over_it = not self._forbidding(first, figure, ["encoder"])
-        others = self._others(first, figure)
+        wanted = self._seeds_wanted(judged, figure)
+        never = wanted == math.inf
+        first = self.finalists[chosen[0]] if chosen else self.references["base"]
+        parts = finalists[chosen[0]].beside.items() if chosen else ()
+        over_it = not self.forbidding(first, figure, ["encoder"])
+        others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((one for one in others if one.task in GENERAL and one.over == "encoder"), None)
         return dataclasses.replace(
             found,
@@ -227,20 +221,21 @@ class _Finals:
             left_out=self.left_out,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            check=checked(self.evidence, figure, first, self.references, self.looks),
+            check=checked(self.evidence, self.lent, figure, first, self.references, self.looks) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, KEPT[judged.answer])) if judged.answer in KEPT else (),
             others=tuple(others),
             general=None if self._needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
-            flags=tuple(dict.fromkeys(flag.guard for flag in self._forbidding(first, figure))),
+            flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
             open=judged.open,
             most=judged.most,
-            seeds=None if judged.seeds is None or never else math.ceil(judged.seeds),
+            seeds=None if wanted is None or never else math.ceil(wanted),
             never=never,
             warnings=tuple(one.sentence for one in grouped(self.evidence.flags.all) if one.guard not in VARIED),
-            noise_floor=judged.floor.std,
-            noise=judged.floor.known,
+            spreads=self.spreads(figure),
+            noise=noise(self.samples(figure, self.recipes)),
+            explored=None if chosen else _best_explored(self.results),
             data=data_curve(self.evidence, figure, self.looks * len(self.finalists)),
         )
 
@@ -249,13 +244,12 @@ class _Finals:
         """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
         tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
         """
-        if not self.finalists:
-            return None
-        scored = self.recipes[self.finalists[0]][0].scores
         compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
+        if not compared:
+            return None
         there = [
             one
-            for one in in_question(self.results, scored, self._chosen_by)
+            for one in in_question(self.results, self.first.scores, self._chosen_by)
             if all(self.evidence.sample(key, one) for key in compared)
         ]
         return without(there[0], self._chosen_by) if there else None
@@ -277,11 +271,11 @@ class _Finals:
     def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
         """With one goal whom to use, of those in the order; of several goals those of the front that are to be used by
         any goal's figure, or else all of it. And the figure that says so, by which the best comes first."""
-        if not self._several:
+        if not self._several or not order:
             judged = self._judge(order, figure)
-            return judged, [judged.picked], figure
+            return judged, [] if judged.picked is None else [judged.picked], figure
         figures = [figure, *self._parts]
-        means = [sample.mean for sample in self._samples(figure)]
+        means = [sample.mean for sample in self.samples(figure, self.finalists)]
         places = sorted(order, key=lambda one: -means[one])
         front = [[self._judge([place], one, len(figures)) for one in figures] for place in places]
         member, told = told_by(front)
@@ -295,38 +289,32 @@ class _Finals:
         """Whether the answer is a front."""
         return len(self.results.measured_goals) > 1
 
-    def _samples(self, figure: Quantity) -> list[Sample]:
-        """Of the finalists that have the figure."""
-        return [sample for key in self.finalists if (sample := self.evidence.sample(key, figure)) is not None]
-
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
-        references = {
-            name: sample for name, key in self.references.items() if (sample := self.evidence.sample(key, figure))
-        }
-        searched = Evidence.of(self.results)
-        others = [sample for key in self.results.labels if (sample := searched.sample(key, figure)) is not None]
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
-        free = [place for place in within if not self._forbidding(self.finalists[place], figure)]
-        fresh, order = bool(free) and not self._chosen_by & figure.tasks, free or order
-        later = 1 / share(look(self.results) + 1)
+        free = [place for place in within if not self.forbidding(self.finalists[place], figure)]
+        fresh, order = (bool(free) or not order) and not self._chosen_by & figure.tasks, free or order
         return judge(
-            self._samples(figure),
+            self.samples(figure, self.finalists),
             order,
-            references,  # type: ignore[arg-type]
-            others=others,
+            self.compared(figure),
+            lent=self.lent(figure),
             looks=self.looks,
-            later=later,
             goals=goals,
             fresh=fresh,
         )
+
+    def _seeds_wanted(self, judged: Judgement, figure: Quantity) -> float | None:
+        goals, later = 1 + len(self._parts) if self._several else 1, 1 / share(look(self.results) + 1)
+        finalists = self.samples(figure, self.finalists)
+        return seeds_wanted(judged, finalists, self.compared(figure), looks=later, goals=goals)
 
     @cached_property
     def _chosen_by(self) -> frozenset[str]:
         """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
         development part is the test part."""
-        record = self.recipes[self.finalists[0]][0]
-        return frozenset(task for task in self._needs if task in record.scores and self._tests_choose(record, task))
+        scored = self._needs & self.first.scores.keys()
+        return frozenset(task for task in scored if self._tests_choose(self.first, task))
 
     def _tests_choose(self, record: Record, task: str) -> bool:
         if has_no_test(task):
@@ -348,7 +336,6 @@ class _Finals:
         beside: Sequence[tuple[Quantity, Judgement]] = (),
     ) -> Finalist:
         records, results = self.recipes[recipe_hash], self.results
-        sample = self.evidence.sample(recipe_hash, figure) if figure else None
         flat, base = records[0].recipe, results.base.flat()
         unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
         kept = [record for record in best_first(results, records) if record.checkpoint]
@@ -359,44 +346,26 @@ class _Finals:
             recipe_hash,
             called(results, recipe_hash),
             {key: flat[key] for key in dict.fromkeys([*farthest(flat, base, results.space.domains), *unlike])},
-            Gain.of(by_itself(sample)) if sample else None,
+            self.level(recipe_hash, figure) if figure else None,
             self.development(recipe_hash),
             len(records),
-            len(self.evidence.collapses.get(recipe_hash, ())) + len(results.finals[recipe_hash]) - len(records),
+            len(self.evidence.collapses.get(recipe_hash, ())) + len(self.ready[recipe_hash]) - len(records),
             math.fsum(took) / len(took) if took else None,
             gains,
             {
                 part.name: Gain.of(own.gains["base"][place])
                 for part, own in beside
-                if not self._forbidding(recipe_hash, part, ["base"])
+                if not self.forbidding(recipe_hash, part, ["base"])
             },
-            {name: gain.gain / floor for name, gain in gains.items()} if (floor := judged and judged.floor.std) else {},
             kept[0].checkpoint if kept else None,
         )
-
-    def _forbidding(
-        self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")
-    ) -> list[Flag]:
-        """The flags between the recipe and what it is compared with, but for those of what the search varies."""
-        searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
-        varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
-        others = [key for name, key in self.references.items() if name in over]
-        looks = self.looks * len(self.finalists)
-        found = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
-        return [
-            flag
-            for other, flags in found.items()
-            for flag in flags
-            if flag.guard not in varied
-            and not (flag.guard == OVERLAP and stands_without_memory(self.evidence, recipe_hash, other, figure, looks))
-        ]
 
     @cached_property
     def _parts(self) -> list[Quantity]:
         """The goals' parts, where the figure is not one of them, on fresh tasks that all finalists and the base have:
         of averages those alone whose tasks ask models for something else than the figure's do."""
         figure = self.figure
-        fresh, parts = self.recipes[self.finalists[0]][0].scores.keys() - self._chosen_by, dict[str, Quantity]()
+        fresh, parts = self.first.scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
             if part is None or figure is None or part.key == figure.key:
@@ -411,42 +380,31 @@ class _Finals:
     def _beside(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
         """The goals' parts, and of several goals the figure in question, but for the one that the answer is told by."""
         there = [self.figure, *self._parts] if self._several and self.figure else self._parts
-        return [(one, self._judge([0], one, len(there))) for one in there if one is not figure]
+        order = [0][: len(self.finalists)]
+        return [(one, self._judge(order, one, len(there))) for one in there if one is not figure]
 
-    def _others(self, recipe_hash: str, figure: Quantity) -> list[Other]:
+    def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[Other]:
         """Tasks that are not in the figure; without those that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
         numbers = {task: plain_number(task, scores[task]) for task in names}
         tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
-        return self._by_task(recipe_hash, tasks, [name for name in ("base", "encoder") if name in self.references])
+        return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
-        found = self._by_task(recipe_hash, figure.by_task().values(), [over])
+        found = self.by_task(recipe_hash, figure.by_task().values(), [over])
         return [one for one in found if one.gain.high is not None and one.gain.high < 0]
-
-    def _by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
-        """The lowest gain first; their intervals hold all at once."""
-        pairs = []
-        for task in tasks:
-            drawn = common_spread(filter(None, (self.evidence.sample(key, task) for key in self.recipes)))
-            own = self.evidence.sample(recipe_hash, task)
-            for name in over:
-                other = self.evidence.sample(self.references[name], task)
-                if own and other and not self._forbidding(recipe_hash, task, [name]):
-                    pairs.append((task.name, name, own, other, drawn))
-        counts = self.looks * max(1, len(pairs))
-        found = [
-            Other(task, name, Gain.of(compare(own, other, common=drawn, looks=counts)))
-            for task, name, own, other, drawn in pairs
-        ]
-        return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
 def seconds_of(record: Record, name: str) -> float | None:
     """A number of its cost."""
     value = record.cost.get(name)
     return float(value) if isinstance(value, int | float) else None
+
+
+def _best_explored(results: Results) -> str | None:
+    """By name."""
+    return called(results, ranking(results)[0].recipe_hash) if results.explored and ranking(results) else None
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:
@@ -457,7 +415,6 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
     first = max(judged, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
     verdicts = [item.verdict for item in found.claims]
     samples = [Evidence.of(results).sample(key, board.quantity) for key in results.recipes] if board else []
-    floor = NoiseFloor.of([sample for sample in samples if sample])
     rows = Rows(
         board.quantity.name if board else None,
         board.baseline if board else None,
@@ -466,10 +423,9 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
         tuple(item.name for item in gains if item.verdict == "above"),
         first.name if first else None,
         Gain.of(first.gain) if first and first.gain else None,
-        first.gain.gain / floor.std if first and first.gain and floor.std else None,
         bool(first and first.gain and first.gain.one_seed),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
-        called(results, ranking(results)[0].recipe_hash) if results.explored and ranking(results) else None,
+        _best_explored(results),
         called(results, found.best.recipe_hash) if found.best else None,
     )
-    return dataclasses.replace(answer, rows=rows, noise_floor=floor.std, noise=floor.known)
+    return dataclasses.replace(answer, rows=rows, noise=noise(filter(None, samples)))

@@ -24,18 +24,17 @@ class Finalist:
     development: tuple[float | None, ...]
     """By the study's goals, the mean over fresh seeds."""
     seeds: int
-    """Fresh ones."""
+    """Fresh ones; of the base, where none of these has run, those of the search."""
     collapsed: int
     """So many more, under which its training collapsed or diverged: they are in no figure."""
     seconds: float | None
     """What one training takes."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
-    """Over `base`, `baseline` and `encoder`; for each of them the intervals of all finalists hold at once."""
+    """Over `base`, `baseline` and `encoder`; for each of them the low ends of all finalists hold at once, and the high
+    ones."""
     beside: Mapping[str, Gain] = field(default_factory=dict)
     """Over the base, by the other parts of the goals; all of all finalists hold at once. What a flag forbids is not
     there."""
-    in_floors: Mapping[str, float] = field(default_factory=dict)
-    """`gains` in noise floors; empty where none is known."""
     model: str | None = None
     """The folder of its best model, within the results folder."""
 
@@ -74,8 +73,6 @@ class Rows:
     best: str | None
     """Of the rows that may be judged the one that gains most."""
     gain: Gain | None
-    in_floors: float | None
-    """That gain in noise floors."""
     one_seed: bool
     """Whether that one or the baseline has one seed alone."""
     claims: Mapping[str, int]

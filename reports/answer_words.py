@@ -24,10 +24,15 @@ Say = Callable[[object], str]
 """Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
 
 OVER = {"base": "the base settings", "encoder": "the encoder as it came", "baseline": "the baseline row"}
+SPREADS = {
+    "lent": "with one seed, intervals borrow what seeds move in trainings that ran under several",
+    "unknown": "intervals count test items alone, as nothing ran under two seeds",
+}
 LISTED = 6
 """So many settings are named, more are counted."""
 FEW = 3
 """The same of rows, and of tasks."""
+ENDED = "the limit ended the study before the base settings had run"
 LONGEST = 29
 """Words of a line, without its head."""
 
@@ -48,13 +53,14 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         return _of_rows(answer, answer.rows, info, say)
     if answer.kind == "unfinished":
         return _unfinished(answer, info)
-    if not answer.picked:
-        return [Line("Open", "nothing can be told: the finalists have no test score in common")]
-    first = answer.picked[0]
+    if answer.figure is None:
+        why = "what the finals compare has no test score in common" if answer.finalists else ENDED
+        return [Line("Open", f"nothing can be told: {why}")]
+    first = answer.picked[0] if answer.picked else answer.references["base"]
     told = answer.kind in ("use", "open") and not answer.base_leads
     """Whether it is about the picked recipe, and not about what is kept."""
     found = _verdict(answer, say)
-    for place, one in enumerate(answer.picked if answer.kind == "use" else answer.picked[:1]):
+    for place, one in enumerate(answer.picked if answer.kind == "use" else [first]):
         found += [Line("Or", _settings(one, say))] * (place > 0)
         found += _lines("Gain", _gain(answer, one, say) if told else _gain_of_none(answer, one, say))
         besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()]
@@ -63,7 +69,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         *_lines("Check", _check(answer.check, told, say) if answer.check else []),
         *_lines("Most", _most(answer, say)),
         *_lines("Sure", _sure(answer, first)),
-        *(Line("Note", words) for words in _notes(answer, first, info)),
+        *(Line("Note", words) for words in _notes(answer, info, say)),
         *_lines("Note", _carried_over(answer, first, say)),
     ]
     if answer.kind == "open":
@@ -93,17 +99,18 @@ def _fits(words: str) -> bool:
 
 
 def _verdict(answer: Answer, say: Say) -> list[Line]:
-    settings = _settings(answer.picked[0], say)
     if answer.kind == "use":
-        return [Line("Use", settings)]
+        return [Line("Use", _settings(answer.picked[0], say))]
     if answer.kind == "base":
-        return [Line("Keep", f"{OVER['base']}: no recipe of the search is shown to be better")]
+        better = "is shown to be better" if answer.picked else "was judged"
+        return [Line("Keep", f"{OVER['base']}: no recipe of the search {better}")]
     if answer.kind == "as it came":
         trained = [*(one.gains.get("encoder") for one in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
-    best = f"{OVER['base']}; what the search picked measured no higher" if answer.base_leads else settings
+    why = "what the search picked measured no higher" if answer.picked else "no recipe of the search was judged"
+    best = f"{OVER['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], say)
     return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
 
 
@@ -154,9 +161,10 @@ def _kept(answer: Answer) -> str:
 def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where no recipe of the search is to be used."""
     kept = _kept(answer)
-    none = "" if answer.kind == "open" else "none: "
+    none = "" if answer.kind == "open" or not answer.picked else "none: "
     said = [f"{none}{say(answer.figure or '')} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
-    said.append(f"the best of the search {_points(first.gains[kept])} against it")
+    if answer.picked:
+        said.append(f"the best of the search {_points(first.gains[kept])} against it")
     if answer.base_over_encoder:
         points = _points(answer.base_over_encoder)
         said.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (kept == "base"))
@@ -166,7 +174,8 @@ def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
 def _elsewhere(answer: Answer, say: Say) -> list[str]:
     """What the best of the search gains on other tasks over what is kept, the most first."""
     kept = _kept(answer)
-    over = sorted((one for one in answer.others if one.over == kept), key=lambda one: -one.gain.gain)
+    others = [one for one in answer.others if one.over == kept] if answer.picked else []
+    over = sorted(others, key=lambda one: -one.gain.gain)
     said = [f"{say(one.task)} {_points(one.gain)}" for one in over[:FEW]]
     return [f"the best of the search against {OVER[kept]}: {said[0]}", *said[1:]] if said else []
 
@@ -183,28 +192,30 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     base = answer.references.get("base")
     more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
     each = "each" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
+    seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     items = [] if answer.items is None else [count(answer.items, "test item")]
-    said = [f"{count(first.seeds, 'fresh seed')} {each}{more}", *items]
+    said = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} of trials")
-    return [*said, *noise(answer)]
+    return [*said, *noise(answer), *filter(None, [SPREADS.get(answer.spreads)])]
 
 
 def noise(answer: Answer) -> list[str]:
     """How far another seed moves a score, where that is known."""
-    known = answer.noise if answer.noise_floor is None else (answer.noise_floor,)
-    if not known:
+    if not answer.noise:
         return []
-    between = " to ".join(dict.fromkeys(map(number, (min(known), max(known)))))
+    between = " to ".join(dict.fromkeys(map(number, (min(answer.noise), max(answer.noise)))))
     return [f"seeds move a score by {between} (standard deviation)"]
 
 
-def _notes(answer: Answer, first: Finalist, info: StudyInfo) -> list[str]:
+def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     """What a reader must know besides, each a sentence."""
     said = []
     if collapsed := sum(one.collapsed for one in answer.finalists):
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
     if left := len(answer.left_out):
-        said.append(f"the limit ended the finals before {count(left, 'finalist')} had enough seeds to be judged")
+        said.append(f"the limit ended the finals before {count(left, 'finalist')} had run")
+    if answer.explored is not None:
+        said.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
     if answer.remembered:
         items = count(answer.remembered, "test item")
         said.append(f"training saw a text of {items}; the gain would be shown without any of them")
@@ -215,7 +226,7 @@ def _notes(answer: Answer, first: Finalist, info: StudyInfo) -> list[str]:
 
 def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where the development scores misled the search: on which tasks its best settings gain, and on which they lose."""
-    if answer.kind not in ("base", "as it came") or not _misled(answer, first):
+    if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
         return []
     gained = [one for one in answer.others if one.gain.low is not None and one.gain.low > 0]
     said = [f"the gain carried over to {say(one.task)}, {_over(one.gain, one.over)}" for one in gained[:FEW]]
@@ -230,7 +241,7 @@ def _most(answer: Answer, say: Say) -> list[str]:
         return []
     over = answer.open[0] if answer.open else _kept(answer)
     whose = [one.name for one in answer.finalists if over in one.gains and one.gains[over].high == answer.most]
-    of = f", of {say(whose[0]) if whose else OVER['base']}" * (whose != [answer.picked[0].name])
+    of = f", of {say(whose[0]) if whose else OVER['base']}" * (whose != [one.name for one in answer.picked[:1]])
     return [f"{_signed(answer.most)} over {OVER[over]} is the largest gain that the intervals leave{of}"]
 
 
@@ -242,15 +253,17 @@ def _next(answer: Answer, search: str) -> list[str]:
         return ["test sentences that did not choose the settings would settle it"]
     said = []
     if answer.never:
-        measured = answer.picked[0].gains.get(answer.open[0]) if answer.open else None
+        measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None
         if measured is not None and measured.gain <= 0:
             said.append("as measured there is no gain, which more seeds would not change")
         else:
             said.append("more seeds would not settle it: the test items are too few for so small a gain")
         said.append("more recipes (--trials) may find a larger one")
     elif answer.seeds is not None:
-        finals = f"--search {search} --finals {len(answer.finalists)}x{answer.seeds}"
+        finals = f"--search {search} --finals {max(1, len(answer.finalists))}x{answer.seeds}"
         said.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
+    elif answer.spreads == "unknown":
+        said.append(f"--search {search} --finals {max(1, len(answer.finalists))}x5 would tell what another seed moves")
     else:
         said.append("how many seeds would settle it is unknown")
     return said
@@ -297,9 +310,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
         words = "the search is not over; its answer comes with the finals"
     else:
         words = f"{answer.trials.there} of {count(answer.trials.wanted, 'trial')} of the finals are done"
-    ended = [f"the limit {info.limited['limit']}={info.limited['number']:g} is spent; give"] if info.limited else []
-    notes = [Line("Note", f"{spent} the command below a larger one") for spent in ended]
-    return [Line("Wait", words), *notes, Line("Again", study_command(info), command=True)]
+    return [Line("Wait", words), Line("Again", study_command(info), command=True)]
 
 
 def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line]:

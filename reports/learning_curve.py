@@ -21,7 +21,7 @@ from reports.ledger.finals import SHARES
 from reports.quantity import Quantity
 from reports.recipe_names import called
 from reports.remembered import OVERLAP, stands_without_memory
-from reports.statistics import Sample, compare
+from reports.statistics import Comparison, Sample, compare
 from reports.statistics.comparison import by_itself
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent
@@ -86,9 +86,9 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     for smaller, larger in pairwise(keys):
         half, twice = samples[smaller], samples[larger]
         if half is not None and twice is not None:
-            gain = Gain.of(compare(twice, half, common=common, looks=looks))
-            flags = _forbidding(evidence, keys[larger] or "", keys[smaller] or "", figure, looks)
-            found[larger] = dataclasses.replace(found[larger], gain=gain, flags=flags)
+            gain = compare(twice, half, common=common, looks=looks)
+            flags = _forbidding(evidence, keys[larger] or "", keys[smaller] or "", figure, gain)
+            found[larger] = dataclasses.replace(found[larger], gain=Gain.of(gain), flags=flags)
     unit = next((unit for unit in UNITS for record in records[ALL] if unit in _corpus(record)), "rows")
     trials = Extent(sum(there.values()), finals.seeds * len(there))
     return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(found.values()))
@@ -110,10 +110,10 @@ def _corpus(record: Record) -> Mapping[str, Any]:
     return record.data.get("corpus", {})
 
 
-def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, looks: float) -> tuple[str, ...]:
+def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, gain: Comparison) -> tuple[str, ...]:
     """The guards of the flags between the two, but for those of what fewer data mean."""
     flags = evidence.between(larger, smaller, figure)
     found = dict.fromkeys(flag.guard for flag in flags if flag.guard not in LESS)
-    if OVERLAP in found and stands_without_memory(evidence, larger, smaller, figure, looks):
+    if OVERLAP in found and stands_without_memory(evidence, larger, smaller, figure, gain):
         del found[OVERLAP]
     return tuple(found)

@@ -56,7 +56,8 @@ def judged(results: Results) -> list[str]:
         if (records := results.recipes.get(key, [])) and (len(records) > 1 or key in results.fixed)
     }
     of_rows = [record.key for records in rows.values() for record in records] if len(rows) > 1 else []
-    return of_rows + [record.key for key in finals_judged(results) for record in results.finals[key]]
+    of_finals = [record.key for records in finals_judged(results).values() for record in records]
+    return [*dict.fromkeys(of_rows + of_finals)]
 
 
 def digest(keys: Iterable[str]) -> str:

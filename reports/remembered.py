@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.evidence import Evidence
 from reports.quantity import Quantity
-from reports.statistics import compare
+from reports.statistics import Comparison
 from reports.statistics.memory import most_of_memory
 
 OVERLAP = "overlap"
@@ -12,18 +12,16 @@ OVERLAP = "overlap"
 
 
 def stands_without_memory(
-    evidence: Evidence, recipe_hash: str, other_hash: str, figure: Quantity, looks: float
+    evidence: Evidence, recipe_hash: str, other_hash: str, figure: Quantity, gain: Comparison
 ) -> bool:
-    """Whether the recipe's gain, or its loss, would be shown if all test items that only its training saw were those
-    that speak most for it. `looks` as in `compare`."""
+    """Whether the recipe's gain over the other, or its loss, would be shown if all test items that only its training
+    saw were those that speak most for it."""
     own, other = evidence.sample(recipe_hash, figure), evidence.sample(other_hash, figure)
     seen = seen_items(evidence, recipe_hash, figure)
-    if own is None or other is None or seen is None:
+    memory = None if own is None or other is None or seen is None else most_of_memory(own, other, seen)
+    if gain.low is None or gain.high is None or memory is None:
         return False
-    found, memory = compare(own, other, looks=looks), most_of_memory(own, other, seen)
-    if found.low is None or found.high is None or memory is None:
-        return False
-    return found.low > memory or found.high < 0
+    return gain.low > memory or gain.high < 0
 
 
 def remembered(evidence: Evidence, recipe_hash: str, other_hash: str | None, figure: Quantity) -> int | None:

@@ -3,23 +3,28 @@ that a classifier alone makes does not stand there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from reports.answer_parts import Check
 from reports.evidence import Evidence
 from reports.gain import Gain
 from reports.quantity import Quantity
-from reports.statistics import compare
 from reports.statistics.comparison import by_itself
-from reports.statistics.spreads import common_spread
+from reports.statistics.finals import gain_over
+from reports.statistics.spreads import Common
 from trainables.senteval.tasks import kind_of
 
 
 def checked(
-    evidence: Evidence, figure: Quantity, recipe_hash: str, references: Mapping[str, str], looks: float
+    evidence: Evidence,
+    lent: Callable[[Quantity], Common],
+    figure: Quantity,
+    recipe_hash: str,
+    references: Mapping[str, str],
+    looks: float,
 ) -> Check | None:
-    """Of a recipe over each of the references, by name; the intervals of all hold at once. None where the figure, or a
-    part of it, has no second reader."""
+    """Of a recipe over each of the references, by name; all low ends hold at once, and all high ones. None where the
+    figure, or a part of it, has no second reader. `lent`: by figure what recipes of one seed borrow."""
     other = Quantity(
         ", ".join(f"{task} {kind_of(task).checked}" for task in sorted(figure.tasks)),
         {(task, kind_of(task).checked): weight for (task, _), weight in figure.weights.items()},
@@ -30,8 +35,6 @@ def checked(
     own, against = evidence.sample(recipe_hash, other), {name: one for name, one in samples.items() if one}
     if own is None:
         return None
-    drawn = common_spread([own, *against.values()])
-    gains = {
-        name: Gain.of(compare(own, one, common=drawn, looks=looks * len(against))) for name, one in against.items()
-    }
-    return Check(other.name, Gain.of(by_itself(own)), gains)
+    borrowed = lent(other)
+    gains = {name: Gain.of(gain_over(own, one, borrowed, looks * len(against))) for name, one in against.items()}
+    return Check(other.name, Gain.of(by_itself(own, borrowed)), gains)

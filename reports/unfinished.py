@@ -3,19 +3,16 @@ the finals."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainables.recipe import Recipe
 
 if TYPE_CHECKING:
+    from reports.ledger import Record
     from reports.ledger.finals import Finals
     from reports.results import Results
-
-
-FEWEST = 3
-"""With so many fresh seeds a finalist is judged, where a limit ended the finals before it had all of them."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +60,31 @@ def finals_extent(results: Results) -> Extent | None:
 
 def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
     """Of each recipe of the finals, by hash."""
-    wanted = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline]), finals.seeds)
-    wanted |= {finals.base: finals.base_seeds} if finals.base else {}
+    wanted = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
     wanted |= {finals.as_it_came: 1} if finals.as_it_came else {}
     there = {key: len(results.finals.get(key, ())) for key in wanted}
     wanted |= {key: 1 for key in wanted if there[key] and not _moves(results, key)}
     return {key: Extent(min(there[key], most), most) for key, most in wanted.items()}
 
 
-def finals_judged(results: Results) -> set[str]:
-    """Of the recipes of the finals, by hash, those that an answer rests on: all where these are complete. Where a limit
-    ended them those with all of their seeds or `FEWEST`, for it was the clock that chose, and no score; none where the
-    base is not among them, or no finalist. None of finals that still run."""
+def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
+    """The trials that an answer rests on, by the recipes of the finals: all where these are complete. Where a limit has
+    ended the study those that are there, for it was the clock that chose, and no score; of the base and the encoder as
+    it came, which no score chose, those of the search where no fresh one is there. None of finals that still run, and
+    none without the base."""
     finals = results.info.finals
-    if finals is None or not finals.finalists:
-        return set()
-    found = finals_extents(results, finals)
-    ready = {key for key, extent in found.items() if extent.there >= min(extent.wanted, FEWEST)}
-    whole = all(extent.there == extent.wanted for extent in found.values())
-    if whole or (results.info.limited and finals.base in ready and ready & {*finals.finalists}):
-        return ready
-    return set()
+    if finals is None:
+        return {}
+    extents = finals_extents(results, finals) if finals.finalists else {}
+    whole = bool(extents) and all(extent.there == extent.wanted for extent in extents.values())
+    if not whole and not results.info.limited:
+        return {}
+    keys = [key for key in (*finals.finalists, finals.base, finals.as_it_came, finals.baseline) if key]
+    found: dict[str, Sequence[Record]] = {key: results.finals.get(key, []) for key in dict.fromkeys(keys)}
+    for key in filter(None, (finals.base, finals.as_it_came)):
+        found[key] = found[key] or results.recipes.get(key, [])
+    there = {key: records for key, records in found.items() if records}
+    return there if whole or finals.base in there else {}
 
 
 def _moves(results: Results, recipe_hash: str) -> bool:

@@ -256,7 +256,6 @@ def add_finals(
     base_over_encoder: float = 5.0,
     std: float = 0.3,
     seeds: int = 5,
-    base_seeds: int = 9,
     missing: int = 0,
     tasks: Mapping[str, float] | None = None,
     finalists: Sequence[str] = (),
@@ -272,7 +271,7 @@ def add_finals(
     baseline = next(row for row in results.space.rows if row.needs is None)
     level = {name: value - 20 for name, value in figures_of(results.space, baseline).items()}
     trials = [(recipes[key], gain, seed) for key, gain in zip(finalists, gains, strict=True) for seed in range(seeds)]
-    trials += [(results.base, 0.0, seed) for seed in range(base_seeds)]
+    trials += [(results.base, 0.0, seed) for seed in range(seeds)]
     records = []
     for recipe, gain, seed in trials[missing:]:
         luck = chance.gauss(0, std)
@@ -284,7 +283,7 @@ def add_finals(
     for record in records:
         record = changed(record, checkpoint=f"models/{record.key}")
         write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
-    finals = Finals(len(gains), seeds, base_seeds, finalists, results.base.hash, came.hash)
+    finals = Finals(len(gains), seeds, finalists, results.base.hash, came.hash)
     info = dataclasses.replace(results.info, finals=finals, across=[] if predictions else ["items"])
     info.save(folder)
     return info

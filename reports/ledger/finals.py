@@ -73,9 +73,7 @@ class Finals:
     recipes: Annotated[int, at_least(1)]
     """How many finalists were asked for."""
     seeds: Annotated[int, at_least(1)]
-    """How many fresh seeds each of them has, and the baseline."""
-    base_seeds: Annotated[int, at_least(1)]
-    """How many the base recipe has, with which all are compared."""
+    """How many fresh seeds each of them has, the base and the baseline."""
     finalists: list[Hash] = field(default_factory=list)
     """The best by their development scores first; empty until the exploration is over."""
     base: Hash | None = None

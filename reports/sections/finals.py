@@ -50,13 +50,9 @@ def write(results: Results, pictures: Path) -> str:
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
     said = (
-        f"Gains are in points. Their intervals hold for all {whole} at once, with {sure:.3g} % at this look; "
-        "the interval of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, "
-        "as steps and tokens, is part of the gain."
-    )
-    floor = "A floor is the noise floor: the standard deviation of one seed's score."
-    said += (
-        f" {floor if answer.noise_floor else 'No noise floor is known: seeds are too few, or recipes unlike in it.'}"
+        f"Gains are in points. The low ends of their intervals hold for all {whole} at once, with {sure:.3g} % at "
+        "this look, and so do the high ends; the interval of a score is its own, with 95 %. Whole recipes are "
+        "compared: what a search varies on purpose, as steps and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return f"{table(head, lines)}\n\n{said}{flagged}"
@@ -88,7 +84,4 @@ def _score(one: Finalist) -> str:
 
 def _gain(one: Finalist, name: str) -> str:
     found = one.gains.get(name)
-    if found is None:
-        return DASH
-    floors = f", {one.in_floors[name]:.1f} floors" if name in one.in_floors else ""
-    return difference(found.gain, found.low, found.high) + floors
+    return DASH if found is None else difference(found.gain, found.low, found.high)

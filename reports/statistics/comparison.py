@@ -13,6 +13,9 @@ two that fail in different cases:
   its own in turn, so that it is all one which is named first.
 - Both are drawn to the others', and each part of the variance has its own Student's t: half the interval squared is the
   sum of t² times the part (Banerjee 1960), which holds for every level, however small one of the parts came out.
+
+In the finals of a search (`finals.py`), where both have about as many seeds, nothing is drawn to anything: the variance
+is that of both recipes' own spreads (Welch 1947), and the interval has one estimate.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ class Comparison:
     low: float | None
     high: float | None
     p: float | None
-    """Two-sided, of no difference, for this one comparison. None with one seed: the recipes cannot be judged."""
+    """Two-sided, of no difference, for this one comparison. None with one seed, where the recipes cannot be judged, and
+    in the finals of a search, which ask for one direction."""
     error: Error | None
     """How far the gain may be off by chance; None where nothing is known of it."""
     seeds_variance: float | None
@@ -56,7 +60,7 @@ class Comparison:
     seeds: tuple[int, int]
     """How many of each."""
     one_seed: bool
-    """Whether a trained recipe has one seed only, so that nothing can be said about the recipe."""
+    """Whether a trained recipe has one seed only, and no spread is lent to it: nothing can be said about the recipe."""
     paired: bool = False
     """Whether the seeds were paired."""
     looks: float = 1.0
@@ -103,7 +107,7 @@ class Error:
     freedom: Any
     """Satterthwaite's, wary; of the first estimate."""
     parts: tuple[Part, ...]
-    """Of the second one."""
+    """Of the second one; empty where there is none."""
     exchanged: Error | None = None
     """With the other recipe on its own spread, where neither is the baseline: the wider one counts."""
 
@@ -114,14 +118,22 @@ class Error:
         Neither estimate falls below the larger of the two sides. `shared` is an estimate of very many degrees of
         freedom, so it adds nothing to the uncertainty.
         """
+        if common.lent:
+            own = [part for part in seeds if part.freedom]
+            share = _added(1 / part.seeds for part in seeds if not part.freedom)  # one estimate, however many need it
+            lent = [Part(common.variance * share, common.freedom)] if share else []
+            return cls._estimate([*own, *lent], items, shared, ())
         drawn = [part.drawn_to(common) for part in seeds]
         mixed = [own if own.stands_alone else part for own, part in zip(seeds, drawn, strict=True)]
-        both = [items] if items else []
-        variance = _less_shared(mixed, items, shared)
-        own, degrees = [part.variance for part in [*mixed, *both]], [part.freedom for part in [*mixed, *both]]
         rest = _less_shared(drawn, items, shared) - _added(part.variance for part in drawn)
         over_items = [Part(np.maximum(rest, 0.0), items.freedom)] if items else []
-        return cls(variance, wary_freedom(variance, own, degrees), (*drawn, *over_items))
+        return cls._estimate(mixed, items, shared, (*drawn, *over_items))
+
+    @classmethod
+    def _estimate(cls, seeds: Sequence[Part], items: Part | None, shared: Any, parts: tuple[Part, ...]) -> Error:
+        variance, both = _less_shared(seeds, items, shared), [*seeds, *([items] if items else [])]
+        freedom = wary_freedom(variance, [part.variance for part in both], [part.freedom for part in both])
+        return cls(variance, freedom, parts)
 
     @property
     def deviation(self) -> float:
@@ -177,7 +189,8 @@ def compare(
     seeds are not the same. `looks` as in `Comparison`.
     """
     gain = first.mean - second.mean
-    one_seed = any(not sample.fixed and sample.count < 2 for sample in (first, second))
+    lent = common.lent and common.freedom > 0
+    one_seed = not lent and any(not sample.fixed and sample.count < 2 for sample in (first, second))
     seeds = None if one_seed else paired_seeds_part(first, second) if paired else seeds_parts(first, second)
     items = items_part(first, second) if pairable(first, second) else None
     basis: Basis
@@ -194,7 +207,7 @@ def compare(
             error = replace(error, exchanged=Error.of(turned, items, shared, common))
         half = error.half_width((1 - CONFIDENCE) / looks)
         low, high = gain - half, gain + half
-        p = None if one_seed else min(1.0, looks * error.p_value(gain))
+        p = None if one_seed or common.lent else min(1.0, looks * error.p_value(gain))
     return Comparison(
         gain=gain,
         low=low,
@@ -219,11 +232,13 @@ def by_itself(sample: Sample, common: Common = ALONE) -> Comparison:
 
 
 def seeds_parts(first: Sample, second: Sample) -> list[SeedsPart]:
-    """The variance of each mean over its seeds; nothing for a fixed sample. Every trained sample has two seeds."""
+    """The variance of each mean over its seeds, of no degree of freedom with one seed; nothing for a fixed sample."""
     return [
-        SeedsPart(sample.std**2 / sample.count, sample.count - 1, sample.count, stands_alone=sample is second)
+        SeedsPart(
+            (sample.std or 0.0) ** 2 / sample.count, sample.count - 1, sample.count, stands_alone=sample is second
+        )
         for sample in (first, second)
-        if sample.std is not None
+        if not sample.fixed
     ]
 
 

@@ -1,43 +1,43 @@
 """Finals: which of a few recipes to use, what it gains, and how sure that is.
 
-A search chose K finalists by scores that chance had a part in. They ran again, beside the base, under seeds that had no
-say in the choice.
+A search chose K finalists by scores that chance had a part in. They ran again, beside the base, under as many fresh
+seeds each, which had no say in the choice.
 
 - **Who is picked**: the finalist of the best mean of fresh development scores, and before it the best of those that are
   shown to be worth using, if any are; of two goals a front of at most MOST_PICKED (`pick`). A model that is lucky on
   development data is lucky on test data, too, so the pick is no neutral choice, and what is said of it must hold
   whichever finalist is picked.
-- **Gains** over each reference are those of `compare`, each at 1/K of the level (Dunn 1961): for each reference all
-  K intervals hold at once, however scores hang together. Spreads are a recipe's own or drawn to the others', never one
-  pooled spread. Gains over the reference share its error, but a bar that knows this (Dunnett 1955) lies only 1 to 2 %
-  lower for three finalists.
+- **Gains** over each reference: the variance is that of both recipes' own spreads, which with equal numbers is that of
+  one pooled over the two, and of the test items (`compare`). Who has one seed alone borrows a spread (`lent_spread`).
+- **One direction.** "Use" claims that a recipe is better, so each end of an interval holds by itself with the level of
+  this look, 1/K of the error each (Dunn 1961): for each reference the K low ends hold at once, and so do the high ends,
+  however scores hang together.
 - **The answer.** What costs less stands until something dearer is shown to be better: the encoder as it came needs no
   training, the base no search. A gain is shown where its interval lies above zero. "Not worth it" (`nothing_in`): it
-  was measured at zero or below, or its interval lies below one noise floor. Asked in this order:
+  was measured at zero or below, or its interval lies below what another seed moves (one standard deviation). Asked in
+  this order:
 
   1. `use`: the picked one is shown to be better than the base, and than the encoder as it came where that was scored.
   2. `keep the encoder`: neither the picked one nor the base is worth it over the encoder as it came.
   3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the encoder
      as it came where that was scored.
-  4. `nothing yet`, else: `open` says against which references, `seeds` how many show the gain in 80 %, if it is as
-     large as measured.
+  4. `nothing yet`, else: `open` says against which references, `seeds_wanted` how many show the gain in 80 %, if it is
+     as large as measured.
 
   So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim:
-  of all answers but `use`, `most` says how large a gain the intervals leave.
+  of all answers but `use`, `most` says how large a gain the intervals leave. Without a finalist the base alone is held
+  against the encoder.
 - **Of several goals** each member of the front is judged by every goal's figure, at 1/(K times their number) of the
-  level, so that all intervals of all finalists hold at once: `use` is wrong of any member by any goal in at most the
-  level. What is kept, is kept only where that is the answer for each member by each figure (`told_by`).
+  level, so that `use` is wrong of any member by any goal in at most the level. What is kept, is kept only where that is
+  the answer for each member by each figure (`told_by`).
 - **Items must be fresh, too.** Development scores that were made from the very sentences that are tested choose
   recipes that are lucky with these. Such a gain is measured "on the data it was chosen by", and has no verdict.
-- **The noise floor** is the standard deviation of one seed's test score, pooled over the recipes where Bartlett's test
-  finds their spreads alike and seeds are enough to know it (`FEWEST_FREEDOM`); else none is known, and a gain is held
-  against the spreads of the two that it compares.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,7 +48,7 @@ from reports.statistics.fronts import on_front, spread
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.power import Spread, fewest, pooled_spread, power, seeds_needed
 from reports.statistics.sample import Sample, pairable
-from reports.statistics.spreads import Common, common_spread
+from reports.statistics.spreads import OWN, Common
 
 Reference = Literal["base", "baseline", "encoder"]
 """What finalists are compared with: what the space sets without a search, its baseline row, the encoder as it came."""
@@ -60,10 +60,10 @@ POWER = 0.8
 """How surely planned seeds would show a gain."""
 GAINS = (0.5, 1.0, 2.0)
 """Points for which the seeds are told."""
-UNLIKE = 0.05
-"""Spreads are no longer alike where chance makes them so unequal less often than that."""
-FEWEST_FREEDOM = 8
-"""Of a noise floor: the 95 % interval of a standard deviation then lies within a factor of two of it."""
+TWO_FROM = 24
+"""Trainings from which a second finalist is worth its share of them, and of the level."""
+UNLIKE = 1.5
+"""As many degrees of freedom as one recipe's spread says of another's, at most; see `lent_spread`."""
 
 
 def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, goals), the higher the better
@@ -77,60 +77,38 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
     return [int(front[places[point]]) for point in spread(points)[:MOST_PICKED]]
 
 
-@dataclass(frozen=True)
-class NoiseFloor:
-    """How far seeds move one test score, in points."""
+def lent_spread(samples: Iterable[Sample]) -> Common:
+    """What a recipe of one seed borrows: the spread pooled over the samples that have two, copies once. `OWN` where
+    there are none, or where none scatters.
 
-    std: float | None
-    """Pooled over recipes, where they are alike in it and that is known well enough; else None."""
-    freedom: int
-    by_recipe: tuple[float | None, ...]
-    """In the order given; None for one seed, and where no seed changes anything."""
-
-    @classmethod
-    def of(cls, samples: Sequence[Sample]) -> NoiseFloor:
-        """Of recipes; copies count once."""
-        once = list({sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values())
-        pooled = pooled_spread(once)
-        known = pooled is not None and pooled.freedom >= FEWEST_FREEDOM and (len(once) == 1 or _alike(once))
-        by_recipe = tuple(sample.std for sample in samples)
-        return cls(pooled.std if pooled and known else None, pooled.freedom if pooled else 0, by_recipe)
-
-    @property
-    def known(self) -> tuple[float, ...]:
-        """Recipe by recipe, of those that have one."""
-        return tuple(std for std in self.by_recipe if std is not None)
-
-    def under(self, first: Sample, second: Sample) -> float:
-        """The floor for the gain of one recipe over another, or else their own spread; 0 if that is not known."""
-        own = pooled_spread([first, second])
-        return self.std if self.std is not None else own.std if own else 0.0
+    Recipes differ in it, so it counts as known by `UNLIKE` degrees of freedom at most. Then equal recipes of one seed
+    each, with the spreads of recorded trials, are called better in at most 3.3 % of cases, whatever lends it (two seeds
+    of one recipe to eight recipes); by two degrees it were 4.7 %, and 6 where the search picks what scatters most. It
+    is no proof: a recipe that scatters ten times as much as all that ran twice is called better in a third.
+    """
+    pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
+    if pooled is None or pooled.std == 0:
+        return OWN
+    return Common(pooled.std**2, 1 / (1 / UNLIKE + 1 / pooled.freedom), lent=True)
 
 
-def _alike(samples: Sequence[Sample]) -> bool:
-    """By Bartlett's test (1937), which takes heavy tails for unlike spreads: then no floor is told, which is safe."""
-    from scipy.special import chdtrc
-
-    variances = np.array([(sample.std or 0.0) ** 2 for sample in samples])
-    if variances.min() == 0:
-        return bool(variances.max() == 0)
-    freedom = np.array([sample.count - 1.0 for sample in samples])
-    total, pooled = freedom.sum(), np.average(variances, weights=freedom)
-    unlike = (freedom * np.log(pooled / variances)).sum()
-    unlike /= 1 + ((1 / freedom).sum() - 1 / total) / (3 * (len(samples) - 1))
-    return bool(chdtrc(len(samples) - 1, max(unlike, 0.0)) > UNLIKE)
+def gain_over(first: Sample, second: Sample, lent: Common, looks: float = 1.0) -> Comparison:
+    """The gain of `first` over `second`, under fresh seeds. Each end of its interval holds by itself with 95 %, with
+    1/`looks` of the error that this leaves. `lent`: by `lent_spread`."""
+    return compare(first, second, common=lent, looks=looks / 2)
 
 
 @dataclass(frozen=True)
 class Judgement:
     """What finals say of one figure."""
 
-    picked: int
+    picked: int | None
+    """None without a finalist."""
     answer: Answer
     gains: Mapping[Reference, tuple[Comparison, ...]]
-    """Of every finalist over each reference that was scored; for each reference the intervals hold all at once."""
+    """Of every finalist over each reference that was scored; for each reference all low ends hold at once, and so do
+    all high ends."""
     base_over_encoder: Comparison | None
-    floor: NoiseFloor
     fresh: bool
     """Whether the tested items had no part in the choice: without that there is no verdict."""
     open: tuple[Reference, ...] = ()
@@ -138,9 +116,6 @@ class Judgement:
     most: float | None = None
     """But of `use`: the largest gain, in points, that the data leave to any training of the finals over what is kept,
     or over the first of `open`."""
-    seeds: float | None = None
-    """Of `nothing yet`: so many of each recipe would settle it; infinity where test items are too few for any number.
-    None where that cannot be told."""
 
 
 def judge(
@@ -148,54 +123,60 @@ def judge(
     order: Sequence[int],
     references: Mapping[Reference, Sample],
     *,
-    others: Sequence[Sample] = (),
+    lent: Common = OWN,
     looks: float = 1.0,
-    later: float | None = None,
     goals: int = 1,
     fresh: bool = True,
 ) -> Judgement:
     """The fresh-seed test scores of finalists against those of the references; see above.
 
-    `order`: whom to use, as `pick` gives it; of a front one at a time. `references["encoder"]` is fixed. `others`: the
-    study's other recipes, whose spreads say something about those of the finalists. `looks`: 1 / `reports.looks.share`
-    of this look, `later`: of the next one, at which more seeds would be judged. `goals`: how many figures are judged
-    beside each other; the level is shared among them.
+    `order`: whom to use, as `pick` gives it; of a front one at a time; empty without finalists. `references["encoder"]`
+    is fixed. `lent`: by `lent_spread`. `looks`: 1 / `reports.looks.share` of this look. `goals`: how many figures are
+    judged beside each other; the level is shared among them.
     """
-    trained = [*finalists, *(sample for sample in references.values() if not sample.fixed), *others]
-    common, counts = common_spread(trained), looks * goals
+    counts, recipes = looks * goals, max(len(finalists), 1)
     gains: dict[Reference, tuple[Comparison, ...]] = {
-        name: tuple(compare(one, sample, common=common, looks=counts * len(finalists)) for one in finalists)
+        name: tuple(gain_over(one, sample, lent, counts * recipes) for one in finalists)
         for name, sample in references.items()
     }
     base, encoder = references.get("base"), references.get("encoder")
-    over = compare(base, encoder, common=common, looks=counts) if base and encoder else None
-    floor = NoiseFloor.of(trained)
+    over = gain_over(base, encoder, lent, counts) if base and encoder else None
     by_finalist = [{name: each[place] for name, each in gains.items()} for place in range(len(finalists))]
     answer: Answer = "nothing yet"
     waiting: tuple[Reference, ...] = ()
-    picked = order[0]
+    picked = next(iter(order), None)
     if fresh and base is not None:
         picked = next((one for one in order if _worth_using(by_finalist[one])), picked)
-        answer, waiting = _answer(by_finalist[picked], over, floor.under(finalists[picked], base))
+        moved = pooled_spread([base] if picked is None else [finalists[picked], base])
+        margin = moved.std if moved else math.sqrt(lent.variance)
+        answer, waiting = _answer({} if picked is None else by_finalist[picked], over, margin)
     if answer == "use":
-        return Judgement(picked, answer, gains, over, floor, fresh)
+        return Judgement(picked, answer, gains, over, fresh)
     against = KEPT.get(answer) or next(iter(waiting), None)
     left = [*(gains[against] if against else ()), *([over] if over and against == "encoder" else [])]
     highs = [gain.high for gain in left if gain.high is not None]
-    alpha = (1 - CONFIDENCE) / ((later or looks) * goals * len(finalists))
-    pairs = [(finalists[picked] if gains[name][picked].gain > 0 else base, references[name]) for name in waiting]
-    wanted = [_seeds(first, second, alpha, common, trained) for first, second in pairs if first is not None]
-    return Judgement(
-        picked,
-        answer,
-        gains,
-        over,
-        floor,
-        fresh,
-        waiting,
-        max(highs, default=None),
-        None if not wanted or None in wanted else max(one for one in wanted if one is not None),
-    )
+    return Judgement(picked, answer, gains, over, fresh, waiting, max(highs, default=None))
+
+
+def seeds_wanted(
+    judged: Judgement,
+    finalists: Sequence[Sample],
+    references: Mapping[Reference, Sample],
+    *,
+    looks: float = 1.0,
+    goals: int = 1,
+) -> float | None:
+    """Of `nothing yet`: so many seeds of each recipe would settle it; infinity where test items are too few for any
+    number. None of other answers, and where it cannot be told. As in `judge`, but `looks` of the next look, at which
+    these would be judged."""
+    base, picked = references.get("base"), judged.picked
+    spread = pooled_spread([*finalists, *references.values()])
+    alpha = 2 * (1 - CONFIDENCE) / (looks * goals * max(len(finalists), 1))
+    wanted = []
+    for name in judged.open:
+        first = base if picked is None or judged.gains[name][picked].gain <= 0 else finalists[picked]
+        wanted.append(None if first is None else _seeds(first, references[name], alpha, spread))
+    return None if not wanted or None in wanted else max(one for one in wanted if one is not None)
 
 
 def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (members, figures)
@@ -210,42 +191,43 @@ def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (member
 
 
 def shown(gain: Comparison) -> bool:
-    """Whether it is better, as far as its interval goes. Never with one seed."""
-    return gain.p is not None and gain.low is not None and gain.low > 0
+    """Whether it is better, as far as its interval goes. Never where nothing is known of what seeds do."""
+    return not gain.one_seed and gain.low is not None and gain.low > 0
 
 
 def nothing_in(gain: Comparison, margin: float) -> bool:
     """Whether it is not worth it: measured at zero or below, or surely smaller than the margin in points."""
-    return gain.p is not None and (gain.gain <= 0 or (gain.high is not None and gain.high <= margin))
+    return gain.gain <= 0 or (not gain.one_seed and gain.high is not None and gain.high <= margin)
 
 
 def _worth_using(gains: Mapping[Reference, Comparison]) -> bool:
-    return all(shown(gain) for name, gain in gains.items() if name != "baseline")
+    return bool(gains) and all(shown(gain) for name, gain in gains.items() if name != "baseline")
 
 
 def _answer(
     gains: Mapping[Reference, Comparison], base_over_encoder: Comparison | None, margin: float
 ) -> tuple[Answer, tuple[Reference, ...]]:
-    """From the gains of the picked one: the answer, and against which references nothing is shown."""
+    """From the gains of the picked one, if any: the answer, and against which references nothing is shown."""
     if _worth_using(gains):
         return "use", ()
-    over_base, over_encoder = gains["base"], gains.get("encoder")
-    if over_encoder and base_over_encoder and all(nothing_in(one, margin) for one in (over_encoder, base_over_encoder)):
+    over_base, over_encoder = gains.get("base"), gains.get("encoder")
+    trained = [one for one in (over_encoder, base_over_encoder) if one is not None]
+    if base_over_encoder is not None and all(nothing_in(one, margin) for one in trained):
         return "keep the encoder", ()
-    kept = nothing_in(over_base, margin)
-    trained = base_over_encoder if kept else over_encoder
-    waiting: list[Reference] = [] if kept or shown(over_base) else ["base"]
-    if trained is not None and not shown(trained):
+    kept = over_base is None or nothing_in(over_base, margin)
+    best = base_over_encoder if kept else over_encoder
+    waiting: list[Reference] = [] if kept or (over_base and shown(over_base)) else ["base"]
+    if best is not None and not shown(best):
         waiting.append("encoder")
     return "nothing yet" if waiting else "keep the base", tuple(waiting)
 
 
-def _seeds(first: Sample, second: Sample, alpha: float, common: Common, others: Sequence[Sample]) -> float | None:
+def _seeds(first: Sample, second: Sample, alpha: float, spread: Spread | None) -> float | None:
     """How many of each show a gain as large as measured; infinity where none do, None without a gain or any spread."""
-    spread, gap = pooled_spread(others), first.mean - second.mean
+    gap = first.mean - second.mean
     if spread is None or gap <= 0:
         return None
-    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=common, spread=spread)
+    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=OWN, spread=spread)
     return math.inf if needed is None and pairable(first, second) else needed
 
 
@@ -257,16 +239,6 @@ class Planned:
     """Points over the base that are shown in 80 % of cases."""
     needed: Mapping[float, int | None]
     """Seeds of each finalist for gains of so many points; None where no number up to MOST_SEEDS is enough."""
-
-
-def base_seeds(finalists: int, seeds: int) -> int:
-    """The base has a part in every comparison, so it runs more often: by the square root of their number (Dunnett), and
-    a fifth more, since its spread is its own, drawn to no other."""
-    return math.ceil(1.2 * seeds * math.sqrt(finalists))
-
-
-TWO_FROM = 24
-"""Trainings from which a second finalist is worth its share of them, and of the level."""
 
 
 def finalists_for(trainings: int) -> tuple[int, int]:
@@ -289,19 +261,21 @@ def finalists_for(trainings: int) -> tuple[int, int]:
 def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
     """What so many finalists show under so many seeds each. `looks` as in `judge`.
 
-    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known.
+    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known. One seed each shows no gain
+    by itself.
     """
     from scipy.optimize import brentq
 
     def lacking(gain: float) -> float:
         return _foretold(floor, finalists, seeds, gain, looks) - POWER
 
-    most = floor.std
-    while most and lacking(most) < 0:
-        most *= 2
-    gain = float(brentq(lacking, 0.0, most, xtol=1e-3 * most)) if most else 0.0
     needed = {wanted: _needed(floor, finalists, wanted, looks) for wanted in GAINS}
-    return Planned(gain, needed)
+    if seeds < 2 or not floor.std:
+        return Planned(math.inf if floor.std else 0.0, needed)
+    most = floor.std
+    while lacking(most) < 0:
+        most *= 2
+    return Planned(float(brentq(lacking, 0.0, most, xtol=1e-3 * most)), needed)
 
 
 def _needed(floor: Spread, finalists: int, gain: float, looks: float) -> int | None:
@@ -313,6 +287,4 @@ def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, looks: flo
     if floor.std == 0:
         return 1.0
     one = Sample(np.zeros(1), (0,))
-    counts = seeds, base_seeds(finalists, seeds)
-    common = Common(floor.std**2, max(finalists - 1.0, 0.0))  # as `common_spread` of recipes whose spreads are alike
-    return power(one, one, gain, counts, alpha=(1 - CONFIDENCE) / looks / finalists, common=common, spread=floor)
+    return power(one, one, gain, seeds, alpha=2 * (1 - CONFIDENCE) / looks / finalists, common=OWN, spread=floor)

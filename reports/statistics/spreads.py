@@ -3,6 +3,9 @@
 Two or three seeds tell a spread badly. Each is drawn towards what is common to all recipes, as far as all together are
 no more unequal than chance makes them (Smyth 2004). How unequal they are is itself known from a few recipes only, so
 the common spread never counts for more degrees of freedom than there are recipes beyond two.
+
+In the finals of a search each recipe has seeds enough to stand on its own spread, and spreads that differ tenfold must
+not mislead. Only what ran under one seed has none: to that the others' pooled spread is lent (`finals.lent_spread`).
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ class Common:
 
     variance: float
     freedom: float
+    lent: bool = False
+    """Whether it counts only for recipes of one seed, while all others stand on their own spread."""
 
     def with_own(self, variance: Any, freedom: Any, seeds: int = 1) -> tuple[Any, Any]:
         """A recipe's own variance of a mean over `seeds`, drawn to the common one; with its degrees of freedom."""
@@ -35,6 +40,8 @@ class Common:
 
 ALONE = Common(0.0, 0.0)
 """Nothing is common: each spread stands for itself."""
+OWN = Common(0.0, 0.0, lent=True)
+"""Nothing is lent, either."""
 
 
 def common_spread(samples: Iterable[Sample]) -> Common:

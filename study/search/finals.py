@@ -116,7 +116,6 @@ class SearchFinals:
         return Finals(
             self.recipes,
             self.seeds,
-            self.seeds,
             [entrant.recipe.hash for entrant in finalists],
             self.base.hash,
             as_it_came(self.base).hash,

@@ -39,7 +39,7 @@ def test_fresh_seeds_are_none_that_a_person_may_ask_for() -> None:
 
 
 def test_finals_are_kept_in_the_studys_description(tmp_path: Path) -> None:
-    finals = Finals(3, 5, 9, ["0a", "0b"], base="0c", as_it_came="0d")
+    finals = Finals(3, 5, ["0a", "0b"], base="0c", as_it_came="0d")
     StudyInfo("scl_ablation", finals=finals).save(tmp_path)
     assert StudyInfo.load(tmp_path).finals == finals
     StudyInfo("scl_ablation").save(tmp_path)
@@ -60,7 +60,7 @@ def test_what_was_known_before_the_finals_stays_as_it_was(tmp_path: Path) -> Non
     for seed in fresh_seeds(2):
         ledger.write(dataclasses.replace(record, seed=seed))
     ledger.write(dataclasses.replace(record, recipe=dict(came.flat()), recipe_hash=came.hash, seed=fresh_seeds(1)[0]))
-    dataclasses.replace(before.info, finals=Finals(1, 2, 3, [row], other, came.hash)).save(tmp_path)
+    dataclasses.replace(before.info, finals=Finals(1, 2, [row], other, came.hash)).save(tmp_path)
 
     after = Results.load(tmp_path)
     assert {name: [found.seed for found in records] for name, records in after.finals.items()} == {
@@ -89,7 +89,7 @@ def test_a_row_that_no_seed_changes_is_in_both(tmp_path: Path) -> None:
     record = dataclasses.replace(study.records[0], recipe=dict(came.flat()), recipe_hash=came.hash)
     Ledger(tmp_path / LEDGER).write(record)
     rows = {**study.info.row_hashes, "untrained": came.hash}
-    dataclasses.replace(study.info, row_hashes=rows, finals=Finals(1, 3, 3, baseline=came.hash)).save(tmp_path)
+    dataclasses.replace(study.info, row_hashes=rows, finals=Finals(1, 3, baseline=came.hash)).save(tmp_path)
     found = Results.load(tmp_path)
     assert found.recipes[came.hash] == [record]
     assert found.finals == {came.hash: [record]}

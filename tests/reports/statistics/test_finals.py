@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.calibrate_finals import KINDS, Found, Kind, MadeUp, Recorded, calibrate, main, search
+from benchmarks.calibrate_finals import KINDS, Found, Kind, MadeUp, Recorded, calibrate, main, scheme, search
 from reports.looks import share
-from reports.statistics.comparison import compare
 from reports.statistics.finals import (
-    FEWEST_FREEDOM,
     KEPT,
     MOST_PICKED,
     POWER,
     UNLIKE,
-    NoiseFloor,
-    base_seeds,
+    Reference,
     finalists_for,
+    gain_over,
     judge,
+    lent_spread,
     pick,
     plan,
+    seeds_wanted,
     told_by,
 )
 from reports.statistics.power import Spread
 from reports.statistics.sample import Sample
-from reports.statistics.spreads import common_spread
+from reports.statistics.spreads import OWN
 from tests.conftest import slow_case
 
 FIRST_LOOK = 1 / share(1)
@@ -58,7 +58,7 @@ def test_the_best_mean_of_development_scores_is_picked():
 
 def test_before_the_best_by_development_comes_the_best_that_is_shown():
     """All intervals hold at once, so that one may be chosen by them."""
-    base, unsure, sure = scores(70.0, seeds=9), scores(72.0, 3.0), scores(72.0)
+    base, unsure, sure = scores(70.0), scores(72.0, 3.0), scores(72.0)
     assert judge([sure, sure, unsure], [2, 1, 0], {"base": base}).picked == 1
     assert judge([sure, unsure], [0, 1], {"base": base}).picked == 0
     assert judge([sure, unsure], [1, 0], {"base": base}, fresh=False).picked == 1
@@ -82,49 +82,96 @@ def test_before_the_best_by_development_comes_the_best_that_is_shown():
     ],
 )
 def test_the_four_answers(base, came, answer, waiting):
-    references = {"base": scores(base, seeds=9)} | ({} if came is None else {"encoder": encoder(came)})
+    references = {"base": scores(base)} | ({} if came is None else {"encoder": encoder(came)})
     found = judge(FINALISTS, [0], references, looks=FIRST_LOOK)
     assert (found.answer, found.open) == (answer, waiting)
-    assert (found.seeds is None) == (answer != "nothing yet")
-    assert waiting == () or found.seeds > 5
+    seeds = seeds_wanted(found, FINALISTS, references, looks=FIRST_LOOK)
+    assert (seeds is None) == (answer != "nothing yet")
+    assert waiting == () or seeds > 5
     against = KEPT.get(answer) or next(iter(waiting), None)
     trainings = [*found.gains.get(against, ()), *([found.base_over_encoder] if against == "encoder" else [])]
     assert found.most == max((gain.high for gain in trainings), default=None)
 
 
-def test_what_is_sure_to_be_less_than_the_noise_floor_is_not_worth_it():
+def test_what_is_sure_to_be_less_than_a_seed_moves_is_not_worth_it():
     many = [scores(70.01, 0.4, 200), scores(70.0, 0.4, 200)]
     found = judge(many, [0], {"base": scores(70.0, 0.4, 300)})
     assert found.gains["base"][0].gain > 0
-    assert found.gains["base"][0].high < found.floor.std
+    assert found.gains["base"][0].high < 0.4
     assert found.answer == "keep the base"
 
 
-def test_intervals_hold_for_all_finalists_at_this_look_with_spreads_that_are_not_pooled():
-    base = scores(70.0, 0.2, 9)
+def test_each_end_of_an_interval_holds_by_itself_for_all_finalists_at_this_look():
+    """As Welch's t test has it, whose degrees of freedom are those of two spreads; a little wary."""
+    base = scores(70.0, 0.2)
     found = judge(FINALISTS, [0], {"base": base, "baseline": scores(69.0)}, looks=FIRST_LOOK, goals=2)
-    common = common_spread([*FINALISTS, base, scores(69.0)])
     for finalist, gain in zip(FINALISTS, found.gains["base"], strict=True):
-        alone = compare(finalist, base, common=common)
-        wide = alone.error.half_width(0.05 * share(1) / 3 / 2)
-        assert (gain.low, gain.high) == pytest.approx((alone.gain - wide, alone.gain + wide))
+        whole = stats.ttest_ind(finalist.values, base.values, equal_var=False)
+        low, high = whole.confidence_interval(1 - 2 * 0.05 * share(1) / 3 / 2)
+        assert high - low <= (gain.high - gain.low) * (1 + 1e-9)
+        assert gain.high - gain.low == pytest.approx(high - low, rel=0.15)
     widths = [gain.high - gain.low for gain in found.gains["base"]]
     assert widths[2] < widths[0] < widths[1]
     assert len(found.gains["baseline"]) == 3
+    one_sided = stats.ttest_ind([1.0, 1.3, 0.7], [0.0, 0.3, -0.3], alternative="greater", equal_var=False)
+    assert one_sided.pvalue == pytest.approx(0.0076, abs=1e-3)
+    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), OWN, 0.05 / 0.015).low > 0
+    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), OWN, 0.05 / 0.007).low < 0
+
+
+def test_without_a_finalist_the_base_is_held_against_the_encoder():
+    for came, answer in ((65.0, "keep the base"), (75.0, "keep the encoder"), (69.9, "nothing yet")):
+        references = {"base": scores(70.0), "encoder": encoder(came)}
+        found = judge([], [], references, looks=FIRST_LOOK)
+        assert (found.picked, found.answer) == (None, answer)
+        assert found.open == (("encoder",) if answer == "nothing yet" else ())
+        assert answer != "nothing yet" or seeds_wanted(found, [], references) > 5
+    assert judge([], [], {"base": scores(70.0)}).answer == "keep the base"
+    assert judge([], [], {"base": scores(70.0), "encoder": encoder(1.0)}, fresh=False).answer == "nothing yet"
+
+
+def alone(mean: float) -> Sample:
+    return Sample(np.array([mean]), (0,))
+
+
+def wanted(finalists: list[Sample], references: dict[Reference, Sample], looks: float = 1.0) -> float | None:
+    return seeds_wanted(judge(finalists, [0], references), finalists, references, looks=looks)
+
+
+def test_one_seed_borrows_what_seeds_move_in_others():
+    """With the degrees of freedom that they have, and no more than `UNLIKE`, however many they are."""
+    twice = [scores(50.0, 0.4, 2), scores(60.0, 0.4, 2)]
+    lent = lent_spread([*twice, *twice, alone(3.0), encoder(4.0)])
+    assert lent.variance == pytest.approx(0.16)
+    assert lent.freedom == pytest.approx(1 / (1 / UNLIKE + 1 / 2))
+    found = gain_over(alone(75.0), alone(70.0), lent)
+    wide = stats.t.ppf(0.95, lent.freedom) * 0.4 * math.sqrt(2)
+    assert (found.low, found.high) == pytest.approx((5.0 - wide, 5.0 + wide), rel=0.01)
+    narrow = gain_over(alone(75.0), alone(70.0), lent_spread([scores(50.0, 0.4, 50)]))
+    assert found.low < narrow.low < 5.0 - stats.t.ppf(0.95, UNLIKE) * 0.4 * math.sqrt(2) + 0.01
+    assert gain_over(scores(75.0), scores(70.0), lent).low == gain_over(scores(75.0), scores(70.0), OWN).low
+
+
+def test_where_nothing_ran_twice_nothing_is_shown_and_what_measured_lower_is_not_used():
+    assert lent_spread([alone(1.0), Sample(np.array([2.0, 2.0]), (0, 1)), encoder(1.0)]) is OWN
+    for came, answer in ((None, "nothing yet"), (60.0, "nothing yet"), (80.0, "keep the encoder")):
+        references = {"base": alone(70.0)} | ({} if came is None else {"encoder": encoder(came)})
+        assert judge([alone(75.0)], [0], references).answer == answer
+    assert judge([alone(69.0)], [0], {"base": alone(70.0)}).answer == "keep the base"
+    assert judge([alone(69.0)], [0], {"base": alone(70.0), "encoder": encoder(1.0)}).open == ("encoder",)
 
 
 def test_without_fresh_items_or_a_second_seed_or_a_base_there_is_no_verdict():
-    sure = {"base": scores(60.0, seeds=9)}
+    sure = {"base": scores(60.0)}
     assert judge(FINALISTS, [0], sure).answer == "use"
     chosen_by = judge(FINALISTS, [0], sure, fresh=False)
     assert (chosen_by.answer, chosen_by.open, chosen_by.most) == ("nothing yet", (), None)
     assert chosen_by.gains["base"][0].gain == pytest.approx(13.0)
-    single = judge([Sample(np.array([73.0]), (0,))], [0], sure)
+    single = judge([alone(73.0)], [0], sure)
     assert (single.answer, single.open) == ("nothing yet", ("base",))
     assert judge(FINALISTS, [0], {"encoder": encoder(50.0)}).answer == "nothing yet"
-    nobody_knows = judge([Sample(np.array([73.0]), (0,))], [0], {"base": Sample(np.array([70.0]), (0,))})
-    assert nobody_knows.seeds is None
-    assert judge([Sample(np.array([50.0]), (0,))], [0], sure).seeds is None  # a loss is not worth proving
+    assert wanted([alone(73.0)], {"base": alone(70.0)}) is None  # nobody knows
+    assert wanted([alone(50.0)], sure) is None  # a loss is not worth proving
 
 
 def test_no_number_of_seeds_settles_what_items_leave_open():
@@ -134,64 +181,29 @@ def test_no_number_of_seeds_settles_what_items_leave_open():
         Sample(scores(mean).values, tuple(range(5)), False, np.tile(own - own.mean(), (5, 1)), "few")
         for mean, own in zip((71.0, 70.0), of_items, strict=True)
     ]
-    assert judge(few[:1], [0], {"base": few[1]}).seeds == math.inf
+    assert wanted(few[:1], {"base": few[1]}) == math.inf
     bare = [Sample(one.values, one.seeds) for one in few]
     assert judge(bare[:1], [0], {"base": bare[1]}).answer == "use"  # negative control: by seeds alone it is sure
 
 
 def test_later_looks_need_more_seeds():
-    sooner, later = (judge(FINALISTS, [0], {"base": scores(72.7)}, looks=2.0, later=each) for each in (None, 20.0))
-    assert later.seeds > sooner.seeds
-
-
-def test_the_noise_floor_is_pooled_where_recipes_are_alike_in_it():
-    alike = NoiseFloor.of([scores(70.0, 0.3), scores(71.0, 0.5, 9), scores(71.0, 0.5, 9), encoder(60.0)])
-    assert alike.std == pytest.approx(math.sqrt((4 * 0.09 + 8 * 0.25) / 12))
-    assert alike.freedom == 12
-    assert alike.by_recipe == pytest.approx((0.3, 0.5, 0.5, None))
-    for wide in (0.0, 3.0):
-        unlike = NoiseFloor.of([scores(70.0, 0.3), scores(71.0, wide), scores(72.0, 0.3, 4)])
-        assert unlike.std is None
-        assert unlike.under(scores(70.0, 0.3), scores(71.0, 0.3)) == pytest.approx(0.3)
-    assert NoiseFloor.of([encoder(60.0)]).std is None
-
-
-def test_no_noise_floor_is_known_of_few_seeds():
-    """Spreads of three and four seeds that differ threefold may be alike, and may be not: nobody knows."""
-    few = [scores(79.0, 1.83, 3), scores(69.8, 0.63, 4)]
-    assert stats.bartlett(*(one.values for one in few)).pvalue > UNLIKE
-    assert NoiseFloor.of(few).std is None
-    reach = [math.sqrt(freedom / stats.chi2.ppf(0.025, freedom)) for freedom in (FEWEST_FREEDOM, FEWEST_FREEDOM - 1)]
-    assert reach[0] < 2 < reach[1]
-
-
-def test_spreads_are_called_unlike_as_bartlett_has_it():
-    random, floors = np.random.default_rng(0), []
-    for _ in range(100):
-        samples = [Sample(random.normal(size=seeds), tuple(range(seeds))) for seeds in (5, 5, 5, 9)]
-        floors.append(
-            (NoiseFloor.of(samples).std is None, stats.bartlett(*(one.values for one in samples)).pvalue < 0.05)
-        )
-    assert all(ours == scipys for ours, scipys in floors)
-    assert len(set(floors)) == 2
+    assert wanted(FINALISTS, {"base": scores(72.7)}, 20.0) > wanted(FINALISTS, {"base": scores(72.7)}, 2.0)
 
 
 def test_a_planned_gain_is_shown_as_often_as_foretold():
     planned, found = plan(Spread(1.0, 8), 3, 4, looks=FIRST_LOOK), []
     for number in range(100):
         random = np.random.default_rng([7, number])
-        runs = [
-            random.normal(mean, 1.0, seeds) for mean, seeds in zip((planned.gain, 0, 0, 0), (4, 4, 4, 7), strict=True)
-        ]
+        runs = [random.normal(mean, 1.0, 4) for mean in (planned.gain, 0, 0, 0)]
         samples = [Sample(values, tuple(range(len(values)))) for values in runs]
         found.append(judge(samples[:3], [0], {"base": samples[3]}, looks=FIRST_LOOK).answer == "use")
     assert np.mean(found) == pytest.approx(POWER, abs=0.12)
     assert planned.needed[2.0] < planned.needed[1.0] < planned.needed[0.5]
 
 
-def test_what_does_not_scatter_shows_any_gain_and_the_base_runs_more_often():
+def test_what_does_not_scatter_shows_any_gain_and_one_seed_none():
     assert plan(Spread(0.0, 8), 3, 5).gain == 0.0
-    assert [base_seeds(count, 5) for count in (1, 3, 4)] == [6, 11, 12]
+    assert plan(Spread(1.0, 8), 3, 1).gain == math.inf
 
 
 @pytest.mark.parametrize(
@@ -206,21 +218,26 @@ def test_finals_have_the_size_that_shows_most(trainings, size):
 def sound(found: Found) -> None:
     """Bounds that so few searches keep but for one case in some hundred."""
     assert found.wrong.value <= 0.1
-    assert found.covered.value >= 0.9
-    assert found.all_covered.value >= 0.88
+    assert not found.covered.shares or found.covered.value >= 0.88
+    assert not found.all_covered.shares or found.all_covered.value >= 0.85
 
 
 @pytest.mark.parametrize(
     ("name", "searches"),
-    [("equal, seeds move both scores alike", 30), *(slow_case(name, 100) for name in KINDS if "better" not in name)],
+    [
+        ("equal", 60),
+        ("equal, one seed, 3 that ran twice", 60),
+        ("training does nothing, the base alone", 60),
+        *(slow_case(name, 300) for name in KINDS if "better" not in name),
+    ],
 )
 def test_equal_recipes_are_seldom_called_better(name, searches):
     found = calibrate(KINDS[name], searches)
     sound(found)
-    assert found.answers["use"].value <= 0.1
+    assert found.wrong.value <= (0.1 if searches < 300 else 0.065)
 
 
-@pytest.mark.parametrize(("name", "searches"), [("4 of 40 better", 20), slow_case("4 of 40 better, heavy tails", 100)])
+@pytest.mark.parametrize(("name", "searches"), [("4 of 14 better", 20), slow_case("4 of 14 better, heavy tails", 100)])
 def test_a_planted_gain_is_named_and_shown(name, searches):
     found = calibrate(KINDS[name], searches)
     sound(found)
@@ -228,28 +245,42 @@ def test_a_planted_gain_is_named_and_shown(name, searches):
     assert found.shown.value >= 0.8
 
 
+def test_the_control_is_wrong_where_finals_are_not():
+    """With few items: no items, and the whole level."""
+    found = calibrate(KINDS["equal, 100 items"], 100)
+    assert found.control.value > 0.1 > found.wrong.value
+
+
+@pytest.mark.parametrize("size", [slow_case(size) for size in ((0, 2), (1, 2), (1, 5), (2, 5))])
+def test_more_trainings_show_more_and_are_wrong_no_more_often(size):
+    wrong, shown = scheme(*size, searches=300)
+    assert wrong <= 0.065
+    assert sorted(shown) == shown
+
+
 def test_recipes_chosen_by_the_test_items_get_no_verdict():
     """Negative control: by the spread between seeds alone most of these equal recipes would be called better."""
     kind, found = KINDS["equal, chosen by the test items"], Found()
     judged = [search(MadeUp(kind, np.random.default_rng([1, number])), kind, found) for number in range(20)]
     assert {one.answer for one in judged} == {"nothing yet"}
-    assert found.control.value > 0.5
+    assert found.control.value > 0.3
 
 
 @pytest.mark.parametrize("record", [slow_case("minilm"), slow_case("scenes")])
 def test_searches_replayed_from_a_record(record):
     for recorded in Recorded.read(Path(f"benchmarks/recorded/frozen_grid-{record}.parquet")).values():
-        sound(calibrate(Kind("equal"), 60, recorded))
+        sound(calibrate(Kind("equal"), 100, recorded))
+        sound(calibrate(Kind("one seed", seeds=1, lenders=3), 100, recorded))
         planted = calibrate(Kind("planted", good=4), 60, recorded)
         sound(planted)
-        assert planted.shown.value >= 0.8
+        assert planted.shown.value >= 0.7
         sound(calibrate(Kind("as recorded"), 60, recorded, as_recorded=True))
 
 
 def test_the_table_is_markdown(capsys):
-    main(["--searches", "2", "--only", "4 of 40 better"])
+    main(["--searches", "2", "--only", "4 of 14 better"])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].startswith("| 4 of 40 better | ")
+    assert lines[2].startswith("| 4 of 14 better | ")
     assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|")
 
 
@@ -287,7 +318,7 @@ class Fronts:
             return [Sample(one, tuple(range(seeds))) for one in (truths[recipe] + spread * moves).T]
 
         ran = [trained(recipe, spreads[recipe % len(spreads)], 5) for recipe in range(3)]
-        base = trained(3, 1.0, base_seeds(3, 5))
+        base = trained(3, 1.0, 5)
         order = pick([[one.mean for one in by_goal] for by_goal in ran])
         samples = [[by_goal[goal] for by_goal in ran] for goal in range(2)]
         looks, goals = (1 / 3, 1) if plain else (FIRST_LOOK, 2)
@@ -331,7 +362,7 @@ def test_a_level_that_finalists_and_goals_do_not_share_is_too_little():
 
 
 def test_a_front_is_told_by_the_first_goal_that_shows_a_member():
-    base = scores(70.0, seeds=9)
+    base = scores(70.0)
 
     def judged(*means: float):
         return [judge([scores(mean)], [0], {"base": base}) for mean in means]
@@ -347,7 +378,7 @@ def test_the_largest_gain_that_is_left_holds_the_true_one_where_the_base_is_kept
     random, left = np.random.default_rng(0), []
     for _ in range(200):
         finalists = [Sample(random.normal(71.0, 1.0, 5), tuple(range(5))) for _ in range(3)]
-        base = Sample(random.normal(70.0, 1.0, 11), tuple(range(11)))
+        base = Sample(random.normal(70.0, 1.0, 5), tuple(range(5)))
         found = judge(finalists, [int(random.integers(3))], {"base": base}, looks=FIRST_LOOK)
         left += [found.most] if found.answer == "keep the base" else []
     assert len(left) > 3

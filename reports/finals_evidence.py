@@ -1,0 +1,133 @@
+"""The finals of a search as evidence: whose trials are there, what each gains over another, which flags forbid that.
+
+Everything here is of one look at a study; `reports/answer.py` makes the answer of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from reports.answer_parts import Other
+from reports.evidence import Evidence
+from reports.gain import Gain
+from reports.guards import Flag
+from reports.ledger import Record
+from reports.looks import look, share
+from reports.quantity import Quantity
+from reports.recipe_names import called
+from reports.remembered import OVERLAP, stands_without_memory
+from reports.results import Results
+from reports.statistics import Sample
+from reports.statistics.comparison import Comparison, by_itself
+from reports.statistics.finals import Reference, gain_over, lent_spread
+from reports.statistics.spreads import OWN, Common
+
+Spreads = Literal["own", "lent", "unknown"]
+"""How far another seed moves a score is that of each recipe's own seeds, or of some recipe of one seed that of what ran
+under several; unknown where nothing did, so that intervals count test items alone."""
+
+VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
+"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
+
+
+class FinalsEvidence:
+    """The trials that an answer rests on, as samples and gains."""
+
+    def __init__(self, results: Results, ready: Mapping[str, Sequence[Record]]) -> None:
+        self.results, self.ready = results, ready
+        records = [one for own in ready.values() for one in own if one.status == "finished"]
+        self.evidence = Evidence(dataclasses.replace(results, records=records))
+        self.recipes = self.evidence.results.recipes
+        finals = results.info.finals
+        assert finals is not None
+        self.left_out = tuple(called(results, key) for key in finals.finalists if key not in ready)
+        named: dict[Reference, str | None] = {
+            "base": finals.base,
+            "baseline": finals.baseline,
+            "encoder": finals.as_it_came,
+        }
+        self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
+        if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
+            del self.references["baseline"]
+        self.finalists = [key for key in finals.finalists if key in self.recipes]
+        self.looks = 1 / share(look(results))
+        self._lent: dict[Any, Common] = {}
+
+    @property
+    def first(self) -> Record:
+        """A trial of the finals, which says what all were scored on."""
+        return next(iter(self.recipes.values()))[0]
+
+    def samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
+        """Of those of the recipes that have the figure."""
+        return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
+
+    def lent(self, figure: Quantity) -> Common:
+        """What is lent to a recipe of one seed: by the finals, and by all seeds of the base and of rows, which no score
+        chose."""
+        if figure.key not in self._lent:
+            rows = {*self.results.labels, self.references.get("base")}
+            searched = [one for one in self.results.records if one.recipe_hash in rows and one.status == "finished"]
+            records = {one.key: one for one in [*searched, *self.evidence.results.records]}
+            every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
+            samples = [every.sample(key, figure) for key in every.results.recipes]
+            self._lent[figure.key] = lent_spread(sample for sample in samples if sample is not None)
+        return self._lent[figure.key]
+
+    def spreads(self, figure: Quantity) -> Spreads:
+        if all(sample.fixed or sample.count > 1 for sample in self.samples(figure, self.recipes)):
+            return "own"
+        return "unknown" if self.lent(figure) is OWN else "lent"
+
+    def gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
+        """Of recipes, by hash; None where one of them lacks the figure."""
+        own, other = self.evidence.sample(first, figure), self.evidence.sample(second, figure)
+        return None if own is None or other is None else gain_over(own, other, self.lent(figure), looks)
+
+    def level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
+        """The figure of a recipe."""
+        sample = self.evidence.sample(recipe_hash, figure)
+        return None if sample is None else Gain.of(by_itself(sample, self.lent(figure)))
+
+    def compared(self, figure: Quantity) -> dict[Reference, Sample]:
+        """The references that have the figure."""
+        samples = {name: self.evidence.sample(key, figure) for name, key in self.references.items()}
+        return {name: sample for name, sample in samples.items() if sample is not None}
+
+    def forbidding(self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")) -> list[Flag]:
+        """The flags between the recipe and what it is compared with, but for those of what the search varies."""
+        searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
+        varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
+        others = [key for name, key in self.references.items() if name in over]
+        looks = self.looks * len(self.finalists)
+        found = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
+        return [
+            flag
+            for other, flags in found.items()
+            for flag in flags
+            if flag.guard not in varied
+            and not (
+                flag.guard == OVERLAP
+                and (found := self.gain(recipe_hash, other, figure, looks)) is not None
+                and stands_without_memory(self.evidence, recipe_hash, other, figure, found)
+            )
+        ]
+
+    def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
+        """The lowest gain first; their intervals hold all at once."""
+        pairs = [
+            (task, name)
+            for task in tasks
+            for name in over
+            if all(self.evidence.sample(key, task) for key in (recipe_hash, self.references[name]))
+            and not self.forbidding(recipe_hash, task, [name])
+        ]
+        gains = [self.gain(recipe_hash, self.references[name], task, self.looks * len(pairs)) for task, name in pairs]
+        found = [Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain]
+        return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
+
+
+def noise(samples: Iterable[Sample]) -> tuple[float, ...]:
+    return tuple(sample.std for sample in samples if sample.std is not None)
