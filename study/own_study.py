@@ -346,6 +346,7 @@ def _space(
             units=census.units,
             most_positives=census.most_positives,
             most_negatives=census.most_negatives,
+            taught=census.taught > 0,
             encoders=tuple(encoders),
             tasks=tasks,
             general=general,
