@@ -40,6 +40,13 @@ class Encoder(Protocol):
         """
 
 
+def for_documents(encoder: Encoder) -> Encoder | None:
+    """What encodes the documents of a search; None: the encoder itself, as all else. One that puts another prompt
+    before documents has it as `for_documents`."""
+    found: Encoder | None = getattr(encoder, "for_documents", None)
+    return found
+
+
 class BaseEncoder(Encoder, Protocol):
     """What every kind of encoder gives: its embeddings can be kept in a store, and be the base of an adapter.
 
