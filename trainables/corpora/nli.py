@@ -30,7 +30,7 @@ from trainables.corpora.columns import (
     find_columns,
 )
 from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table, sources
-from trainables.corpora.teacher_scores import like_cosines
+from trainables.corpora.teacher_scores import divisor
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 from trainables.process_cache import stamp
@@ -65,6 +65,8 @@ class NLIPairs:
     scores: np.ndarray | None = None
     """(pairs,) float32: what a teacher says of each, as cosines are; NaN where it says nothing, None where it says
     nothing of any."""
+    divided_by: float = 1.0
+    """What they were divided by, to differ as cosines do."""
 
     def __len__(self) -> int:
         return len(self.premises)
@@ -144,7 +146,8 @@ def load_nli(
     premises, hypotheses = [premises[i] for i in order], [hypotheses[i] for i in order]
     code = np.array(codes, dtype=np.int8)[order]
     numbers = np.array(said)[order]
-    scores = like_cosines(numbers, number(premises)).astype(np.float32) if np.isfinite(numbers).any() else None
+    divided_by = divisor(numbers, number(premises))
+    scores = (numbers / divided_by).astype(np.float32) if np.isfinite(numbers).any() else None
     return NLIPairs(
         premises,
         hypotheses,
@@ -159,6 +162,7 @@ def load_nli(
         "; ".join([TRIPLETS_READ] * triplets + [NUMBERS_READ] * bool(names.numbers)) or None,
         dict(lacking),
         scores,
+        divided_by,
     )
 
 
@@ -203,7 +207,8 @@ class Census:
     """Whether some come from triplets, which have nothing neutral."""
     labels_read: str | None
     lacking: dict[str, int]
-    """Both as in `NLIPairs`."""
+    divided_by: float
+    """All three as in `NLIPairs`."""
     taught: int
     """Of which a teacher's score is known."""
 
@@ -225,6 +230,7 @@ def census(pairs: NLIPairs) -> Census:
         labels_read=pairs.labels_read,
         lacking=pairs.lacking,
         taught=0 if pairs.scores is None else int(np.isfinite(pairs.scores).sum()),
+        divided_by=pairs.divided_by,
     )
 
 

@@ -75,7 +75,9 @@ class LabelledPairs(Source, Layout):
             return []
         told = [count.labels_read.replace(TRIPLETS_READ, TRIPLETS_IN_WORDS)] if count.labels_read else []
         if count.taught:
-            told.append(f"a teacher's scores stand beside {count.taught:,} of its {count.pairs:,} pairs")
+            by = count.divided_by
+            divided = f"; they are divided by {by:g}, the most that two of one anchor differ" if by != 1 else ""
+            told.append(f"a teacher's scores stand beside {count.taught:,} of its {count.pairs:,} pairs{divided}")
         told += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
         return [f"corpus.nli={self.nli!r}: {one}" for one in told]
 

@@ -61,20 +61,15 @@ def scores_of(said: Sequence[float | None], positives: int, negatives: int) -> l
     return numbers if len(numbers) == positives + negatives else [0.0, *(-number for number in numbers)]
 
 
-def like_cosines(scores: np.ndarray, anchor: np.ndarray) -> np.ndarray:  # (pairs,) each -> (pairs,)
-    """Scores that differ within an anchor as cosines do: where some are farther apart than any two cosines, as logits
-    are, all are divided so that the farthest are 1 apart."""
-    widest = spread(scores, anchor)
-    return scores if widest <= WIDEST else scores / widest
-
-
-def spread(scores: np.ndarray, anchor: np.ndarray) -> float:
-    """How far the highest score of one anchor is from its lowest, at most."""
+def divisor(scores: np.ndarray, anchor: np.ndarray) -> float:  # (pairs,) each
+    """By which scores differ within an anchor as cosines do: where some are farther apart than any two cosines, as
+    logits are, it makes the farthest 1 apart."""
     known = np.isfinite(scores)
     ends = np.full((2, anchor.max(initial=0) + 1), -np.inf)
     for end, values in zip(ends, (scores, -scores), strict=True):
         np.maximum.at(end, anchor[known], values[known])
-    return float(ends.sum(axis=0).max(initial=0.0))
+    widest = float(ends.sum(axis=0).max(initial=0.0))
+    return widest if widest > WIDEST else 1.0
 
 
 def _cells(cell: Any) -> list[Any]:

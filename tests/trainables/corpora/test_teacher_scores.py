@@ -154,7 +154,10 @@ def test_rows_without_are_counted_and_said(tmp_path: Path) -> None:
     pairs = load_nli(file)
     assert pairs.lacking == {"teacher": 1, "a margin to its anchor's first positive": 1}
     told = groups(file)[0].remarks(groups(file)[1])
-    assert any("a teacher's scores stand beside 2 of its 5 pairs" in one for one in told)
+    assert any(one.endswith("a teacher's scores stand beside 2 of its 5 pairs") for one in told)
+    wide = groups(normal(tmp_path, {**A, "label": -8.0}))
+    assert any(one.endswith("beside 2 of its 2 pairs; they are divided by 8, the most that two of one anchor differ")
+               for one in wide[0].remarks(wide[1]))  # fmt: skip
 
 
 def groups(file: str, **asked: Any) -> tuple[Layout, SamplerRequest]:
