@@ -87,6 +87,8 @@ class OwnSpace:
     general: Task | None = None
     """`GENERAL_TASK`, which no goal looks at; None where its data are not there."""
     notes: tuple[str, ...] = ()
+    taught: bool = False
+    """Whether what a teacher says stands beside texts of the training data."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class _Fit:
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
 _FITS: Mapping[str, _Fit] = {
     "pairs": _PAIRS,
-    "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "ntxent")),
+    "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "ntxent", "distill")),
     "nli": _Fit("groups", ("mnrl", "simcse", "supmpn")),
     "sentences": _Fit("sentences", ("simcse",)),
     "scored": _Fit("scored_pairs", ()),
@@ -109,7 +111,11 @@ _FITS: Mapping[str, _Fit] = {
 }
 _PREFERRED = ("cosent", "supcon")
 """Of all that fit, what the base has."""
-_SHARED = {"temperature": ", low=0.01, high=0.5, log=True", "margin": ""}
+_SHARED = {
+    "temperature": ", low=0.01, high=0.5, log=True",
+    "margin": "",
+    "matches": ', choices=("similarities", "margins")',  # embeddings of a teacher stand in no file
+}
 """Of the keys that objectives inherit, those worth a search on any data, and over which values where that is less than
 the key says. Of the keys that an objective adds itself, all are searched that say where."""
 
@@ -198,8 +204,9 @@ def _fit(own: OwnSpace) -> _Fit:
             f"the training data hold {'pairs with scores' if own.kind == 'scored' else 'labelled texts'}, from which "
             "nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
         )
-    alone = {name: one for name, one in OBJECTIVES.items() if "teacher" not in keys_of(one)}  # a person names one
-    able = [name for name in alone if _learns(name, fit.layout)]
+    # A person names a teacher, or the data hold what it says.
+    able = [name for name, one in OBJECTIVES.items() if own.taught or "teacher" not in keys_of(one)]
+    able = [name for name in able if _learns(name, fit.layout)]
     plugged = [entry.name for registry, entry in Registry.added if registry is OBJECTIVES]
     chosen = [name for name in (*(fit.objectives or (*_PREFERRED, *able)), *plugged) if name in able]
     return _Fit(fit.layout, tuple(dict.fromkeys(chosen)))

@@ -39,7 +39,7 @@ from trainables.encoders.module_files import own_length, own_pooling
 from trainables.encoders.own_modules import fitting_poolings, own_settings
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.files import expanded, write_whole
+from trainables.files import expanded, make_folder, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, parse_assignment
@@ -151,10 +151,10 @@ def _unfinished(folder: Path) -> Path:
     """An empty folder beside the one that it becomes; at the end of the process it is gone, with folders made for it
     that are empty then."""
     for parent in reversed([one for one in folder.parents if not one.is_dir()]):
-        parent.mkdir()
+        make_folder(parent)
         atexit.register(_remove_empty, parent)
     made = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
-    made.mkdir()
+    make_folder(made)
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 
@@ -346,6 +346,7 @@ def _space(
             units=census.units,
             most_positives=census.most_positives,
             most_negatives=census.most_negatives,
+            taught=census.taught > 0,
             encoders=tuple(encoders),
             tasks=tasks,
             general=general,

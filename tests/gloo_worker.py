@@ -529,7 +529,7 @@ class Nearness(TrialWatcher):
     """Weights are kept by how near two sentences are, which rises and falls again."""
 
     def score(self) -> float | None:
-        def nearness(encode: Any) -> float:
+        def nearness(encode: Any, _: Any) -> float:
             first, second = encode(["two dogs", "the woman plays a piano"])
             return -float(np.linalg.norm(first - second))
 
@@ -573,17 +573,20 @@ def evaluations(workers: Workers) -> dict[str, Any]:
     """One evaluation after the other; the second asks for nothing and the third fails before it asks."""
     sentences = ["a" * n for n in (3, 1, 4, 15, 9)]
 
-    def refuse(encode: Any) -> Any:
+    def refuse(encode: Any, _: Any) -> Any:
         raise UserError("broken")
 
     encoder: Any = Lengths(workers.rank)
-    answers: dict[str, Any] = {"encoded": by_all(encoder, workers, lambda encode: encode(sentences))}
-    answers["nothing"] = by_all(encoder, workers, lambda encode: "nothing asked")
+    answers: dict[str, Any] = {"encoded": by_all(encoder, workers, lambda encode, _: encode(sentences))}
+    answers["nothing"] = by_all(encoder, workers, lambda encode, _: "nothing asked")
     try:
         answers["refused"] = by_all(encoder, workers, refuse)
     except UserError as error:
         answers["refused"] = str(error)
-    answers["few"] = by_all(encoder, workers, lambda encode: encode(sentences[:1]))
+    answers["few"] = by_all(encoder, workers, lambda encode, _: encode(sentences[:1]))
+    encoder.for_documents = Lengths(100)
+    answers["half"] = by_all(encoder, workers, lambda encode, own: encode(sentences[:1]))
+    answers["documents"] = by_all(encoder, workers, lambda encode, own: (encode(sentences[:1]), own(sentences))[1])
     answers["after"] = workers.from_first("still in step" if workers.rank == 0 else None)
     return answers
 

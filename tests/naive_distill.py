@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +47,35 @@ def margins(batch: EmbeddedBatch, config: Any) -> Tensor:
     return sum(found, batch.projected.sum() * 0) / max(len(found) - 1, 1)
 
 
+def lists(batch: EmbeddedBatch, config: Any) -> Tensor:
+    """For each anchor the divergence of two distributions over its own texts that have a score of the teacher."""
+    assert batch.score is not None
+    total, tau, compared = batch.projected.sum() * 0, config.temperature, 0
+    for group in sorted({*batch.group.tolist()}):
+        rows = [n for n, of in enumerate(batch.group.tolist()) if of == group and not math.isnan(batch.score[n])]
+        compared += len(rows) > 1
+        wanted = [math.exp(batch.score[n].item() / tau) for n in rows]
+        found = [
+            torch.exp(cosine(batch.projected, int(batch.premise[n]), int(batch.hypothesis[n])) / tau) for n in rows
+        ]
+        for p, q in zip(wanted, found, strict=True):
+            total = total + tau**2 * p / sum(wanted) * (math.log(p / sum(wanted)) - torch.log(q / sum(found)))
+    return total / max(compared, 1)
+
+
+def scored_margins(batch: EmbeddedBatch, config: Any) -> Tensor:
+    """Over each anchor's positives and hard negatives that have a score of the teacher."""
+    assert batch.score is not None
+    rows = [*zip(batch.group.tolist(), batch.premise, batch.hypothesis, batch.label, batch.score.tolist(), strict=True)]
+    found = []
+    for group, a, p, label, high in rows:
+        for other, b, n, worse, low in rows:
+            if (label, worse) == (ENTAILMENT, CONTRADICTION) and group == other and not math.isnan(high + low):
+                ours = cosine(batch.projected, int(a), int(p)) - cosine(batch.projected, int(b), int(n))
+                found.append((ours - (high - low)) ** 2)
+    return sum(found, batch.projected.sum() * 0) / max(len(found), 1)
+
+
 def embeddings(batch: EmbeddedBatch, config: Any) -> Tensor:
     assert batch.guide is not None
     total = batch.projected.sum() * 0
@@ -61,3 +91,8 @@ DISTILL_ORACLES: dict[str, Callable[[EmbeddedBatch, Any], Tensor]] = {
     "embeddings": embeddings,
 }
 """By `objective.matches`."""
+SCORED_DISTILL_ORACLES: dict[str, Callable[[EmbeddedBatch, Any], Tensor]] = {
+    "similarities": lists,
+    "margins": scored_margins,
+}
+"""The same where the training data hold the teacher's scores."""

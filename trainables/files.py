@@ -14,6 +14,7 @@ PROJECT = "sentence-embedding-studies"
 """What this project's folders of a user are called."""
 LARGEST = 64 << 20
 """Bytes of a file that is read at once, of a study or a plugin; a usual one has some thousands."""
+_ATTEMPTS = 20
 
 
 def expanded(path: str | Path) -> Path:
@@ -31,6 +32,16 @@ def check_plain(path: Path) -> None:
         raise ValueError("it is no file")
     if path.stat().st_size > LARGEST:
         raise ValueError(f"it has more than {LARGEST >> 20} MiB")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, if they are not there: also where another process makes these at this moment,
+    or removes them because they are empty."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(FileNotFoundError):
+            folder.mkdir(parents=True, exist_ok=True)
+            return
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -56,15 +56,15 @@ class EncoderConfig(Options):
     )
     query_prompt: str | None = key(
         None,
-        "Text put before every anchor (premise) in training, and before every sentence that is evaluated: SentEval's "
-        "tasks know no documents. It is joined as it is, blanks included.",
+        "Text put before every anchor (premise) in training, and before every sentence that is evaluated but the "
+        "documents of a search. It is joined as it is, blanks included.",
         exact=True,
         when=("kind", _follows_settings),
     )
     document_prompt: str | None = key(
         None,
-        "Text put before what is compared with an anchor in training (hypotheses, positives, negatives); none puts "
-        "nothing there. It is saved with the model, as encoder.query_prompt is.",
+        "Text put before what is compared with an anchor in training (hypotheses, positives, negatives), and before "
+        "documents of a search; none puts nothing there. It is saved with the model, as encoder.query_prompt is.",
         exact=True,
         when=("kind", _follows_settings),
     )

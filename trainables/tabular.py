@@ -24,7 +24,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "sentence2": ("hypothesis", "sentence2", "text2", "question2", "sentence_b"),
     "sentence": ("sentence", "text"),
     "label": ("gold_label", "label", "class", "cluster", "is_duplicate"),
-    "score": ("score", "similarity", "similarity_score", "relatedness_score"),
+    "score": ("score", "similarity", "similarity_score", "relatedness_score", "(teacher_)?scores", "teacher_score"),
+    "teacher": ("teacher", "(teacher_)?margins?", "margin_scores?"),
+    "positive_scores": (r"pos(itives?)?_scores?",),
+    "negative_scores": (r"neg(atives?)?_scores?",),
 }
 """Of each role what its columns are called, in small letters: the first that a table has. These are regular
 expressions."""

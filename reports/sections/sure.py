@@ -104,13 +104,9 @@ def _cannot_run(found: Findings, rows: Sequence[str]) -> str:
 
 
 def _trained(results: Results) -> list[str]:
-    """The encoder and the steps, where all trained rows share the encoder: rows are called as in the paper."""
-    trained = [
-        record
-        for label in results.asked_rows
-        for record in results.of_row(label)
-        if record.recipe["optimisation.epochs"]
-    ]
+    """The encoder and the steps, where all that was trained shares the encoder: rows are called as in the paper."""
+    finished = [record for record in results.of_all_trials if record.status == "finished"]
+    trained = [record for record in finished if record.recipe["optimisation.epochs"]]
     encoders = {(str(r.recipe["encoder.name"]), r.recipe.get("encoder.layers")) for r in trained}
     if len(encoders) != 1:
         return []

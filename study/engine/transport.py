@@ -21,6 +21,7 @@ from ray.actor import ActorHandle
 from reports.ledger.location import INCOMING, STALE_SECONDS
 from reports.ledger.names import checked_name, to_write
 from reports.ledger.storage import fetch_whole, files_of, storage
+from trainables.files import make_folder
 
 PIECE = 16 * 2**20
 """Bytes that go through the coordinator at once: long enough that a call's own cost is nothing beside it, short enough
@@ -115,7 +116,7 @@ class Deliveries:
     def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
         """Take a piece of a file of a delivery; pieces may come in any order."""
         path = to_write(self._incoming, f"{delivery}/{file}")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
         with open(handle, "wb") as sink:
             sink.seek(offset)
@@ -126,7 +127,7 @@ class Deliveries:
     def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
         """Make a delivery the folder of that name. `sizes`: of all its files; `OSError` where they are not all here."""
         part, target = to_write(self._incoming, delivery), to_write(self.folder, name)
-        part.mkdir(parents=True, exist_ok=True)  # a folder without files has no pieces
+        make_folder(part)  # one without files has no pieces
         if {file: size for file, (size, _) in _sizes(part).items()} != dict(sizes):
             shutil.rmtree(part)
             raise OSError(f"the delivery of {name} is not complete")
@@ -162,7 +163,10 @@ class Deliveries:
 
     def _sweep(self) -> None:
         """Remove what dead senders left: living ones, also those of another study in this folder, write more often."""
-        for delivery in self._incoming.glob("*"):
+        there: list[str] = []
+        with contextlib.suppress(FileNotFoundError):  # nothing is on its way
+            there = os.listdir(self._incoming)
+        for delivery in map(self._incoming.joinpath, there):
             with contextlib.suppress(FileNotFoundError):  # it was committed meanwhile
                 if time.time() - _last_change(delivery) > STALE_SECONDS:
                     shutil.rmtree(delivery, ignore_errors=True)

@@ -8,12 +8,15 @@ import pytest
 
 from study.cli.options import parse
 from study.own_study import own_study
+from study.run import main
 from tests.study.test_own_study import names, plan_of, write
 from trainables.corpora.own_data import MOST_ROWS
 from trainables.errors import UserError
+from trainables.trial.run import run_trial
 
 __all__ = ["names"]
 """The fixture holds for this file, too."""
+START = ("--encoder", "scenes-small")
 
 
 def test_what_is_left_out_and_what_is_not_read_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,6 +48,32 @@ def test_what_cannot_be_is_refused(given: list[str], said: str, monkeypatch: pyt
     with pytest.raises(UserError, match="--max-rows goes with --train"):
         parse(["--space", "scl_ablation", "--max-rows", "9"])
     assert parse(["--train", "mine.csv", "--encoder", "x"]).max_rows == MOST_ROWS
+
+
+def test_what_a_teacher_says_in_the_data_is_a_choice_and_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    """With both losses; without it none is offered. The model learns the numbers, whatever they are."""
+
+    def written(name: str, sign: int) -> str:
+        rows = [f"what eats {n},an animal eats {n},nobody {n},{sign * (n % 10 - 8.5)}" for n in range(100)]
+        Path(name).write_text("\n".join(["query,positive,negative,label", *rows]) + "\n")
+        return name
+
+    domains = {domain.key: domain for domain in plan_of("--train", written("mine.csv", 1), *START).space.domains}
+    assert "distill" in domains["objective.name"].choices
+    assert domains["objective.matches"].choices == ("similarities", "margins")
+    without = plan_of("--train", write("triplets", name="other.csv"), *START).space.domains
+    assert not any("distill" in domain.choices or domain.key == "objective.matches" for domain in without)
+    taught = ("--set", "objective.name=distill", "--set", "objective.matches=margins", "--set", "optimisation.epochs=4")
+    assert main(["--train", "mine.csv", *START, *taught, "--dry-run"]) == 0
+    assert "negative = negative, teacher = label" in (said := capsys.readouterr().out)
+    assert "a teacher's scores stand beside 160 of its 160 pairs" in said
+    losses = {}
+    for sign, rate in ((1, 1e-9), (-1, 1e-9), (-1, 1e-3)):
+        plan = plan_of("--train", written(f"by{sign}.csv", sign), *START, *taught)
+        recipe = plan.base.override({"optimisation.learning_rate": rate})
+        losses[sign, rate] = run_trial(recipe, 0, plan.exploring).training["last_loss"]
+    assert losses[1, 1e-9] != losses[-1, 1e-9]
+    assert losses[-1, 1e-3] < 0.5 * losses[-1, 1e-9]
 
 
 def test_tests_of_a_data_set_lie_among_the_prepared_data_and_go_on(tmp_path: Path) -> None:

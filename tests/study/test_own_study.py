@@ -41,6 +41,7 @@ ROWS = {
         "anchor,positive,negative_1,negative_2",
         "a dog eats {0},an animal eats {0},nobody eats {0},{0} sleeps",
     ),
+    "taught": ("query,positive,negative,label", "a dog eats {0},an animal eats {0},{0} sleeps,-0.{0}"),
     "nli": (
         "premise,hypothesis,label",
         "a dog eats {0},an animal eats {0},entailment\na dog eats {0},{0} sleeps,contradiction",
@@ -53,7 +54,13 @@ ROWS = {
     "labelled": ("text,label", "a dog eats {0},animals\na car takes {0},things"),
     "sentences": ("sentence", "a dog eats {0}"),
 }
-LAYOUTS = {"triplets": "groups", "nli": "groups", "scored": "scored_pairs", "labelled": "same_label"}
+LAYOUTS = {
+    "triplets": "groups",
+    "taught": "groups",
+    "nli": "groups",
+    "scored": "scored_pairs",
+    "labelled": "same_label",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,8 @@ class Pairs(Generic[Array]):
     hypothesis: Array  # (pairs,) int64, index into the items
     label: Array  # (pairs,) see trainables.labels
     group: Array  # (pairs,) int64: equal exactly where rows belong to one anchor
-    score: Array | None = None  # (pairs,) float32: how alike the two are meant to be, of layouts that say so
+    score: Array | None = None
+    """(pairs,) float32: how alike the two are meant to be, of layouts that say so; NaN where nobody knows."""
 
 
 @dataclass(frozen=True, kw_only=True)

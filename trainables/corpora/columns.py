@@ -12,19 +12,22 @@ named by `corpus.columns` and `corpus.labels`. What a layout of other columns re
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Union
 
 from trainables.corpora.tables import Record
+from trainables.corpora.teacher_scores import ROLES, scores_of, teacher_says
 from trainables.errors import UserError, choices, is_text, listed, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
 from trainables.tabular import NAMES, roles_of, texts_of
 
-Row = tuple[str, str, int]
-"""Premise, hypothesis, label."""
+Row = tuple[str, str, int, float]
+"""Premise, hypothesis, label, and a teacher's score; NaN: it said nothing."""
 Located = Iterable[tuple[str, Record]]
 """Rows of a table, each with where it stands."""
 
@@ -51,7 +54,7 @@ _FIRST = {
 }
 """Names that go before all others of `NAMES`, exactly as they stand: what a recipe reads of a file stays the same when
 more names become known. So do `_LABELLED`, and anchors with `_NEGATIVE`."""
-_ROLES = (("premise", "hypothesis", "label"), ("anchor", "positive", "negative"))
+_ROLES = (("premise", "hypothesis", "label"), ("anchor", "positive", "negative", *ROLES))
 
 
 class Labels:
@@ -122,7 +125,7 @@ class LabelledColumns:
                 yield None
             else:
                 premise = _text(record[self.premise], self.premise, where)
-                yield premise, _text(record[self.hypothesis], self.hypothesis, where), label
+                yield premise, _text(record[self.hypothesis], self.hypothesis, where), label, math.nan
 
 
 @dataclass(frozen=True)
@@ -132,17 +135,22 @@ class TripletColumns:
     anchor: str
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
+    taught: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By role the columns of what a teacher says of them (`teacher_scores.py`)."""
 
     @property
     def used(self) -> tuple[str, ...]:
         """All columns that are read."""
-        return self.anchor, *self.positives, *self.negatives
+        return self.anchor, *self.positives, *self.negatives, *chain.from_iterable(self.taught.values())
 
     def rows(self, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
         """A row labelled entailment for each positive, one labelled contradiction for each negative. What several
-        records repeat, as miners do with a pair for each of its negatives, comes once. `lacking` counts, of each
+        records repeat, as miners do with a pair for each of its negatives, comes once. Margins compare with one
+        positive, so that of an anchor with several those to the first one are its scores. `lacking` counts, of each
         column, the records that have nothing there."""
-        seen: set[Row] = set()
+        seen: set[tuple[str, str, int]] = set()
+        compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
+        columns = {"positive": self.positives, "negative": self.negatives, **self.taught}
         for where, record in records:
             _need((self.anchor,), record, where)
             anchor = _text(record[self.anchor], self.anchor, where)
@@ -151,11 +159,19 @@ class TripletColumns:
             found = [(anchor, text, ENTAILMENT) for name in self.positives for text in texts[name]]
             if not found:
                 raise UserError(f"{where}: no positive in {choices(self.positives)}")
+            positives = len(found)
             found += [(anchor, text, CONTRADICTION) for name in self.negatives for text in texts[name]]
-            for row in found:
+            said = teacher_says(record, columns, where) if self.taught else []
+            with_one = found[0][1] if len(said) < len(found) else ""
+            if self.taught and not said:
+                lacking[next(iter(self.taught.values()))[0]] += 1
+            elif said and compared.setdefault(anchor, with_one) != with_one:
+                lacking["a margin to its anchor's first positive"] += 1
+                said = []
+            for row, score in zip(found, scores_of(said, positives, len(found) - positives), strict=True):
                 if row not in seen:
                     seen.add(row)
-                    yield row
+                    yield *row, score
 
 
 Columns = Union[LabelledColumns, TripletColumns]
@@ -173,11 +189,13 @@ def asked_columns(said: str | None) -> Columns | None:
     counts = {role: len(columns) for role, columns in named.items()}
     if counts == dict.fromkeys(_ROLES[0], 1):
         return LabelledColumns(*(named[role][0] for role in _ROLES[0]))
-    if counts.get("anchor") == 1 and "positive" in counts and not set(counts) - set(_ROLES[1]):
-        return TripletColumns(named["anchor"][0], tuple(named["positive"]), tuple(named.get("negative", ())))
+    taught = {role: tuple(named[role]) for role in ROLES if role in named}
+    once = counts.get("anchor") == 1 and all(counts[role] == 1 for role in taught)
+    if once and "positive" in counts and not set(counts) - set(_ROLES[1]):
+        return TripletColumns(named["anchor"][0], tuple(named["positive"]), tuple(named.get("negative", ())), taught)
     raise UserError(
         f"corpus.columns={said!r} must name premise, hypothesis and label, each once, or one anchor, its positive and, "
-        "if there are any, negative"
+        "if there are any, negative and what a teacher says of them"
     )
 
 
@@ -192,16 +210,17 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
     for names in _LABELLED:
         if set(names) <= set(columns):
             return LabelledColumns(*names)
+    roles = roles_of(columns)
+    taught = {role: roles[role] for role in ROLES if role in roles}
     anchor = next((name for name in ("anchor", "query") if name in columns), None)
     positive = next((name for name in ("positive", "pos") if name in columns), None)
     if anchor and positive and not any(set(names[:2]) & set(columns) for names in _LABELLED):
-        return TripletColumns(anchor, (positive,), tuple(filter(_NEGATIVE.fullmatch, columns)))
-    roles = roles_of(columns)
+        return TripletColumns(anchor, (positive,), tuple(filter(_NEGATIVE.fullmatch, columns)), taught)
     labelled = [roles[role][0] for role in ("sentence1", "sentence2", "label") if role in roles]
     if len(labelled) == 3:
         return LabelledColumns(*labelled)
     if roles.keys() >= {"anchor", "positive"}:
-        return TripletColumns(roles["anchor"][0], roles["positive"], roles.get("negative", ()))
+        return TripletColumns(roles["anchor"][0], roles["positive"], roles.get("negative", ()), taught)
     raise UserError(
         f"{where}: no columns premise, hypothesis and label, and none of triplets (found: {listed(columns)}); "
         "name others by --columns premise=YOURS,hypothesis=YOURS,label=YOURS"

@@ -12,7 +12,9 @@ mirror of the hub.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import logging
 import os
 import shutil
@@ -21,13 +23,14 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pooch
+from filelock import FileLock
 
+from trainables.corpora.cache import default_cache
 from trainables.errors import UserError
 
 TIMEOUT_SECONDS = 30.0
@@ -148,27 +151,33 @@ Say = Callable[[str], None]
 
 def fetch_senteval(to: Path, say: Say = print) -> None:
     """`to/downstream` and `to/probing` in SentEval's layout; tasks the archive lacks are named, not invented."""
-    if not (to / "downstream").is_dir():
-        archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", None, say)
-        missing = _unpack(archive, to / "downstream", DOWNSTREAM_LINES)
-        archive.unlink()
-        if missing:
-            say(f"not in the published archive: {', '.join(missing)}")
-    for name in PROBING_FILES:
-        _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, None, _check_probing, say)
-    for split in ("train", "valid", "test"):  # pickles: size checked by the download, content by the restricted reader
-        file = to / "downstream" / "COCO" / f"{split}.pkl"
-        _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None, say)
-    shutil.rmtree(to / ".fetch", ignore_errors=True)
+    with _alone(to):
+        if not (to / "downstream").is_dir():
+            archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", None, say)
+            missing = _unpack(archive, to / "downstream", DOWNSTREAM_LINES)
+            archive.unlink()
+            if missing:
+                say(f"not in the published archive: {', '.join(missing)}")
+        for name in PROBING_FILES:
+            _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, None, _check_probing, say)
+        for split in (
+            "train",
+            "valid",
+            "test",
+        ):  # pickles: size checked by the download, content by the restricted reader
+            file = to / "downstream" / "COCO" / f"{split}.pkl"
+            _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None, say)
+        shutil.rmtree(to / ".fetch", ignore_errors=True)
     say(f"SentEval's data is complete in {to}")
 
 
 def fetch_nli(to: Path, say: Say = print) -> None:
     """SNLI and MultiNLI as Parquet; `--nli TO/snli` then trains on SNLI, `--nli TO` on both."""
-    for name, published in NLI_FILES.items():
-        check = functools.partial(_check_parquet, expected=published.rows)
-        _fetch_file(f"{_hub()}/{published.path}", to / name, to, published.sha256, check, say)
-    shutil.rmtree(to / ".fetch", ignore_errors=True)
+    with _alone(to):
+        for name, published in NLI_FILES.items():
+            check = functools.partial(_check_parquet, expected=published.rows)
+            _fetch_file(f"{_hub()}/{published.path}", to / name, to, published.sha256, check, say)
+        shutil.rmtree(to / ".fetch", ignore_errors=True)
     say(f"SNLI and MultiNLI are complete in {to}")
 
 
@@ -177,11 +186,28 @@ def fetch_wordnet(to: Path | None = None, say: Say = print) -> None:
     of NLTK_DATA, or `nltk_data` in the user's home."""
     to = to or Path(os.environ.get("NLTK_DATA", "").split(os.pathsep)[0] or Path.home() / "nltk_data")
     target = to / "corpora" / "wordnet"
-    if not target.is_dir():
-        archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", WORDNET_SHA256, say)
-        _unpack_wordnet(archive, target)
-        shutil.rmtree(to / ".fetch", ignore_errors=True)
+    with _alone(to):
+        if not target.is_dir():
+            archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", WORDNET_SHA256, say)
+            _unpack_wordnet(archive, target)
+            shutil.rmtree(to / ".fetch", ignore_errors=True)
     say(f"WordNet is complete in {target}; where that is not in your home, set NLTK_DATA={to}")
+
+
+@contextlib.contextmanager
+def _alone(to: Path) -> Iterator[None]:
+    """One process at a time fetches into a folder; another one waits, and finds there what it would fetch."""
+    name = hashlib.sha256(str(to.resolve()).encode()).hexdigest()[:12]
+    try:
+        default_cache().mkdir(parents=True, exist_ok=True)
+        lock = FileLock(default_cache() / f"fetch-{name}.lock")
+        lock.acquire()
+    except OSError as error:
+        raise UserError(f"cannot write to {default_cache()}: {error.strerror}; it follows XDG_CACHE_HOME") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _hub() -> str:
@@ -208,7 +234,7 @@ def _download(url: str, file: Path, sha256: str | None, say: Say) -> Path:
         pooch.retrieve(url, sha256, file.name, file.parent, downloader=_Resuming(file, say))
     except UserError:
         for folder in (file.parent, file.parent.parent):  # that pooch has made for nothing
-            with suppress(OSError):
+            with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
     except ValueError:

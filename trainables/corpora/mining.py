@@ -90,7 +90,7 @@ def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
     """The entailed pairs, and the negatives of a `mined_table` as contradictions.
 
     The entailed pairs come first: anchors keep their numbers in a sampler, and so their order in each epoch, whichever
-    texts are their negatives.
+    texts are their negatives. Of mined ones no teacher said anything.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     anchor, column = np.nonzero(table >= 0)
@@ -102,6 +102,7 @@ def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
         hypotheses=[*(pairs.hypotheses[row] for row in kept), *(texts[i] for i in table[anchor, column].tolist())],
         labels=np.repeat(np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8), [len(kept), len(of)]),
         file=pairs.file[[*kept, *of]],
+        scores=None,
     )
 
 

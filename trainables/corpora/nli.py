@@ -25,12 +25,12 @@ from trainables.corpora.columns import (
     NUMBERS_READ,
     TRIPLETS_READ,
     Labels,
-    Row,
     TripletColumns,
     asked_columns,
     find_columns,
 )
 from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table, sources
+from trainables.corpora.teacher_scores import divisor
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 from trainables.process_cache import stamp
@@ -62,6 +62,11 @@ class NLIPairs:
     """How labels were read, where the source does not name them."""
     lacking: dict[str, int] = field(default_factory=dict)
     """Of columns that a row may lack: how many rows of the source have nothing there."""
+    scores: np.ndarray | None = None
+    """(pairs,) float32: what a teacher says of each, as cosines are; NaN where it says nothing, None where it says
+    nothing of any."""
+    divided_by: float = 1.0
+    """What they were divided by, to differ as cosines do."""
 
     def __len__(self) -> int:
         return len(self.premises)
@@ -74,21 +79,22 @@ class NLIPairs:
             hypotheses=list(self.hypotheses),
             labels=self.labels.copy(),
             file=self.file.copy(),
+            scores=None if self.scores is None else self.scores.copy(),
         )
 
     def of(self, kept: np.ndarray) -> NLIPairs:  # (pairs,) bool
         """Those of its pairs alone. What was dropped and moved was so in the whole source."""
         rows = np.flatnonzero(kept).tolist()
         premises, hypotheses = ([side[row] for row in rows] for side in (self.premises, self.hypotheses))
-        labels = self.labels[rows]
-        fingerprint = _fingerprint(zip(premises, hypotheses, labels.tolist(), strict=True))
+        labels, scores = self.labels[rows], None if self.scores is None else self.scores[rows]
         return replace(
             self,
             premises=premises,
             hypotheses=hypotheses,
             labels=labels,
             file=self.file[rows],
-            fingerprint=fingerprint,
+            scores=scores,
+            fingerprint=_fingerprint(premises, hypotheses, labels, scores),
         )
 
 
@@ -103,7 +109,7 @@ def load_nli(
     """
     premises: list[str] = []
     hypotheses: list[str] = []
-    codes, file = array("b"), array("h")
+    codes, file, said = array("b"), array("h"), array("d")
     dropped, triplets = 0, False
     texts: dict[str, str] = {}  # SNLI repeats every premise three times; its text is kept once
     files: list[str] = []
@@ -130,6 +136,7 @@ def load_nli(
             premises.append(texts.setdefault(row[0], row[0]))
             hypotheses.append(row[1])
             codes.append(row[2])
+            said.append(row[3])
             file.append(len(files) - 1)
     names.check_numbers(f"corpus.nli={source!r}")
     if not premises:
@@ -138,20 +145,24 @@ def load_nli(
     order, moved = _order_by_premise(premises)
     premises, hypotheses = [premises[i] for i in order], [hypotheses[i] for i in order]
     code = np.array(codes, dtype=np.int8)[order]
-    fingerprint = _fingerprint(zip(premises, hypotheses, code.tolist(), strict=True))
+    numbers = np.array(said)[order]
+    divided_by = divisor(numbers, number(premises))
+    scores = (numbers / divided_by).astype(np.float32) if np.isfinite(numbers).any() else None
     return NLIPairs(
         premises,
         hypotheses,
         code,
         dropped,
         moved,
-        fingerprint,
+        _fingerprint(premises, hypotheses, code, scores),
         source,
         tuple(files),
         np.array(file, dtype=np.int16)[order],
         triplets,
         "; ".join([TRIPLETS_READ] * triplets + [NUMBERS_READ] * bool(names.numbers)) or None,
         dict(lacking),
+        scores,
+        divided_by,
     )
 
 
@@ -196,7 +207,10 @@ class Census:
     """Whether some come from triplets, which have nothing neutral."""
     labels_read: str | None
     lacking: dict[str, int]
-    """Both as in `NLIPairs`."""
+    divided_by: float
+    """All three as in `NLIPairs`."""
+    taught: int
+    """Of which a teacher's score is known."""
 
 
 def census(pairs: NLIPairs) -> Census:
@@ -215,6 +229,8 @@ def census(pairs: NLIPairs) -> Census:
         triplets=pairs.triplets,
         labels_read=pairs.labels_read,
         lacking=pairs.lacking,
+        taught=0 if pairs.scores is None else int(np.isfinite(pairs.scores).sum()),
+        divided_by=pairs.divided_by,
     )
 
 
@@ -258,8 +274,11 @@ def _order_by_premise(premises: list[str]) -> tuple[np.ndarray, int]:
     return np.argsort(premise, kind="stable"), int((run != run[first][premise]).sum())
 
 
-def _fingerprint(rows: Iterable[Row]) -> str:
+def _fingerprint(
+    premises: Iterable[str], hypotheses: Iterable[str], labels: np.ndarray, scores: np.ndarray | None
+) -> str:
     digest = hashlib.sha256()
-    for premise, hypothesis, label in rows:
+    for premise, hypothesis, label in zip(premises, hypotheses, labels.tolist(), strict=True):
         digest.update(f"{premise}\x1f{hypothesis}\x1f{label}\n".encode())
+    digest.update(b"" if scores is None else scores.tobytes())
     return digest.hexdigest()[:12]

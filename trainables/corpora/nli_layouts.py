@@ -74,6 +74,10 @@ class LabelledPairs(Source, Layout):
         if count is None:
             return []
         told = [count.labels_read.replace(TRIPLETS_READ, TRIPLETS_IN_WORDS)] if count.labels_read else []
+        if count.taught:
+            by = count.divided_by
+            divided = f"; they are divided by {by:g}, the most that two of one anchor differ" if by != 1 else ""
+            told.append(f"a teacher's scores stand beside {count.taught:,} of its {count.pairs:,} pairs{divided}")
         told += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
         return [f"corpus.nli={self.nli!r}: {one}" for one in told]
 
@@ -105,6 +109,12 @@ class LabelledPairs(Source, Layout):
             raise UserError(
                 f"{where} holds no pair labelled contradiction, so there are no hard negatives; give a corpus that has "
                 "some, or an objective without hard negatives"
+            )
+        if request.taught and (self.mines or not count.taught):
+            of = " of mined negatives" if self.mines else ""
+            raise UserError(
+                f"{where} holds nothing that a teacher says{of}, from which objective.name=distill learns without "
+                "objective.teacher; name an encoder there, or give rows with a teacher's margin or scores"
             )
         units, unit = self.units(count, request.positives)
         check_batch_size(request.batch_size, units, where, f"{units} {unit}")
@@ -144,6 +154,7 @@ class Groups(Shape, LabelledPairs):
 
     name = "groups"
     exact = True
+    taught = True
 
     negatives_from: Literal["labels", "mined"] = key(
         "labels",

@@ -28,6 +28,8 @@ class Census:
     units: int = 0
     """What a batch counts, at least: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
     labels: Counter[str] = dataclasses.field(default_factory=Counter)
+    taught: int = 0
+    """Rows beside which stands what a teacher says."""
     scores: tuple[float, float] = (math.inf, -math.inf)
     """The lowest and the highest."""
 
@@ -63,6 +65,7 @@ def take_census(rows: Iterable[Normal], kind: Kind, where: str, left_out: Mappin
             positives[anchor] += len(row["positive"])
             answers.update(map(hash, row["positive"]))
             negatives[anchor] += len(row.get("negative", ()))
+            found.taught += "teacher" in row
     found.most_positives, found.most_negatives = _usual_most(positives), _usual_most(negatives)
     found.units = len(positives) if positives else found.rows
     if kind == "labelled":

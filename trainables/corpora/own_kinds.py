@@ -15,7 +15,18 @@ from trainables.corpora.column_doubts import by_order, check_lists, headless, mi
 from trainables.corpora.own_rows import IN_WORDS, TAKEN, Columns, Kind
 from trainables.corpora.tables import Record, Table
 from trainables.errors import UserError, choices, listed, meant
-from trainables.tabular import NAMES, SEVERAL, as_label, is_duplicate, is_graded, is_index, roles_of, unclear
+from trainables.tabular import (
+    NAMES,
+    SEVERAL,
+    as_label,
+    as_number,
+    is_duplicate,
+    is_graded,
+    is_index,
+    no_number,
+    roles_of,
+    unclear,
+)
 
 _MAY_NAME = (*NAMES, "premise", "hypothesis")
 """What `--columns` may name."""
@@ -68,7 +79,7 @@ def reading(table: Table, named: Columns | None, labels: str | None) -> Reading:
     if kind is None:
         taken = {name for names in roles.values() for name in names}
         roles = {**roles_of([name for name in table.columns if name not in taken]), **roles}
-        _check_judged(table, roles)
+        _find_teacher(table, roles)
         kind = _kind(table, roles, labels)
     no_header = headless(table) if kind is None and not named else None
     if kind is None and not named:
@@ -108,16 +119,34 @@ def _check_there(table: Table, named: Columns) -> None:
         )
 
 
-def _check_judged(table: Table, roles: Columns) -> None:
-    """`UserError` where an anchor and its positive have a label or score beside them."""
+def _find_teacher(table: Table, roles: dict[str, tuple[str, ...]]) -> None:
+    """Take the label or score beside an anchor, its positive and negatives for a teacher's where it is a list for each
+    row, or a number that may be below 0, as no label and hardly a likeness is. `UserError` where it may mean something
+    else."""
     judged = next((role for role in ("label", "score") if role in roles), None)
-    if judged and roles.keys() >= {"anchor", "positive"}:
-        anchor, positive, name = (roles[role][0] for role in ("anchor", "positive", judged))
-        raise UserError(
-            f"{table.name}: beside {anchor!r} and {positive!r} stands {name!r}, which may say that some are wrong; "
-            f"name it, as in --columns sentence1={anchor},sentence2={positive},score={name}, or leave it out, as in "
-            f"--columns anchor={anchor},positive={positive}"
-        )
+    if judged is None or not roles.keys() >= {"anchor", "positive"}:
+        return
+    anchor, positive, name = (roles[role][0] for role in ("anchor", "positive", judged))
+    compared = "negative" in roles
+    if compared and "teacher" not in roles and _compares([record.get(name) for record in _peek(table, [name])]):
+        roles["teacher"] = roles.pop(judged)
+        return
+    sides = f"anchor={anchor},positive={positive}"
+    if compared:
+        sides += "".join(f",negative={negative}" for negative in roles["negative"])
+        ways = f"{sides},teacher={name} where it is by how much a teacher puts the positive nearer than the negative"
+    else:
+        ways = f"sentence1={anchor},sentence2={positive},score={name}"
+    raise UserError(
+        f"{table.name}: beside {anchor!r} and {positive!r} stands {name!r}, which may say that some are wrong; "
+        f"name it, as in --columns {ways}, or leave it out, as in --columns {sides}"
+    )
+
+
+def _compares(values: Sequence[object]) -> bool:
+    values = [value for value in values if not no_number(value)]
+    lists = bool(values) and all(isinstance(value, list) for value in values)
+    return lists or (is_graded(values) and any((as_number(value) or 0) < 0 for value in values))
 
 
 def _kind(table: Table, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False) -> Kind | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
+from trainables.corpora import teacher_scores
 from trainables.corpora.column_doubts import brief
 from trainables.corpora.columns import Labels, texts_in
 from trainables.corpora.tables import Record
@@ -34,7 +35,7 @@ IN_WORDS: Mapping[Kind, str] = {
 }
 TAKEN: Mapping[Kind, tuple[str, ...]] = {
     "pairs": ("anchor", "positive"),
-    "triplets": ("anchor", "positive", "negative"),
+    "triplets": ("anchor", "positive", "negative", *teacher_scores.ROLES),
     "nli": ("sentence1", "sentence2", "label"),
     "scored": ("sentence1", "sentence2", "score"),
     "labelled": ("sentence", "label"),
@@ -89,7 +90,8 @@ def _pair(record: Record, columns: Columns, where: str, labels: Labels) -> Norma
         for role in ("positive", "negative")
         if role in columns
     }
-    return {"anchor": _text(record, anchor, where), **sides}
+    said = teacher_scores.teacher_says(record, columns, where)
+    return {"anchor": _text(record, anchor, where), **sides, **({"teacher": said} if said else {})}
 
 
 def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:

@@ -53,6 +53,8 @@ class SamplerRequest:
     """How the layout `groups` makes missing positives."""
     apart: bool = False
     """Whether pairs or groups that share a text stand in different batches."""
+    taught: bool = False
+    """Whether what a teacher says of an anchor's texts must stand in the data, for that is what is learned."""
 
 
 def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:

@@ -182,11 +182,13 @@ class GroupSampler(Shuffled):
         place = np.concatenate([positive.owner(), negative.owner()])
         anchor = self.own.anchor[chosen]
         hypothesis = np.concatenate([positive.item, negative.item])
+        score = None if self.own.scores is None else self.own.scores.of(chosen[place], hypothesis)
         self._fill(epoch, chosen, hypothesis, place, items)
         rows = np.argsort(place, kind="stable")  # a group's positives, then its negatives
         kinds = np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8)
         label = np.repeat(kinds, [len(positive.item), len(negative.item)])
-        return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows])
+        score = None if score is None else score[rows]
+        return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows], score)
 
     def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
         """Put an item of its own wherever a filler is due or an entailment is the anchor's own text, in place."""
@@ -292,6 +294,23 @@ class _Lists:
 
 
 @dataclass(frozen=True)
+class _Scores:
+    """What a teacher says of anchors and their texts."""
+
+    texts: int
+    key: np.ndarray
+    """(known,) int64, sorted: the unit times `texts`, and the text's number more."""
+    score: np.ndarray
+    """(known,) float32"""
+
+    def of(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
+        """NaN where it said nothing, as of fillers, whose number is below 0."""
+        wanted = unit * self.texts + item
+        at = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
+        return np.where((item >= 0) & (self.key[at] == wanted), self.score[at], np.float32(np.nan))
+
+
+@dataclass(frozen=True)
 class _Own:
     """Premises and what the corpus says of them."""
 
@@ -306,6 +325,7 @@ class _Own:
     """Premises left out because they have no entailment."""
     contradicted_entailments: int
     """Contradictions that are an entailment of the same premise too, or repeat it; they are no hard negatives."""
+    scores: _Scores | None
 
 
 def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
@@ -326,6 +346,12 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
 
     with_positive, with_negative = (np.isin(np.arange(len(anchor)), keys // len(texts)) for keys in (positive, clean))
     kept = with_positive if need_positive else with_positive | with_negative
+    scores = None
+    if pairs.scores is not None:
+        known = kept[unit] & np.isfinite(pairs.scores[rows])
+        place = np.cumsum(kept) - 1  # of a unit among those that are kept
+        key, first = np.unique((place[unit] * len(texts) + hypothesis)[known], return_index=True)
+        scores = _Scores(len(texts), key, pairs.scores[rows][known][first]) if len(key) else None
     without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
     return _Own(
         texts,
@@ -335,6 +361,7 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
         premises - int((with_positive | with_negative).sum()),
         without_entailment,
         len(negative) - len(clean),
+        scores,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from trainables.errors import UserError
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from trainables.encoders.prompts import Prompts
+
+
+E = TypeVar("E", bound="Encoder")
 
 
 class Encoder(Protocol):
@@ -38,6 +41,13 @@ class Encoder(Protocol):
         The same sentences give the same embeddings: nothing is drawn at random, whatever the mode of a module.
         A transformer computes in its evaluation precision. `progress` shows a bar on the console.
         """
+
+
+def for_documents(encoder: E) -> E | None:
+    """What encodes the documents of a search; None: the encoder itself, as all else. One that puts another prompt
+    before documents has it as `for_documents`."""
+    found: E | None = getattr(encoder, "for_documents", None)
+    return found
 
 
 class BaseEncoder(Encoder, Protocol):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainables.encoders.kinds import Missing
 from trainables.encoders.pooling import POOLINGS
-from trainables.errors import choices, shown
+from trainables.errors import UserError, choices, shown
 from trainables.recipe import EncoderConfig
 from trainables.registry import Registry
 
@@ -158,8 +158,15 @@ def longest_input(config: Mapping[str, Any]) -> int | None:
     positions, family = config.get("max_position_embeddings"), config.get("model_type")
     if not isinstance(positions, int):
         return None
-    after = isinstance(family, str) and family in FAMILIES and FAMILIES[family].after_padding
-    return positions - (config.get("pad_token_id", 1) + 1 if after else 0)
+    if not isinstance(family, str) or family not in FAMILIES or not FAMILIES[family].after_padding:
+        return positions
+    padding = config.get("pad_token_id", 1)
+    if type(padding) is not int:
+        raise UserError(
+            f"a model of the family {family} counts positions from its token of padding, and its config.json has "
+            f"pad_token_id {shown(padding)}; write the token's number there, as its tokenizer has it"
+        )
+    return positions - padding - 1
 
 
 def first_position(backbone: PreTrainedModel) -> int:

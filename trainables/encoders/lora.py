@@ -109,6 +109,11 @@ class LoraEncoder(nn.Module):
         """Float32 embeddings, in the order of the sentences; in evaluation precision."""
         return self.activate().encode(sentences, progress=progress)
 
+    @property
+    def for_documents(self) -> TransformerEncoder | None:
+        """See `TransformerEncoder.for_documents`."""
+        return self.activate().for_documents
+
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder with equal embeddings: the base with B A added to its weights. Beside
         it, in `adapter/`, lies the adapter alone, for `PeftModel.from_pretrained`. Takes the memory of another base

@@ -107,7 +107,9 @@ def needs_pipeline(recipe: Recipe) -> bool:
     encoder, family = recipe.encoder, named_family(recipe.encoder.name)
     lengths = (None, EncoderConfig.max_length, own_length(encoder.name))
     as_it_is = encoder.layers is None and encoder.max_length in lengths
-    follows = as_it_is and encoder.query_prompt in (None, default_prompt(encoder.name))
+    _, document = own_prompts(encoder.name)
+    prompted = encoder.query_prompt in (None, default_prompt(encoder.name))
+    follows = as_it_is and prompted and encoder.document_prompt in (None, document)
     unlike = _changes_cosines(recipe) or (family is not None and family not in FAMILIES)
     return follows and first_module(encoder.name) is not None and unlike
 
@@ -118,7 +120,9 @@ def is_whole(recipe: Recipe) -> bool:
     if recipe.trains or not _taken_apart(encoder):
         return False
     as_it_is = encoder.layers is None and encoder.max_length in (None, own_length(encoder.name))
-    return as_it_is and encoder.query_prompt == default_prompt(encoder.name) and not _changes_cosines(recipe)
+    _, document = own_prompts(encoder.name)
+    prompted = (encoder.query_prompt, encoder.document_prompt) == (default_prompt(encoder.name), document)
+    return as_it_is and prompted and not _changes_cosines(recipe)
 
 
 def left_out(recipe: Recipe) -> list[str]:

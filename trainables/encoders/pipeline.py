@@ -31,9 +31,13 @@ class Pipeline:
 
     unsavable = None
 
-    def __init__(self, model: SentenceTransformer, evaluation_precision: Numbers = torch.float32) -> None:
+    def __init__(
+        self, model: SentenceTransformer, evaluation_precision: Numbers = torch.float32, prompt: str | None = None
+    ) -> None:
+        """`prompt`: what is put before each sentence; None: what the model puts there by itself."""
         self.model = model
         self.evaluation_precision = evaluation_precision
+        self.prompt = prompt
         self.dim = int(model.get_embedding_dimension())
 
     @property
@@ -45,8 +49,19 @@ class Pipeline:
         if not sentences:
             return np.empty((0, self.dim), dtype=np.float32)
         with computing(self.device, self.evaluation_precision):
-            embedded: np.ndarray = self.model.encode(list(sentences), batch_size=64, show_progress_bar=progress)
+            embedded: np.ndarray = self.model.encode(
+                list(sentences), prompt=self.prompt, batch_size=64, show_progress_bar=progress
+            )
         return embedded.astype(np.float32)
+
+    @property
+    def for_documents(self) -> Pipeline | None:
+        """The same model with its prompt for documents; None where that is what it puts before all else."""
+        known = self.model.prompts
+        document = known.get("document") or known.get("passage") or ""
+        if document == (known.get(self.model.default_prompt_name or "") or ""):
+            return None
+        return Pipeline(self.model, self.evaluation_precision, document)
 
     def fingerprint(self) -> str:
         """Sixteen digits of everything that decides what `encode` gives: poolings and prompts are in no weight."""
@@ -54,6 +69,7 @@ class Pipeline:
         settings = {
             "stages": [(type(stage).__name__, _settings(stage)) for stage in model],
             "prompts": (model.prompts, model.default_prompt_name),
+            **({} if self.prompt is None else {"prompt": self.prompt}),
             "longest": model.max_seq_length,
             **({} if model.truncate_dim is None else {"width": model.truncate_dim}),
             "precision": str(self.evaluation_precision),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from trainables.encoders.contract import Encoder
+from trainables.encoders.contract import Encoder, for_documents
 from trainables.errors import UserError
 
 # In float64: what is subtracted, (dim,), and the matrix (dim, dim) that the rest is multiplied by, if any.
@@ -25,6 +26,16 @@ class Postprocessed:
         self.encoder = encoder
         self.dim = encoder.dim
         self.mean, self.matrix = FITS[how](encoder.encode(sentences))
+
+    @property
+    def for_documents(self) -> Postprocessed | None:
+        """The same statistics, and the documents' encoder where it has one."""
+        documents = for_documents(self.encoder)
+        if documents is None:
+            return None
+        found = copy.copy(self)
+        found.encoder = documents
+        return found
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32 embeddings, in the order of the sentences."""

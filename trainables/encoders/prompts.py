@@ -10,9 +10,9 @@ class Prompts:
     """Texts before each sentence; empty ones change nothing."""
 
     query: str = ""
-    """Of anchors, and of every sentence that is evaluated."""
+    """Of anchors, and of every sentence that is evaluated, but for documents."""
     document: str = ""
-    """Of what is compared with an anchor in training: positives and negatives."""
+    """Of what is compared with an anchor in training, positives and negatives, and of what a search looks for."""
 
     def __bool__(self) -> bool:
         """Whether there is any."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
@@ -65,6 +66,15 @@ class TransformerEncoder(nn.Module):
     @property
     def device(self) -> torch.device:
         return next(self.backbone.parameters()).device
+
+    @property
+    def for_documents(self) -> TransformerEncoder | None:
+        """The same weights with the document's prompt before every sentence; None where that is the query's."""
+        if not self.prompts.differ:
+            return None
+        documents = copy.copy(self)
+        documents.prompts = Prompts(self.prompts.document, self.prompts.document)
+        return documents
 
     @property
     def unsavable(self) -> str | None:

@@ -1,4 +1,5 @@
-"""Distillation: a frozen teacher's embeddings, similarities or margins are what is learned, in place of labels."""
+"""Distillation: a teacher's embeddings, similarities or margins are what is learned, in place of labels; the teacher's
+is a frozen encoder, or what it said of the texts stands in the training data."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ class Distill(Widths, Objective):
                        and hard negatives (MarginMSE, Hofstaetter 2020)
         embeddings     the mean of (x - t)^2 over all sentences and numbers (Reimers 2020)
 
-    Labels count for margins alone, where they say which is which.
+    Labels count for margins alone, where they say which is which. Without a teacher the training data hold scores of
+    it, of the texts of one anchor each (`corpora/teacher_scores.py`). These take the place of s_t: in margins, and in
+
+        similarities   tau^2 times the mean over anchors of KL( softmax(s_t / tau) || softmax(s_x / tau) ), over the
+                       anchor's own texts with a score, of anchors with two of these at least
     """
 
     name = "distill"
@@ -43,21 +48,24 @@ class Distill(Widths, Objective):
     teacher: str | None = key(
         None,
         "Hub id or folder of the frozen encoder that is imitated, with its own pooling. Its embeddings are computed "
-        "once, and kept.",
+        "once, and kept. none learns a teacher's margins or scores that stand in the training data.",
         place=True,
     )
     matches: Literal["similarities", "margins", "embeddings"] = key(
         "similarities",
-        "What of the teacher is learned. similarities: how near each anchor is to all texts of the batch; margins: how "
-        "much nearer a positive is than a hard negative; embeddings: these themselves.",
+        "What of the teacher is learned. similarities: how near each anchor is to all texts of the batch (to its own, "
+        "where their scores stand in the data); margins: how much nearer a positive is than a hard negative; "
+        "embeddings: these themselves.",
         search=("similarities", "margins", "embeddings"),
     )
     temperature: float | Literal["learned"] = TEMPERATURE(when=("matches", "similarities".__eq__))
 
     def check(self, layout: type[Layout]) -> None:
-        if self.teacher is None:
+        if self.taught and (self.matches == "embeddings" or not layout.taught):
             raise UserError(
-                "objective.name=distill needs a teacher; name an encoder by objective.teacher, a hub id or a folder"
+                "objective.name=distill needs a teacher; name an encoder by objective.teacher, a hub id or a folder, "
+                "or take corpus.layout=groups, data with a teacher's margins or scores, and "
+                "objective.matches=similarities or margins"
             )
         if self.matches == "margins" and not layout.hard_negatives:
             raise UserError(
@@ -70,6 +78,10 @@ class Distill(Widths, Objective):
                 "number"
             )
 
+    @property
+    def taught(self) -> bool:
+        return self.teacher is None
+
     def check_teacher(self, dim: int, teacher: int) -> None:
         """Refuse embeddings of another size than the teacher's, where they are compared number by number."""
         if self.matches == "embeddings" and dim != teacher:
@@ -79,10 +91,28 @@ class Distill(Widths, Objective):
             )
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        assert batch.guide is not None, "the model gives the teacher's embeddings"
-        terms = {"similarities": self._similarities, "margins": _margins, "embeddings": _embeddings}
-        term, teacher = terms[self.matches], batch.guide.to(batch.projected.dtype)
+        teacher = batch.score if self.taught else batch.guide
+        assert teacher is not None, "the layout gives the teacher's scores, or the model its embeddings"
+        teacher, matches = teacher.to(batch.projected.dtype), self.matches
+        if matches == "margins" and not self.taught:
+            teacher = _near(batch, teacher)
+        similarities = self._lists if self.taught else self._similarities
+        term = {"similarities": similarities, "margins": _margins, "embeddings": _embeddings}[matches]
         return Loss(self.at_widths(lambda width: term(batch, batch.projected[:, :width], teacher)))
+
+    def _lists(self, batch: EmbeddedBatch, learner: Tensor, scores: Tensor) -> Tensor:
+        assert self.temperature != "learned", "`check` refuses it"
+        tau: float = self.temperature
+        group = to_device(batch.known.group.unique(), learner.device)
+        own = (batch.group == group.unsqueeze(1)) & scores.isfinite()  # (anchors, pairs)
+        mine = batch.share(len(own))
+
+        def chances(near: Tensor) -> Tensor:  # (pairs,) -> (anchors of this worker, pairs), their logarithms
+            return (near / tau).masked_fill(~own[mine], _OUT).log_softmax(dim=1)
+
+        wanted, found = chances(scores.nan_to_num()), chances(_near(batch, learner))
+        compared = (own.sum(dim=1) > 1).sum()
+        return tau**2 * (wanted.exp() * (wanted - found)).sum() / compared.clamp(min=1)
 
     def _similarities(self, batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
         assert self.temperature != "learned", "`check` refuses it"
@@ -101,17 +131,22 @@ class Distill(Widths, Objective):
         return tau**2 * (wanted.exp() * (wanted - found)).sum() / len(anchors)
 
 
-def _margins(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
+def _near(batch: EmbeddedBatch, embeddings: Tensor) -> Tensor:  # (pairs,)
+    return torch.nn.functional.cosine_similarity(embeddings[batch.premise], embeddings[batch.hypothesis], dim=1)
+
+
+def _margins(batch: EmbeddedBatch, learner: Tensor, wanted: Tensor) -> Tensor:
+    """wanted: (pairs,) how near the teacher has each pair; NaN: not known."""
     rows = ((batch.known.label == label).nonzero().squeeze(1) for label in (ENTAILMENT, CONTRADICTION))
     better, worse = (to_device(row, learner.device) for row in rows)
     together = batch.group[better].unsqueeze(1) == batch.group[worse]  # (positives, negatives)
-
-    def margins(embeddings: Tensor) -> Tensor:
-        cosines = torch.nn.functional.cosine_similarity(embeddings[batch.premise], embeddings[batch.hypothesis], dim=1)
-        return cosines[better][mine].unsqueeze(1) - cosines[worse]
-
+    together = together & wanted[better].isfinite().unsqueeze(1) & wanted[worse].isfinite()
     mine = batch.share(len(together))
-    squares = (margins(learner) - margins(teacher)).square() * together[mine]
+
+    def margins(near: Tensor) -> Tensor:
+        return near[better][mine].unsqueeze(1) - near[worse]
+
+    squares = (margins(_near(batch, learner)) - margins(wanted.nan_to_num())).square() * together[mine]
     return squares.sum() / together.sum().clamp(min=1)
 
 

@@ -134,6 +134,11 @@ class Objective(Options):
         return 0, 0
 
     @property
+    def taught(self) -> bool:
+        """Whether it learns what a teacher says in the data."""
+        return False
+
+    @property
     def filters(self) -> bool:
         """Whether scores decide which candidates are negatives."""
         return False

@@ -6,12 +6,14 @@ python -m trainables.senteval --encoder PATH_OR_HUB_ID --data DIR
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from trainables.encoders.contract import for_documents
 from trainables.encoders.module_files import default_prompt
 from trainables.encoders.own_modules import left_out, needs_pipeline, own_settings
 from trainables.encoders.pooling import POOLINGS, Pooling
@@ -29,7 +31,8 @@ from trainables.senteval.tasks import TASKS, groups, task_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
+    from trainables.encoders.contract import BaseEncoder
+    from trainables.senteval.evaluation import Encode
 
 _EXAMPLES = f"""\
 examples:
@@ -74,14 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check_encoder(config)
     encoder = load_encoder(config, pooling, evaluation_precision=asked.precision)
 
-    def encode(sentences: Sequence[str]) -> np.ndarray:
-        return encoder.encode(sentences, progress=not asked.quiet)
-
-    if asked.cache:
-        from trainables.encoders.embedding_store import EmbeddingStore
-
-        encode = EmbeddingStore(encoder, asked.cache, progress=not asked.quiet).encode
-    result = evaluate(encode, data, names, protocol, progress=not asked.quiet)
+    own = for_documents(encoder)
+    encode, *documents = [_encode(one, asked.cache, not asked.quiet) for one in (encoder, own) if one is not None]
+    progress, others = not asked.quiet, next(iter(documents), None)
+    result = evaluate(encode, data, names, protocol, progress=progress, encode_documents=others)
     averages = means(result, [name for name in wanted if name not in TASKS])
     if asked.json:
         _write(asked.json, as_json(result, averages, config.name))
@@ -89,6 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for problem in result.errors.values():
         print(f"error: {problem}", file=sys.stderr)
     return 2 if result.errors else 0
+
+
+def _encode(encoder: BaseEncoder, cache: Path | None, progress: bool) -> Encode:
+    if cache is None:
+        return functools.partial(encoder.encode, progress=progress)
+    from trainables.encoders.embedding_store import EmbeddingStore
+
+    return EmbeddingStore(encoder, cache, progress=progress).encode
 
 
 def means(result: Evaluation, names: Sequence[str]) -> dict[str, float | None]:
@@ -149,7 +156,7 @@ def _as_it_is(name: str, pooling: str | None, max_length: int | None) -> tuple[E
     """The encoder as sentence-transformers has it, but for what is asked for, and its pooling; None: it needs its own
     pipeline. A last normalisation is left out: cosine does not see it, and SentEval's classifiers are fitted on
     embeddings as they are, of which the length is a part."""
-    own = {**own_settings(name), "encoder.query_prompt": default_prompt(name), "encoder.document_prompt": None}
+    own = {**own_settings(name), "encoder.query_prompt": default_prompt(name)}
     asked = {"encoder.max_length": max_length, **({} if pooling is None else {"pooling.mode": POOLINGS[pooling].name})}
     recipe = Recipe().override({**own, **asked})
     whole = pooling is None and needs_pipeline(recipe)

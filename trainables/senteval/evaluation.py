@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -76,6 +78,8 @@ class Embeddings:
     """That reading and encoding took."""
     encode_ms: float = 0.0
     """Milliseconds that encoding took, a sentence."""
+    apart: bool = False
+    """Whether the documents of searches have embeddings of their own, which come after all others."""
 
 
 def evaluate(
@@ -87,29 +91,37 @@ def evaluate(
     parts: Parts = "all",
     seed: int = 1111,
     progress: bool = False,
+    encode_documents: Encode | None = None,
 ) -> Evaluation:
     """Scores of every task that `tasks` names, or whose group it names, under one protocol. With the parts
     `development` their development numbers alone, which need fewer sentences and fits.
 
-    `encode` is called once, with the unique sentences of all tasks. A task whose data is missing or broken gets
+    `encode` is called once, with the unique sentences of all tasks; then `encode_documents` with the unique documents
+    of all searches, which are else among the sentences. A task whose data is missing or broken gets
     None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
     no task is left, or if an embedding is not finite.
     """
-    embeddings = embed(encode, data, tasks, parts)
+    embeddings = embed(encode, data, tasks, parts, encode_documents)
     return score_embeddings(embeddings, data, tasks, protocol, parts=parts, seed=seed, progress=progress)
 
 
-def embed(encode: Encode, data: str | Path, tasks: Sequence[str], parts: Parts = "all") -> Embeddings:
+def embed(
+    encode: Encode,
+    data: str | Path,
+    tasks: Sequence[str],
+    parts: Parts = "all",
+    encode_documents: Encode | None = None,
+) -> Embeddings:
     """The first half of `evaluate`, all that needs the encoder; with the same errors."""
     begin = time.perf_counter()
     read, missing, errors = _read_all(Path(data), task_names(tasks), parts)
     if not read:
         raise UserError(next(iter({**missing, **errors}.values())))
-    sentences = _unique(read)
+    texts = _Texts.of(read, encode_documents is not None)
     began = time.perf_counter()
-    vectors = _encoded(encode, sentences)
-    each = 1000 * (time.perf_counter() - began) / len(sentences)
-    return Embeddings(vectors, _digits(sentences), time.perf_counter() - begin, each)
+    vectors = texts.encoded(encode, encode_documents)
+    each = 1000 * (time.perf_counter() - began) / len(vectors)
+    return Embeddings(vectors, texts.digits, time.perf_counter() - begin, each, encode_documents is not None)
 
 
 def import_late() -> None:
@@ -141,10 +153,11 @@ def score_embeddings(
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
     read, missing, errors = _read_all(Path(data), names, parts)
-    sentences = _unique(read)
-    if _digits(sentences) != embeddings.sentences:
+    texts = _Texts.of(read, embeddings.apart)
+    if texts.digits != embeddings.sentences:
         raise UserError(f"the tasks in {data} are not those that were embedded; leave its files as they are")
-    vectors, lookup = torch.from_numpy(embeddings.vectors), _lookup(sentences)
+    vectors = torch.from_numpy(embeddings.vectors)
+    given = functools.partial(Embedded, embeddings=vectors, lookup=texts.rows, apart=texts.document_rows)
 
     results: dict[str, Numbers] = {}
     kept: dict[str, Answers] = {}
@@ -155,7 +168,7 @@ def score_embeddings(
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
             try:
-                numbers, found = score_task(Embedded(TASKS[name], read[name], vectors, lookup), settings, seed, parts)
+                numbers, found = score_task(given(TASKS[name], read[name]), settings, seed, parts)
             except UserError as problem:
                 errors[name] = str(problem)
             else:
@@ -168,7 +181,7 @@ def score_embeddings(
         protocol,
         results,
         kept,
-        geometry=geometry(read, vectors, lookup) if parts == "all" else {},
+        geometry=geometry(read, vectors, texts.rows) if parts == "all" else {},
         seconds=embeddings.seconds + time.perf_counter() - begin,
         encoding_seconds=embeddings.seconds,
         errors=errors,
@@ -188,7 +201,12 @@ def _dash(task: Task, reason: str) -> Numbers:
     return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
 
 
-def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBenchmark",)) -> dict[str, float | None]:
+def development(
+    encode: Encode,
+    data: str | Path,
+    tasks: Sequence[str] = ("STSBenchmark",),
+    encode_documents: Encode | None = None,
+) -> dict[str, float | None]:
     """Cheap scores while training goes on, in percent, of those of the tasks that are there.
 
     By `TASK.NUMBER` the number that a search may look for (`TaskKind.development`). `STSBenchmark.dev_spearman_cosine`
@@ -209,10 +227,11 @@ def development(encode: Encode, data: str | Path, tasks: Sequence[str] = ("STSBe
     }
     found: dict[str, float | None] = {}
     if dev:
-        sentences = _unique(dev)
-        embeddings, lookup = torch.from_numpy(_encoded(encode, sentences)), _lookup(sentences)
+        texts = _Texts.of(dev, encode_documents is not None)
+        embeddings = torch.from_numpy(texts.encoded(encode, encode_documents))
         for name, content in dev.items():
-            kind, given = kind_of(name), Embedded(TASKS[name], content, embeddings, lookup)
+            kind = kind_of(name)
+            given = Embedded(TASKS[name], content, embeddings, texts.rows, texts.document_rows)
             found[f"{name}.{kind.development}"] = kind.development_score(given)
     values = [value for value in found.values() if value is not None]
     found["score"] = fmean(values) if values else None
@@ -292,16 +311,46 @@ def _read_all(
     return read, missing, errors
 
 
-def _unique(read: Mapping[str, TaskData]) -> list[str]:
-    """Each sentence once, in the order in which the tasks give them."""
-    return list(dict.fromkeys(text for content in read.values() for text in content.sentences()))
+@dataclass(frozen=True)
+class _Texts:
+    """What is embedded, each text once, in the order in which the tasks give them."""
 
+    sentences: list[str]
+    documents: list[str]
+    """Those that have embeddings of their own; else they are among the sentences."""
 
-def _digits(sentences: Sequence[str]) -> str:
-    found = hashlib.sha256()
-    for text in sentences:
-        found.update(text.encode(errors="surrogatepass") + b"\n")
-    return found.hexdigest()[:16]
+    @classmethod
+    def of(cls, read: Mapping[str, TaskData], apart: bool) -> _Texts:
+        sentences = chain.from_iterable(content.sentences(documents=not apart) for content in read.values())
+        documents = chain.from_iterable(content.documents() for content in read.values() if apart)
+        return cls(list(dict.fromkeys(sentences)), list(dict.fromkeys(documents)))
+
+    def encoded(self, encode: Encode, encode_documents: Encode | None) -> np.ndarray:  # (texts, dim) float32
+        """Of the sentences, then of the documents."""
+        sentences = _encoded(encode, self.sentences)
+        if encode_documents is None or not self.documents:
+            return sentences
+        return np.concatenate([sentences, _encoded(encode_documents, self.documents)])
+
+    @functools.cached_property
+    def digits(self) -> str:
+        found = hashlib.sha256()
+        for text in (*self.sentences, *self.documents):
+            found.update(text.encode(errors="surrogatepass") + b"\n")
+        return found.hexdigest()[:16]
+
+    def rows(self, texts: list[str]) -> Tensor:
+        """Row numbers of sentences in the embeddings."""
+        return _numbers(texts, self._places[0], self._places[1])
+
+    def document_rows(self, texts: list[str]) -> Tensor:
+        """Those of documents."""
+        return _numbers(texts, self._places[1], self._places[0])
+
+    @functools.cached_property
+    def _places(self) -> tuple[dict[str, int], dict[str, int]]:
+        sentences = {text: number for number, text in enumerate(self.sentences)}
+        return sentences, {text: number for number, text in enumerate(self.documents, len(sentences))}
 
 
 def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences, dim) float32
@@ -319,9 +368,9 @@ def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences,
     return array
 
 
-def _lookup(sentences: Sequence[str]) -> Callable[[list[str]], Tensor]:
-    """The way from sentences to row numbers."""
+def _numbers(texts: list[str], places: Mapping[str, int], others: Mapping[str, int]) -> Tensor:
+    """Of texts that are in one of both, if they can be in the first."""
     import torch
 
-    numbers = {text: number for number, text in enumerate(sentences)}
-    return lambda texts: torch.tensor([numbers[text] for text in texts], dtype=torch.long)
+    found = [places[text] if text in places else others[text] for text in texts]
+    return torch.tensor(found, dtype=torch.long)

@@ -100,14 +100,18 @@ class TaskData:
         """One that may be changed."""
         return replace(self, splits={name: split.copy() for name, split in self.splits.items()})
 
-    def sentences(self) -> list[str]:
-        """All sentences, repeated ones too."""
+    def sentences(self, documents: bool = True) -> list[str]:
+        """All sentences, repeated ones too; with the documents that queries are held against, or without."""
         return [
             text
             for split in self.splits.values()
-            for side in (split.left, split.right or [], split.documents.texts if split.documents else [])
+            for side in (split.left, split.right or [], split.documents.texts if documents and split.documents else [])
             for text in side
         ]
+
+    def documents(self) -> list[str]:
+        """All texts that queries are held against, repeated ones too."""
+        return [text for split in self.splits.values() if split.documents for text in split.documents.texts]
 
 
 def sentence(tokens: Sequence[str]) -> str:

@@ -31,6 +31,12 @@ class Embedded:
     data: TaskData
     embeddings: Tensor  # (unique sentences, dim) float32
     lookup: Lookup
+    apart: Lookup | None = None
+    """The same of documents that queries are held against, where these may have embeddings of their own."""
+
+    def documents(self, texts: list[str]) -> Tensor:
+        """(texts,) The row numbers of documents."""
+        return (self.apart or self.lookup)(texts)
 
     def rows(self, *names: str) -> Rows:
         """Feature rows of the named splits, one after another."""

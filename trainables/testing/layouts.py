@@ -88,7 +88,9 @@ def check_batch(batch: Batch, entry: type[Layout]) -> None:
     assert all(len(array) == rows for array in (batch.premise, batch.hypothesis, batch.group))
     assert {array.dtype for array in (batch.premise, batch.hypothesis, batch.group)} == {np.dtype(np.int64)}
     assert set(batch.label.tolist()) <= set(range(len(LABELS)))
-    assert batch.score is None or (len(batch.score) == rows and bool(np.isfinite(batch.score).all()))
+    scores = np.zeros(rows) if batch.score is None else batch.score
+    assert len(scores) == rows
+    assert (np.isfinite(scores) | (np.isnan(scores) & entry.taught)).all()
     items = batch.sentences if batch.tokens is None else batch.tokens
     assert batch.tokens is None or not batch.sentences
     assert set(batch.premise.tolist()) | set(batch.hypothesis.tolist()) == set(range(len(items)))

@@ -25,6 +25,9 @@ from trainables.training.rungs import Measure, RungPlan
 from trainables.trial.data_requests import sampler_request, senteval_folder
 from trainables.trial.kept_by import keeping_measure
 
+_SCORES = 10
+"""So many scores of a training are enough to choose among its weights."""
+
 
 def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> None:
     """Raise `UserError` for the first recipe that cannot run, or an evaluation that cannot.
@@ -104,22 +107,48 @@ def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
     """Whether a training comes to its first rung before its last step, and how many steps it has. None where that is
     known only to a worker: a corpus that is still to be fetched, spans of tokens, and rungs after so many tokens.
     Negatives are not mined for it (`Layout.count_steps`)."""
-    layout = recipe.part(Layout)
-    fetched = layout.reads == "corpus.nli" and stamps(str(recipe.flat()["corpus.nli"])) is None
-    if layout.tokens or rungs.unit == "tokens" or fetched:
+    epoch = None if rungs.unit == "tokens" else _steps_of_epoch(recipe)
+    if epoch is None:
         return None
-    epoch = layout.count_steps(sampler_request(recipe, seed=0))
     steps = recipe.optimisation.steps(epoch)
     reached = rungs.in_steps(epoch).reached(steps - 1, steps, tokens=0)
     return reached > 0, steps
+
+
+def _steps_of_epoch(recipe: Recipe) -> int | None:
+    """None where only a worker knows them: of a corpus that is still to be fetched, and of spans of tokens."""
+    layout = recipe.part(Layout)
+    fetched = layout.reads == "corpus.nli" and stamps(str(recipe.flat()["corpus.nli"])) is None
+    return None if layout.tokens or fetched else layout.count_steps(sampler_request(recipe, seed=0))
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:
     """Sentences that a person should read about encoders and training data before a study; for recipes that were
     checked."""
     encoders = (_of_encoder(recipe) for recipe in recipes)
-    said = (recipe.part(Layout).remarks(sampler_request(recipe, seed=0)) for recipe in recipes if recipe.trains)
-    return list(dict.fromkeys(chain.from_iterable([*encoders, *said])))
+    trained = [recipe for recipe in recipes if recipe.trains]
+    said = (recipe.part(Layout).remarks(sampler_request(recipe, seed=0)) for recipe in trained)
+    return list(dict.fromkeys(chain.from_iterable([*encoders, *said, *map(_of_looks, trained)])))
+
+
+def _of_looks(recipe: Recipe) -> list[str]:
+    """Where a training is too short for the scores that shall choose among its weights, or end it."""
+    asked = recipe.optimisation
+    epoch = _steps_of_epoch(recipe) if asked.keep == "best" else None
+    if epoch is None:
+        return []
+    steps = asked.steps(epoch)
+    needed = asked.keep_every * (1 if asked.patience is None else asked.patience + 1)
+    if steps > needed:
+        return []
+    once = steps <= asked.keep_every
+    often = "once" if once else f"{-(-steps // asked.keep_every)} times"
+    what = "keeps its last weights" if once else f"never ends by optimisation.patience={asked.patience}"
+    fewer = max(1, steps // max(_SCORES, 2 * ((asked.patience or 0) + 1)))
+    return [
+        f"optimisation.keep=best: a training of {steps:,} steps is scored {often} at "
+        f"optimisation.keep_every={asked.keep_every}, so that it {what}; take optimisation.keep_every={fewer} or so"
+    ]
 
 
 def of_tasks(evaluation: EvaluationConfig) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from trainables.corpora import scenes
 from trainables.corpora.augment import NONE, Augmentation
 from trainables.corpora.layouts import SamplerRequest, SpanEncoder
-from trainables.objectives import group_shape
+from trainables.objectives import Objective, group_shape
 from trainables.recipe import SCENES, Recipe
 
 
@@ -27,4 +27,5 @@ def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = Non
         max_length=recipe.encoder.max_length,
         encoder=encoder,
         augmentation=recipe.part(Augmentation) if recipe.has(Augmentation) else NONE,
+        taught=recipe.part(Objective).taught,
     )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from trainables.encoders.contract import Encoder
+from trainables.encoders.contract import Encoder, for_documents
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import OptimisationConfig
 from trainables.senteval import Evaluation, development, fingerprint, task_names
@@ -49,9 +49,8 @@ class Evaluator:
 
     def embed(self, encoder: Encoder) -> Embeddings | None:
         """All sentences of every task that is asked for; None on the other workers."""
-        return by_all(
-            encoder, self.workers, lambda encode: embed(encode, self.senteval, self.config.tasks, self.config.parts)
-        )
+        asked = self.senteval, self.config.tasks, self.config.parts
+        return by_all(encoder, self.workers, lambda encode, documents: embed(encode, *asked, documents))
 
     def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
         """What is measured at a rung, in percent, by name: means over those of a measure's tasks that are asked
@@ -61,7 +60,7 @@ class Evaluator:
         tasks = [task for task in asked if task in wanted]
         if not tasks:
             return {}
-        scores = by_all(encoder, self.workers, lambda encode: development(encode, self.senteval, tasks)) or {}
+        scores = by_all(encoder, self.workers, lambda encode, own: development(encode, self.senteval, tasks, own)) or {}
         return {measure.name: value for measure in measures if (value := measure.of(scores)) is not None}
 
 
@@ -69,7 +68,7 @@ def chosen_by(encoder: Encoder, config: OptimisationConfig, workers: Workers) ->
     """The score that weights are kept by while training goes on; None on the other workers, and without data."""
     measure, folder = keeping_measure(config.keep_by), senteval_folder(config.senteval)
     tasks = [task for end in measure.ends for task in end.tasks]
-    found = by_all(encoder, workers, lambda encode: development(encode, folder, tasks))
+    found = by_all(encoder, workers, lambda encode, documents: development(encode, folder, tasks, documents))
     return None if found is None else measure.of(found)
 
 
@@ -91,28 +90,29 @@ def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> dict[
     return {"senteval": {"source": config.senteval, "fingerprint": digits, **read}}
 
 
-def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode], T]) -> T | None:
-    """Run an evaluation on the first worker, which may ask for embeddings once; all workers encode a share of them.
+def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encode | None], T]) -> T | None:
+    """Run an evaluation on the first worker, which may ask for embeddings once, then for those of documents where the
+    encoder has others for them; all workers encode a share of them.
 
     The others then go on without waiting for it, and get None.
     """
+    own = for_documents(encoder)
+    encoders = [encoder] if own is None else [encoder, own]
     if workers.count == 1:
-        return evaluate(encoder.encode)
+        return evaluate(encoder.encode, None if own is None else own.encode)
     if workers.rank > 0:
-        _encode_share(encoder, workers, workers.from_first(None))
+        for one in encoders:
+            _encode_share(one, workers, workers.from_first(None))
         return None
-    asked = False
 
-    def encode(sentences: Sequence[str]) -> np.ndarray:
-        nonlocal asked
-        asked = True
-        return _encode_share(encoder, workers, workers.from_first(list(sentences)))
+    def encode_next(sentences: Sequence[str]) -> np.ndarray:
+        return _encode_share(encoders.pop(0), workers, workers.from_first(list(sentences)))
 
     try:
-        return evaluate(encode)
+        return evaluate(encode_next, None if own is None else encode_next)
     finally:
-        if not asked:  # there is no data, or it failed early; the others still wait for a list
-            encode([])
+        while encoders:  # there is no data, or it failed early; the others still wait for a list
+            encode_next([])
 
 
 def _encode_share(encoder: Encoder, workers: Workers, sentences: Sequence[str]) -> np.ndarray:

@@ -159,7 +159,7 @@ class TestConditional:
         assert coded.descends(dim, head)
         assert not coded.descends(head, dim)
 
-    def test_it_is_judged_where_it_is_asked(self):
+    def test_it_is_judged_where_it_is_asked(self, small: None):
         _, tried = self.coded(60)
         scored = [(recipe, recipe["head.dim"] / 8 if recipe["head.kind"] == "linear" else 4.0) for recipe in tried]
         found = importance(self.DOMAINS, scored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -332,6 +333,16 @@ class TestFacts:
         results = make_study(tmp_path)
         assert studied(results, Findings.of(results))[-1].startswith("Trained here: ")
         assert studied(results, Findings.of(results))[-1].endswith(" for 90 steps.")
+
+    def test_the_steps_are_those_of_all_recipes(self, tmp_path: Path):
+        """Not of the rows alone: a search may choose how long a recipe trains."""
+        chosen = make_results(tmp_path, explored=3).explored[1]
+        (file,) = (tmp_path / LEDGER).glob(f"{chosen}-*.json")
+        record = json.loads(file.read_text())
+        record["training"]["steps"] = 900
+        file.write_text(json.dumps(record))
+        results = Results.load(tmp_path)
+        assert studied(results, Findings.of(results))[-1].endswith(" for 90 to 900 steps.")
 
     def test_reasons_have_code_spans(self, tmp_path: Path):
         assert reason("give one with `--evaluate 'A=B'` here") == "give one with `--evaluate 'A=B'` here"

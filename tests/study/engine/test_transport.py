@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,40 @@ class TestDeliveries:
         second = Deliveries(tmp_path)
         assert [path.name for path in (tmp_path / "incoming").iterdir()] == ["living"]
         second.commit("train/a", "living", {"folder/file": 1})
+        assert not (tmp_path / "incoming").exists()
+
+    @pytest.mark.parametrize("call", ["put_piece", "commit"])
+    def test_the_end_of_one_delivery_is_not_in_the_way_of_the_beginning_of_another(
+        self, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Each takes the folder of deliveries away where it is empty: also once another has just made it."""
+        first, second = Deliveries(tmp_path), Deliveries(tmp_path)
+        make, sweeps = os.mkdir, iter([1, 2])
+
+        def made(path: Any, *more: Any, **how: Any) -> None:
+            make(path, *more, **how)
+            if Path(path).name == "incoming" and next(sweeps, None):
+                second._sweep()
+
+        monkeypatch.setattr(os, "mkdir", made)
+        if call == "put_piece":
+            first.put_piece("1", "file", 0, b"new")
+        first.commit("train/a", "1", {"file": 3} if call == "put_piece" else {})
+        assert next(sweeps, None) is None
+        assert first.listing("train/a") is not None
+        assert not (tmp_path / "incoming").exists()
+
+    def test_many_begin_and_end_at_once(self, tmp_path: Path):
+        """As in the coordinator, which answers in threads, and two studies in one folder."""
+
+        def send(number: int) -> None:
+            for k in range(20):
+                both[k % 2].put_piece(f"{number}-{k}", "file", 0, b"new")
+                both[k % 2].commit(f"train/{number}", f"{number}-{k}", {"file": 3})
+
+        both = Deliveries(tmp_path), Deliveries(tmp_path)
+        with ThreadPoolExecutor(6) as pool:
+            assert [*pool.map(send, range(6))] == [None] * 6
         assert not (tmp_path / "incoming").exists()
 
     @given(

@@ -109,6 +109,16 @@ def test_the_whole_folder_and_nothing_twice(server, tmp_path):
     assert len(server.asked) == asked
 
 
+def test_two_commands_at_once_fetch_it_once(server, tmp_path):
+    commands = [threading.Thread(target=main, args=(["fetch", "senteval", "--to", str(tmp_path)],)) for _ in "ab"]
+    for command in commands:
+        command.start()
+    for command in commands:
+        command.join()
+    assert names(tmp_path) == WHOLE
+    assert len(server.asked) == len({path for path, _ in server.asked})
+
+
 def test_an_archive_with_a_folder_around_the_tasks(server, tmp_path):
     files = {f"data/downstream/{name}": b"a line\n" * count for name, count in LINES.items()}
     server.files[f"/{fetch.SENTEVAL_TAR}"] = archive(files)

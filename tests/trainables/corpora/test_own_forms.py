@@ -42,7 +42,7 @@ FORMS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "FlagEmbedding with scores": (
         {"query": "a b", "pos": ["a c"], "neg": ["d e"], "pos_scores": [0.9], "neg_scores": [0.1], "prompt": "find"},
         "triplets",
-        TRIPLET,
+        {**TRIPLET, "teacher": [0.9, 0.1]},
     ),
     "Tevatron": (
         {"query_id": "1", "query": "a b", "positive_passages": passages("a c"), "negative_passages": passages("d e")},

@@ -15,7 +15,7 @@ from transformers import AutoModel
 from tests.conftest import SENTENCES
 from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
 from trainables.encoders import check_encoder, check_trainable, load_encoder
-from trainables.encoders.families import FAMILIES, Family
+from trainables.encoders.families import FAMILIES, Family, longest_input
 from trainables.encoders.pooling import POOLINGS, Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
@@ -333,3 +333,11 @@ def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
     again = evaluate(lambda sentences: model.encode(list(sentences)), data, tasks, "fast").tasks["STSBenchmark"]
     score = "test_spearman_cosine"
     assert again[score] == pytest.approx(result.scores["STSBenchmark"][score], abs=1e-3)
+
+
+def test_positions_that_are_counted_from_no_token_of_padding_are_refused() -> None:
+    config = {"model_type": "roberta", "max_position_embeddings": 514}
+    assert longest_input(config) == longest_input({**config, "pad_token_id": 1}) == 512
+    assert longest_input({**config, "model_type": "bert", "pad_token_id": None}) == 514
+    with pytest.raises(UserError, match=r"config\.json has pad_token_id None; write the token's number there"):
+        longest_input({**config, "pad_token_id": None})

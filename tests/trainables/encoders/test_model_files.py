@@ -383,6 +383,7 @@ def test_an_untrained_encoder_is_the_whole_model_where_only_its_norm_is_left_out
         {"encoder.layers": 1},
         {"encoder.max_length": 8},
         {"encoder.query_prompt": None},
+        {"encoder.document_prompt": "two men "},
         {"pooling.mode": "cls"},
     )
     assert not any(is_whole(came.override(change)) for change in changes)

@@ -13,7 +13,10 @@ from tests.conftest import SENTENCES
 from trainables.corpora.batch import Batch
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
+from trainables.encoders.contract import Encoder, for_documents
+from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import Mean
+from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
@@ -86,10 +89,34 @@ def test_prompts_are_saved(tmp_path: Path):
     np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
     np.testing.assert_allclose(theirs.encode_query(list(SENTENCES)), encoder.encode(SENTENCES), atol=1e-6)
     documents = encoder.embed(encoder.tokenize(SENTENCES, DOCUMENT)).detach().numpy()
+    np.testing.assert_allclose(of_documents(encoder).encode(SENTENCES), documents, atol=1e-6)
     np.testing.assert_allclose(theirs.encode_document(list(SENTENCES)), documents, atol=1e-6)
     assert np.abs(documents - encoder.encode(SENTENCES)).max() > 0.01
     own = load_encoder(EncoderConfig(name=str(tmp_path / "model")), device="cpu")
     np.testing.assert_allclose(own.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
+
+
+def of_documents(encoder: Encoder) -> Encoder:
+    found = for_documents(encoder)
+    assert found is not None
+    return found
+
+
+def test_what_a_search_looks_for_has_the_document_s(tmp_path: Path):
+    """Whatever is around the transformer, and in a model's own pipeline."""
+    wanted = load().encode([DOCUMENT + sentence for sentence in SENTENCES])
+    encoder = load(QUERY, DOCUMENT)
+    lora = LoraEncoder(load(QUERY, DOCUMENT), EncoderConfig(name=SCENES_ENCODER, adapter="lora"))
+    encoder.save(tmp_path / "model")
+    pipeline = load_encoder(EncoderConfig("pipeline", str(tmp_path / "model")), device="cpu")
+    for one in (encoder, lora, pipeline):
+        np.testing.assert_allclose(of_documents(one).encode(SENTENCES), wanted, atol=1e-5)
+        assert np.abs(one.encode(SENTENCES) - wanted).max() > 0.01
+    assert of_documents(pipeline).fingerprint() != pipeline.fingerprint()  # type: ignore[attr-defined]
+    centered = Postprocessed(encoder, SENTENCES, "center")
+    np.testing.assert_allclose(of_documents(centered).encode(SENTENCES), wanted - centered.mean, atol=1e-5)
+    for alike in (load(), load(QUERY, QUERY), Postprocessed(load(), SENTENCES, "center")):
+        assert for_documents(alike) is None
 
 
 def test_weights_in_bf16_are_saved_as_they_are_and_compute_as_they_were_scored(tmp_path: Path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.naive_distill import DISTILL_ORACLES
+from tests.naive_distill import DISTILL_ORACLES, SCORED_DISTILL_ORACLES
 from tests.objective_batches import EXACT, build, embedded, gradients, grouped, in_precision, options
 from trainables.corpora import scenes
 from trainables.encoders import load_encoder
@@ -25,61 +25,76 @@ from trainables.trial.build import build_encoder, build_training
 from trainables.trial.run import run_trial
 
 
-def config_of(matches: str) -> Any:
-    return options("distill", matches=matches, **({"temperature": 0.3} if matches == "similarities" else {}))
+def config_of(matches: str, taught: bool = False) -> Any:
+    """taught: the teacher's scores stand in the data."""
+    tau = {"temperature": 0.3} if matches == "similarities" else {}
+    return options("distill", matches=matches, **tau, **({} if taught else {"teacher": SCENES_ENCODER}))
 
 
-def batch_of(matches: str, seed: int = 1) -> EmbeddedBatch:
+def batch_of(matches: str, seed: int = 1, taught: bool = False) -> EmbeddedBatch:
     batch = grouped(seed)
     assert batch.guide is not None
-    return replace(batch, guide=batch.guide[:, :-1]) if matches == "embeddings" else batch
+    if not taught:
+        return replace(batch, guide=batch.guide[:, :-1]) if matches == "embeddings" else batch
+    score = torch.randn(len(batch.label), generator=torch.Generator().manual_seed(seed))
+    score[seed % 3 :: 4] = torch.nan
+    return replace(batch, score=score, guide=None)
 
 
-@pytest.mark.parametrize("matches", DISTILL_ORACLES)
+EACH = [*((matches, False) for matches in DISTILL_ORACLES), *((matches, True) for matches in SCORED_DISTILL_ORACLES)]
+
+
+@pytest.mark.parametrize(("matches", "taught"), EACH)
 class TestEachLoss:
     @pytest.mark.parametrize("seed", range(5))
-    def test_against_loops(self, matches: str, seed: int):
-        batch, config = batch_of(matches, seed), config_of(matches)
+    def test_against_loops(self, matches: str, taught: bool, seed: int):
+        batch, config = batch_of(matches, seed, taught), config_of(matches, taught)
         objective = build(config)
-        ours, theirs = objective(batch).value, DISTILL_ORACLES[matches](batch, config)
+        oracles = SCORED_DISTILL_ORACLES if taught else DISTILL_ORACLES
+        ours, theirs = objective(batch).value, oracles[matches](batch, config)
         torch.testing.assert_close(ours, theirs, **EXACT)
         assert ours.item() > 1e-3
         for mine, wanted in zip(gradients(ours, batch, objective), gradients(theirs, batch, objective), strict=True):
             torch.testing.assert_close(mine, wanted, **EXACT)
 
-    def test_the_gradient_is_that_of_differences(self, matches: str):
-        batch, objective = batch_of(matches), build(config_of(matches))
+    def test_the_gradient_is_that_of_differences(self, matches: str, taught: bool):
+        batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))
         assert torch.autograd.gradcheck(lambda x: objective(replace(batch, projected=x)).value, (batch.projected,))
 
     @pytest.mark.parametrize("workers", [2, 3])
-    def test_parts_of_a_team_add_up(self, matches: str, workers: int):
-        batch, objective = batch_of(matches), build(config_of(matches))
+    def test_parts_of_a_team_add_up(self, matches: str, taught: bool, workers: int):
+        batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))
         parts = [objective(replace(batch, rank=rank, workers=workers)).value for rank in range(workers)]
         torch.testing.assert_close(torch.stack(parts).sum(), objective(batch).value, **EXACT)
 
-    def test_a_learner_that_is_the_teacher_has_nothing_to_learn(self, matches: str):
-        batch, objective = batch_of(matches), build(config_of(matches))
-        assert batch.guide is not None
-        same = replace(batch, projected=batch.guide.clone().requires_grad_())
+    def test_a_learner_that_is_the_teacher_has_nothing_to_learn(self, matches: str, taught: bool):
+        batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))
+        guide = grouped(1).guide if batch.guide is None else batch.guide
+        assert guide is not None
+        cosines = torch.nn.functional.cosine_similarity(guide[batch.premise], guide[batch.hypothesis], dim=1)
+        same = replace(batch, projected=guide.clone().requires_grad_(), score=cosines + 0.7 if taught else None)
         value = objective(same).value
         assert abs(value.item()) < 1e-12
         assert all(float(found.abs().max()) < 1e-12 for found in gradients(value, same, objective))
 
 
 class TestEdges:
+    @pytest.mark.parametrize("taught", [False, True])
     @pytest.mark.parametrize("matches", ["similarities", "margins"])
-    def test_finite_where_there_is_nothing_to_compare(self, matches: str):
-        """One pair whose second text is the first one's own; then an anchor without a hard negative."""
+    def test_finite_where_there_is_nothing_to_compare(self, matches: str, taught: bool):
+        """One pair whose second text is the first one's own; then an anchor without a hard negative; of a teacher in
+        the data, nothing is known of it."""
         for text, rows in (([7, 7], [(0, 0, 1, 0)]), ([1, 2], [(0, 0, 1, 0)])):
             batch = in_precision(embedded(text, rows), torch.float32)
-            objective = build(config_of(matches)).float()
+            batch = replace(batch, score=torch.full((1,), torch.nan) if taught else None)
+            objective = build(config_of(matches, taught)).float()
             value = objective(batch).value
             assert value.item() == 0
             assert all(bool(torch.isfinite(found).all()) for found in gradients(value, batch, objective))
 
     def test_finite_at_a_low_temperature(self):
         batch = in_precision(grouped(1), torch.float32)
-        objective = build(options("distill", temperature=0.005)).float()
+        objective = build(options("distill", temperature=0.005, teacher=SCENES_ENCODER)).float()
         value = objective(batch).value
         assert bool(torch.isfinite(value))
         assert all(bool(torch.isfinite(found).all()) for found in gradients(value, batch, objective))

@@ -161,6 +161,14 @@ def imitated(loss: Any, columns: int) -> Peer:
     return lambda batch: loss.compute_loss_from_embeddings(*taught(batch, columns))
 
 
+def taught_batch(seed: int) -> EmbeddedBatch:
+    """Triples beside which the teacher's cosines stand; an amount more, which no difference shows."""
+    batch = triple_batch(seed)
+    assert batch.guide is not None
+    near = torch.cosine_similarity(batch.guide[batch.premise], batch.guide[batch.hypothesis])
+    return replace(batch, score=(near + 0.5).float())
+
+
 def same_size(seed: int) -> EmbeddedBatch:
     """With a teacher whose embeddings have the size of ours."""
     batch = pair_batch(seed)
@@ -295,13 +303,27 @@ ASKED: Mapping[str, Asked] = {
         "objective.name=distill, .matches=similarities",
         "DistillKLDivLoss",
         triple_batch,
-        {"temperature": 0.05},
+        {"temperature": 0.05, "teacher": "scenes-small"},
         imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=0),
     ),
     "distill, margins": Asked(
         "objective.name=distill, .matches=margins",
         "MarginMSELoss",
         triple_batch,
+        {"matches": "margins", "teacher": "scenes-small"},
+        imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
+    ),
+    "distill, similarities in the data": Asked(
+        "objective.name=distill, .matches=similarities, .teacher=none",
+        "DistillKLDivLoss",
+        taught_batch,
+        {"temperature": 0.05},
+        imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=4),
+    ),
+    "distill, margins in the data": Asked(
+        "objective.name=distill, .matches=margins, .teacher=none",
+        "MarginMSELoss",
+        taught_batch,
         {"matches": "margins"},
         imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
     ),
@@ -309,7 +331,7 @@ ASKED: Mapping[str, Asked] = {
         "objective.name=distill, .matches=embeddings",
         "MSELoss",
         same_size,
-        {"matches": "embeddings"},
+        {"matches": "embeddings", "teacher": "scenes-small"},
         lambda batch: losses.MSELoss(_There(batch.projected))([{"items": slice(None)}], batch.guide),
     ),
     "triplet": Asked(

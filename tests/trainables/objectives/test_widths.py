@@ -37,7 +37,7 @@ WEIGHTS = {None: 1.0, 4: 0.5, 2: 2.0}
 
 
 def config_of(name: str, **changes: Any) -> Any:
-    return options(name, temperature=0.3, **changes)
+    return options(name, temperature=0.3, teacher="scenes-small", **changes)
 
 
 def batch_for(name: str, seed: int) -> EmbeddedBatch:

@@ -194,6 +194,33 @@ def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["search", "triplets", "reranking"])
+def test_documents_may_have_embeddings_of_their_own(kind: str, tmp_path: Path, registered: list[Task]) -> None:
+    """A text that is a query and a document has one as each. Here queries point the other way than documents."""
+    rows = [
+        {"anchor": f"{n} {n}", "positive": f"{n} {n} x", "negative": f"{n + 1} {n + 1}"}
+        | ({"negative_2": "y z"} if kind == "reranking" else {})
+        for n in range(10, 30)
+    ]
+    if kind == "search":
+        rows = [{"anchor": row["anchor"], "positive": row["positive"]} for row in rows]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    registered += own_tasks([], [str(tmp_path / "mine.jsonl")])
+    TASKS.add(*registered)
+    (task,) = registered
+    assert task.kind == kind
+
+    def turned(texts: Sequence[str]) -> np.ndarray:
+        return -bag_of_words(texts)
+
+    alike = evaluate(bag_of_words, "nowhere", [task.name]).tasks[task.name]
+    both = evaluate(turned, "nowhere", [task.name], encode_documents=turned).tasks[task.name]
+    apart = evaluate(bag_of_words, "nowhere", [task.name], encode_documents=turned).tasks[task.name]
+    number = task.metric
+    assert both[number] == alike[number]
+    assert apart[number] < alike[number] - 30  # type: ignore[operator]
+
+
 def test_other_texts_under_the_same_numbers_are_another_part(tmp_path: Path, registered: list[Task]) -> None:
     places = [folder_of(tmp_path / part, **{part: "q1\td0\t1\n"}) for part in ("dev", "test")]
     registered += own_tasks([f"faq={places[0]}"], [f"faq={places[1]}"])

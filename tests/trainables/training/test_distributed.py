@@ -219,9 +219,11 @@ def test_workers_evaluate_together_and_stay_in_step(workers: int, gloo_answers: 
     assert set(first["encoded"][:, 1].tolist()) == set(range(workers))
     assert first["nothing"] == "nothing asked"
     assert first["refused"] == "broken"
-    assert first["few"].tolist() == [[3.0, 0.0]]
+    assert first["few"].tolist() == first["half"].tolist() == [[3.0, 0.0]]
+    assert first["documents"].tolist() == [[n, 100] for n in (3, 1, 4, 15, 9)]
+    asked = ("encoded", "nothing", "refused", "few", "half", "documents")
     for other in others:
-        assert other == dict.fromkeys(("encoded", "nothing", "refused", "few")) | {"after": "still in step"}
+        assert other == dict.fromkeys(asked) | {"after": "still in step"}
 
 
 @given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 7))

@@ -23,7 +23,7 @@ from trainables.testing.tasks import bag_of_words
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.training.rungs import parse_rungs
-from trainables.trial import Reporter, TrialResult, check_recipes
+from trainables.trial import Reporter, TrialResult, check_recipes, remarks
 from trainables.trial.evaluation import chosen_by
 from trainables.trial.kept_by import keeping_measure
 from trainables.trial.run import run_trial
@@ -232,6 +232,29 @@ def test_a_training_that_overtrains_ends_with_its_best_weights(trial: Recipe, tm
     assert ndcg(result) == score
     assert training["steps"] == best + 4 < training["planned_steps"] == 24
     assert result.stopped is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"keep_every": 8}, "of 8 steps is scored once at optimisation.keep_every=8, so that it keeps its last"),
+        (
+            {"keep_every": 125, "patience": 2},
+            "is scored once at optimisation.keep_every=125, so that it keeps",
+        ),
+        (
+            {"keep_every": 3, "patience": 2},
+            r"scored 3 times at .*=3, so that it never ends by optimisation.patience=2;",
+        ),
+        ({"keep_every": 3}, None),
+        ({"keep_every": 2, "patience": 2}, None),
+    ],
+)
+def test_a_training_too_short_for_its_scores_is_said(trial: Recipe, changes: dict[str, int], said: str | None) -> None:
+    asked = {f"optimisation.{key}": value for key, value in changes.items()}
+    found = [one for one in remarks([trial.override({"optimisation.keep": "best", **asked})]) if "keep=best" in one]
+    assert len(found) == (said is not None)
+    assert said is None or re.search(said, found[0])
 
 
 class TestRefusals:

@@ -45,7 +45,7 @@ class Reranking(MeanOverItems):
         split = given.data.splits[part]
         assert split.documents is not None
         judged = split.documents.judged
-        texts, queries = given.lookup(split.documents.texts), given.lookup(split.left)
+        texts, queries = given.documents(split.documents.texts), given.lookup(split.left)
         sizes = [len(grades) for grades in judged]
         places = [place for grades in judged for place in grades]
         near = cosine(given.embeddings, queries.repeat_interleave(given.lookup([]).new_tensor(sizes)), texts[places])

@@ -34,7 +34,7 @@ class Search(MeanOverItems):
         split = given.data.splits[part]
         documents = split.documents
         assert documents is not None
-        rows, asked = given.lookup(documents.texts), given.lookup(split.left)
+        rows, asked = given.documents(documents.texts), given.lookup(split.left)
         found = nearest(given.embeddings, asked, rows, torch.from_numpy(documents.own)).tolist()
         return measured(self.measures, found, split, part)
 

@@ -42,7 +42,7 @@ class Triplets(MeanOverItems):
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
         split = given.data.splits[part]
         assert split.documents is not None
-        anchors, texts = given.lookup(split.left), given.lookup(split.documents.texts)
+        anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
         in_order = [sorted(judged, key=judged.__getitem__) for judged in split.documents.judged]
         far, near = (cosine(given.embeddings, anchors, texts[list(side)]) for side in zip(*in_order, strict=True))
         return Answers((near > far).astype(np.int8), np.ones(len(near), dtype=np.int8), split=part)
