@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,39 @@ def write(results: Results, pictures: Path) -> str:
             else f"{_optimism(results, [*within.values()], ranked[0])} {_against(results, ranked[0], best)}"
         )
         parts.append(_ranking(results, [*ranked[:SHOWN], *([best] if best else [])]))
+    if results.parts:
+        parts.append(_on_parts(results))
     return "\n\n".join(parts)
+
+
+def _on_parts(results: Results) -> str:
+    """The development score of each recipe on the parts of the data that it trained on: those that came farthest first,
+    by their score there."""
+    goal = results.goals[0]
+    scores: dict[str, dict[float, float]] = {}
+    for record in results.parts:
+        share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
+        value = goal.of(record.scores, record.cost) if record.status == "finished" else None
+        if whole is not None and value is not None:
+            scores.setdefault(whole.hash, {})[share] = value
+    for key, reached in scores.items():
+        whole_score = results.goal(results.of_hash(key), goal)
+        if whole_score is not None:
+            reached[1.0] = whole_score.mean
+    shares = sorted({share for reached in scores.values() for share in reached})
+
+    def place(key: str) -> tuple[float, float]:
+        farthest = max(scores[key])
+        return farthest, goal.upward(scores[key][farthest])
+
+    lines = [
+        [code(called(results, key)), *(number(scores[key].get(share)) for share in shares)]
+        for key in sorted(scores, key=place, reverse=True)
+    ]
+    heads = [f"{Fraction(share).limit_denominator(64)} of the data" if share < 1 else "all" for share in shares]
+    return "Development scores by how much of the data a recipe trained on; the best went on.\n\n" + table(
+        ["Recipe", *heads], lines, left=1
+    )
 
 
 def candidates(results: Results) -> list[Candidate]:
