@@ -42,7 +42,7 @@ OF_FINALS, LEAST_FINALS = 0.4, 2
 any case where there is room for these and for some on a part of the data."""
 DEAR = 4
 """There must be time for so many recipes on each place that cost as much as a dear one, before it begins."""
-DIRECT = 2
+DIRECT = 3
 """Trainings beside the finals: where there is room for fewer, what is best on a part of the data is a finalist at
 once."""
 

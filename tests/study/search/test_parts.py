@@ -77,6 +77,12 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     assert {shown[f"{key}-{PART}"] for key in parts} >= asked
     left = len(asked) - sum(not trial.row and trial.seed == 0 for trial in ran)
     assert f", {left} ended on a part of the data" in explored.write(found, folder / "pictures")
+    table = explored.write(found, folder / "pictures").partition("Development scores by how much")[2].splitlines()
+    rows = [line for line in table if line.startswith("| `")]
+    assert len(rows) == len({name.partition(": ")[2] for name in parts.values()})
+    assert [row for row in rows if f"`{searcher.explorer.asked[0].name}`" in row]
+    wholes = [row.split("|")[-2].strip() != "—" for row in rows]
+    assert wholes == sorted(wholes, reverse=True)  # who came farthest is first
     fresh = sum(is_fresh(trial.seed) for trial in ran)
     counted = f"{len(ran)} finished (of them {len(parts)} on a part of the data, {fresh} in the finals alone)"
     assert counted in what_was_run.write(found, folder / "pictures")
