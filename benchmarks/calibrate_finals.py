@@ -271,9 +271,9 @@ def search(world: World, kind: Kind, found: Found) -> Judgement:
         if judged.answer == "use":
             break
     truths, good = world.gains[chosen], world.gains[1:].max() - world.as_good
-    better = {"use": truths[judged.picked] if chosen else 0.0, "keep the base": 0.0}.get(judged.answer)
-    over = [0.0] * (judged.answer == "use") + [kind.encoder] * (kind.encoder is not None)  # type: ignore[list-item]
-    found.wrong.add([better is not None and any(better <= one for one in over)])
+    encoder = -math.inf if kind.encoder is None else kind.encoder
+    used = judged.answer == "use" and truths[judged.picked] <= max(0.0, encoder)
+    found.wrong.add([used or (judged.answer == "keep the base" and encoder >= 0)])
     for answer, rate in found.answers.items():
         rate.add([judged.answer == answer])
     if chosen:

@@ -101,7 +101,7 @@ def _level(plan: Plan) -> float:
 
 def half_interval(items: int, level: float) -> float:
     """Points from a gain to the end of its interval at best: of `ITEMS_VARY` alone, without seeds."""
-    return _errors(items, 1 - level / 2) * ITEMS_VARY / math.sqrt(items)
+    return _errors(items, 1 - level) * ITEMS_VARY / math.sqrt(items)
 
 
 def _gain_by_items(items: int, level: float) -> float:

@@ -97,7 +97,7 @@ def test_where_nothing_ran_twice_a_spread_is_assumed_and_that_is_said(tmp_path: 
     ]
     assert said(tmp_path) == told
     assert said(tmp_path / "new") == told
-    assert 1.0 < found.gain < 1.5
+    assert 0.8 < found.gain < 1.2
 
 
 def test_it_is_what_seeds_moved_in_earlier_trials_of_what_the_answer_is_about(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     few = own(tmp_path, 60)
     (warning,) = few_items(few)
     assert smallest_test(few) == 6
-    assert warning.startswith("the test has 6 items, so the interval of a gain is at best 17.10 points to each side")
-    assert warning.endswith("one of 5 or 2 points takes 40 or 233 items; give more by --test")
+    assert warning.startswith("the test has 6 items, so the interval of a gain is at best 13.78 points to each side")
+    assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
     (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.asked_of))
     assert "which gain they can show is not said, as 6 test items decide" in withheld
     many = own(tmp_path, 600)
@@ -147,7 +147,7 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.asked_of))
     assert len(by_seeds) == 2
     alone = planned(ASSUMED, 1, 5, looks=1 / share(1)).gain
-    gain = math.hypot(alone, (stats.t.ppf(1 - FIRST / 2, 59) + stats.t.ppf(0.8, 59)) * ITEMS_VARY / 60**0.5)
+    gain = math.hypot(alone, (stats.t.ppf(1 - FIRST, 59) + stats.t.ppf(0.8, 59)) * ITEMS_VARY / 60**0.5)
     assert f"5 fresh seeds and 60 test items show a gain of {number(gain)} points" in by_seeds[0]
     assert gain > 4 * alone
     assert f"at best {number(half_interval(60, FIRST))} points to each side, whatever seeds do" in by_items
@@ -169,7 +169,7 @@ def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:
 def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
     generator = np.random.default_rng(0)
     values = generator.normal(size=(4000, 12)) * ITEMS_VARY
-    half = stats.t.ppf(0.99, 11) * values.std(axis=1, ddof=1) / 12**0.5
+    half = stats.t.ppf(0.98, 11) * values.std(axis=1, ddof=1) / 12**0.5
     assert half_interval(12, 0.02) == pytest.approx((half**2).mean() ** 0.5, rel=0.02)
     for points in (5.0, 2.0):
         needed = items_needed(points, FIRST)
@@ -222,7 +222,7 @@ def test_every_look_that_was_taken_makes_it_harder(tmp_path: Path) -> None:
 
 def test_more_seeds_than_anybody_has(tmp_path: Path) -> None:
     ran(tmp_path, A, 54.0, 66.0, 60.0)
-    assert re.search(r"2 points needs over 1,000, 706 or 178 fresh seeds", said(tmp_path)[1])
+    assert re.search(r"2 points needs over 1,000, 625 or 157 fresh seeds", said(tmp_path)[1])
 
 
 @pytest.mark.parametrize("brief", [True, False])
