@@ -42,9 +42,9 @@ OF_FINALS, LEAST_FINALS = 0.4, 2
 any case where there is room for these and for some on a part of the data."""
 DEAR = 4
 """There must be time for so many recipes on each place that cost as much as a dear one, before it begins."""
-DIRECT = 3
-"""Trainings beside the finals: where there is room for fewer, what is best on a part of the data is a finalist at
-once."""
+DIRECT = 4
+"""Where there is no time for so many recipes on a part of the data and one on all of them before the finals, what is
+best on a part is a finalist at once."""
 
 
 class Agenda:
@@ -391,7 +391,15 @@ class Agenda:
             least = LEAST_FINALS if self.course.parts and rooms >= LEAST_FINALS + 0.5 else 0
             sized = self.finals.within(max(OF_FINALS * rooms, least))
             self.finals = dataclasses.replace(sized, fits=False) if sized else None
-            self.direct = bool(sized and self.course.parts and rooms < sized.trainings + DIRECT)
+            self.direct = bool(sized and self.course.parts and self._is_short())
+
+    def _is_short(self) -> bool:
+        """Whether what is best on a part of the data has no time for a training on all of them before the finals."""
+        base = trial_key(self.course.base.hash, self.course.seeds[0])
+        first = (self.ladder or Ladder()).first(self.course.base)
+        self.budget.expect([first])
+        begins = [] if base in self.done or base in self.running else [self.course.base.hash]
+        return not self.budget.fits([*begins, *[first.hash] * DIRECT], self._running, self._later(part=True))
 
     def _trainings(self, without: Sequence[Record]) -> float | None:
         """How many whole trainings of the base settings the limits left room for before those `without`, so that a

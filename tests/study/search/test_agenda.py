@@ -161,6 +161,16 @@ def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> N
     assert clock.seconds <= 4.5 * MINUTE
 
 
+@pytest.mark.parametrize("places", [1, 2, 3, 4])
+def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) -> None:
+    for minutes in range(8 if places > 1 else 12, 24):
+        found, clock, _ = agenda(minutes, places=places)
+        ran = drive(found, clock, outcome())
+        assert found.finals is not None
+        assert found.finalists
+        assert sum(one.trial.part and not one.trial.name.endswith("base settings") for one in ran) >= 3
+
+
 def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
     found, clock, explorer = agenda(8)
     ran = drive(found, clock, outcome())
