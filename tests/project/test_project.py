@@ -123,7 +123,8 @@ def test_make_study_runs_every_row_of_every_table_a_search_and_finals_in_few_sho
     assert plan.explored > 0
     assert plan.finals is not None
     assert plan.finals.seeds == 3
-    assert len(plan.fixed_trials()) + plan.explored * len(plan.seeds) + plan.finals.trials <= 55
+    finals = plan.finals.recipes * plan.finals.seeds + sum(len(one.seeds) for one in plan.finals.beside)
+    assert len(plan.fixed_trials()) + plan.explored * len(plan.seeds) + finals <= 55
     assert plan.base.optimisation.max_steps == 40
 
 
