@@ -1,0 +1,165 @@
+"""Trainings of a pretrained encoder on real data: ten sets, one design of recipes, parts of the data, and rungs.
+
+    python -m benchmarks own_records --to FOLDER --data DIR      # appends to FOLDER/SET.jsonl; stop and start at will
+    python -m benchmarks own_records --to FOLDER --pack FILE     # all of it as one Parquet file: numbers, no sentences
+
+The space of each set is the one that `--train` makes of its files, and a training that of a trial. `docs/record_own.md`
+says what came of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import trainables
+from benchmarks._asked import add_encoder, chosen_encoder
+from benchmarks._own_recipes import AS_IT_CAME, BASE, DRAWN, LISTED, designed
+from benchmarks._own_sets import SETS, Prepared, prepared
+from trainables.errors import UserError, choices, unforeseen
+from trainables.recipe import Recipe, Value
+from trainables.training.rungs import DEFAULT, Measure, RungPlan
+
+SHARES = (1 / 8, 1 / 4, 1.0, 1 / 2)
+"""Of the training data, in the order of recording; each has a whole schedule."""
+TWICE = range(BASE, BASE + 8)
+"""Recipes with a second seed."""
+SECOND_AFTER = 20
+"""The recipe after which second seeds are recorded."""
+LAYERS = 2
+FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precision": "bf16"}
+"""Of every recipe: what makes a training faster on the recording machine."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recipe under a seed on a part of a set."""
+
+    recipe: int
+    share: float
+    seed: int
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Record what is not there yet."""
+    asked = _parser().parse_args(arguments)
+    folder = Path(asked.to)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = asked.sets or [*SETS]
+    unknown = [name for name in names if name not in SETS]
+    if unknown:
+        raise UserError(f"{unknown[0]!r} is no set; {choices(SETS)} would work")
+    recorders = [_recorder(name, Path(asked.data), folder, chosen_encoder(asked), asked.layers) for name in names]
+    for job in planned(asked.recipes):
+        for recorder in recorders:
+            recorder.record(job)
+
+
+def planned(recipes: int) -> Iterator[Job]:
+    """All jobs in the order of recording, of the first so many recipes."""
+    for number in range(recipes):
+        for share in SHARES if number != AS_IT_CAME else (1.0,):
+            yield Job(number, share, 1)
+        if number == SECOND_AFTER:
+            yield from (Job(again, share, 2) for again in TWICE for share in SHARES)
+
+
+def _recorder(name: str, data: Path, folder: Path, encoder: str, layers: int | None) -> Recorder:
+    return Recorder(prepared(name, data, folder / "sets", encoder), folder / f"{name}.jsonl", layers)
+
+
+class Recorder:
+    """Trains on one set, one job after another, and appends a line for each."""
+
+    def __init__(self, own: Prepared, file: Path, layers: int | None) -> None:
+        from trainables.trial.process_reset import ProcessReset
+
+        self.own, self.file = own, file
+        self.base = own.base.override({**FIXED, **({} if layers is None else {"encoder.layers": layers})})
+        self.design = designed(own.domains, own.base.flat())
+        self.code = code_version()
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        there = [json.loads(line) for line in lines]
+        if any(line["files"] != own.hash for line in there):
+            raise UserError(f"{file} holds trainings on other rows of {own.name}; give another folder with --to")
+        self.done = {Job(line["recipe"], line["share"], line["seed"]) for line in there}
+        self.between = ProcessReset()
+
+    def record(self, job: Job) -> None:
+        """A line for it, unless there is one, or the set has no such recipe. What fails is a line, too."""
+        if job in self.done or job.recipe not in self.design:
+            return
+        keys = self.design[job.recipe]
+        try:
+            with self.between.trial():
+                measured = train(self.own, self.base.override({**keys, **_part(job)}), job.seed)
+        except Exception as error:  # whatever a recipe does, the others are recorded
+            measured = {"dev": None, "failed": unforeseen(error) if not isinstance(error, UserError) else str(error)}
+        known = {"set": self.own.name, **dataclasses.asdict(job), "keys": keys}
+        line = json.dumps({**known, **measured, "files": self.own.hash, "code": self.code})
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+        self.done.add(job)
+
+
+def _part(job: Job) -> dict[str, Value]:
+    return {} if job.share == 1 else {"corpus.share": job.share}
+
+
+def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
+    """What a training measured: scores, rungs where all of the data is trained on, processor seconds, steps."""
+    import torch
+
+    from trainables.trial.reporter import Reporter
+    from trainables.trial.result import TrialResult
+    from trainables.trial.run import run_trial
+
+    torch.set_num_threads(1)
+    reporter = Reporter()
+    if recipe.trains and recipe.flat().get("corpus.share", 1.0) == 1:
+        measure = Measure(own.goal.name, own.goal.tasks, own.goal.number)
+        reporter.rung_plan = RungPlan(DEFAULT.unit, DEFAULT.at, (measure,))
+    began, wall = time.process_time(), time.perf_counter()
+    result = run_trial(recipe, seed, own.evaluation, reporter=reporter)
+    assert isinstance(result, TrialResult), "nothing was handed over"
+    # Parts of a trial are known by the clock; others who use the machine stretch all of them alike.
+    pace = (time.process_time() - began) / (time.perf_counter() - wall)
+    rungs = result.training.get("rungs", [])
+    return {
+        "dev": own.goal.of(result.scores, result.cost),
+        "test": own.goal.test_of(result.scores),
+        "rungs": [rung["scores"][own.goal.name] for rung in rungs],
+        "rung_steps": [rung["step"] for rung in rungs],
+        "seconds": time.process_time() - began,
+        "training_seconds": pace * result.training.get("seconds", 0.0),
+        "scoring_seconds": pace * result.cost.get("evaluation_seconds", 0.0),
+        "steps": result.training.get("steps", 0),
+        **({"failed": result.stopped} if result.stopped else {}),
+    }
+
+
+def code_version() -> str:
+    """Of the code that trains and scores."""
+    folder = Path(trainables.__path__[0])
+    texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks own_records", description=__doc__.splitlines()[0])
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="where records go, and the sets' files")
+    parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
+    parser.add_argument("--layers", type=int, default=LAYERS, help="of the encoder (default: %(default)s)")
+    parser.add_argument(
+        "--recipes", type=int, default=len(LISTED) + DRAWN, help="the first so many (default: %(default)s)"
+    )
+    add_encoder(parser)
+    return parser
