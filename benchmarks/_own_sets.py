@@ -126,16 +126,16 @@ _UNDERLINED = re.compile(r" (={5,}|-{5,}|~{5,}|'{5,}|\^{5,}) ")
 def _peps(data: Path) -> tuple[Rows, Rows, Rows]:
     """A heading that one document alone has, and how its section begins. No document is in two parts."""
     documents = (data / "docs/peps.txt").read_text(encoding="utf-8").splitlines()
-    sections = [section for number, text in enumerate(documents) for section in _sections(number, text)]
-    times = Counter(heading.lower() for _, heading, _ in sections)
+    found = [section for number, text in enumerate(documents) for section in sections(number, text)]
+    times = Counter(heading.lower() for _, heading, _ in found)
     parts: tuple[Rows, Rows, Rows] = ([], [], [])
-    for number, heading, begins in sections:
+    for number, heading, begins in found:
         if times[heading.lower()] == 1:
             parts[{8: 1, 9: 2, 7: 2}.get(number % 10, 0)].append((heading, begins))
     return parts
 
 
-def _sections(number: int, text: str) -> Iterable[tuple[int, str, str]]:
+def sections(number: int, text: str) -> Iterable[tuple[int, str, str]]:
     """A heading is as long as the line below it; white space is lost."""
     marks = [(mark.start() - len(mark[1]), mark) for mark in _UNDERLINED.finditer(text)]
     heads = [(start, mark) for start, mark in marks if start > 0 and text[start - 1] == " " and text[start].isalnum()]
@@ -163,7 +163,9 @@ def _snli(data: Path) -> tuple[Rows, Rows, Rows]:
     return triplets("snli_dev.jsonl"), triplets("snli_test.jsonl"), []
 
 
-def _tsv_files(folder: str, files: Sequence[str], columns: Sequence[int], header: int = 0) -> Callable[..., tuple[Rows, Rows, Rows]]:
+def _tsv_files(
+    folder: str, files: Sequence[str], columns: Sequence[int], header: int = 0
+) -> Callable[..., tuple[Rows, Rows, Rows]]:
     """Tables of SentEval, of which these columns are taken."""
 
     def read(data: Path) -> tuple[Rows, Rows, Rows]:
@@ -223,7 +225,10 @@ SETS: Mapping[str, OwnSet] = {
         OwnSet("sst", "labelled", _LABELLED, _begins_with_label("SST/fine", _SST)),
         OwnSet("mr", "labelled", _LABELLED, _a_file_each("MR", pos="rt-polarity.pos", neg="rt-polarity.neg")),
         OwnSet(
-            "subj", "labelled", _LABELLED, _a_file_each("SUBJ", objective="subj.objective", subjective="subj.subjective")
+            "subj",
+            "labelled",
+            _LABELLED,
+            _a_file_each("SUBJ", objective="subj.objective", subjective="subj.subjective"),
         ),
     )
 }

@@ -2,6 +2,7 @@
 
     python -m benchmarks own_records --to FOLDER --data DIR      # appends to FOLDER/SET.jsonl; stop and start at will
     python -m benchmarks own_records --to FOLDER --pack FILE     # all of it as one Parquet file: numbers, no sentences
+    python -m benchmarks own_records --table                     # what the packed record says
 
 The space of each set is the one that `--train` makes of its files, and a training that of a trial. `docs/record_own.md`
 says what came of it.
@@ -21,18 +22,19 @@ from typing import Any
 
 import trainables
 from benchmarks._asked import add_encoder, chosen_encoder
+from benchmarks._own_page import page
 from benchmarks._own_recipes import AS_IT_CAME, BASE, DRAWN, LISTED, designed
 from benchmarks._own_sets import SETS, Prepared, prepared
+from benchmarks._own_table import load
 from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value
 from trainables.training.rungs import DEFAULT, Measure, RungPlan
 
-SHARES = (1 / 8, 1 / 4, 1.0, 1 / 2)
-"""Of the training data, in the order of recording; each has a whole schedule."""
-TWICE = range(BASE, BASE + 8)
-"""Recipes with a second seed."""
-SECOND_AFTER = 20
-"""The recipe after which second seeds are recorded."""
+SHARES, LATER = (1 / 8, 1 / 4, 1.0), (1 / 2,)
+"""Of the training data, in the order of recording; each has a whole schedule. Later ones follow when all recipes have
+the first."""
+TWICE, AFTER = range(BASE, BASE + 8), 20
+"""Recipes with a second seed, and the recipe after which these are recorded."""
 LAYERS = 2
 FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precision": "bf16"}
 """Of every recipe: what makes a training faster on the recording machine."""
@@ -50,7 +52,15 @@ class Job:
 def main(arguments: Sequence[str]) -> None:
     """Record what is not there yet."""
     asked = _parser().parse_args(arguments)
+    if asked.table:
+        print(page(load(asked.table)), end="")
+        return
+    if asked.to is None:
+        raise UserError("say --to FOLDER, where records go, or --table")
     folder = Path(asked.to)
+    if asked.pack:
+        pack(folder, Path(asked.pack))
+        return
     folder.mkdir(parents=True, exist_ok=True)
     names = asked.sets or [*SETS]
     unknown = [name for name in names if name not in SETS]
@@ -64,11 +74,12 @@ def main(arguments: Sequence[str]) -> None:
 
 def planned(recipes: int) -> Iterator[Job]:
     """All jobs in the order of recording, of the first so many recipes."""
-    for number in range(recipes):
-        for share in SHARES if number != AS_IT_CAME else (1.0,):
-            yield Job(number, share, 1)
-        if number == SECOND_AFTER:
+    yield Job(AS_IT_CAME, 1.0, 1)
+    for number in range(BASE, recipes):
+        yield from (Job(number, share, 1) for share in SHARES)
+        if number == AFTER:
             yield from (Job(again, share, 2) for again in TWICE for share in SHARES)
+    yield from (Job(number, share, 1) for number in range(BASE, recipes) for share in LATER)
 
 
 def _recorder(name: str, data: Path, folder: Path, encoder: str, layers: int | None) -> Recorder:
@@ -145,6 +156,32 @@ def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
     }
 
 
+def pack(folder: Path, to: Path) -> None:
+    """The folder's lines as one Parquet file, set by set."""
+    import pandas as pd
+
+    files = [(own.kind, folder / f"{own.name}.jsonl") for own in SETS.values()]
+    rows = [
+        {"kind": kind, **packed(json.loads(line))}
+        for kind, file in files
+        if file.exists()
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    to.parent.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows).to_parquet(to, index=False, compression="zstd")
+
+
+def packed(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of a record as a row of a table. In a short training one pause is several rungs."""
+    pauses = dict(zip(line.get("rung_steps", []), line.get("rungs", []), strict=True))
+    rungs = {
+        f"rung_{number}": next((score for step, score in pauses.items() if step >= share * line["steps"]), None)
+        for number, share in enumerate(DEFAULT.at, 1)
+    }
+    kept = {name: value for name, value in line.items() if name not in ("rungs", "rung_steps")}
+    return {**kept, "keys": json.dumps(line["keys"]), **rungs}
+
+
 def code_version() -> str:
     """Of the code that trains and scores."""
     folder = Path(trainables.__path__[0])
@@ -154,7 +191,11 @@ def code_version() -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks own_records", description=__doc__.splitlines()[0])
-    parser.add_argument("--to", required=True, metavar="FOLDER", help="where records go, and the sets' files")
+    parser.add_argument("--to", metavar="FOLDER", help="where records go, and the sets' files")
+    parser.add_argument("--pack", metavar="FILE", help="write what is in --to as one Parquet file, and record nothing")
+    parser.add_argument(
+        "--table", nargs="?", const="minilm-2", metavar="RECORD", help="what a packed record says (default: %(const)s)"
+    )
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
     parser.add_argument("--layers", type=int, default=LAYERS, help="of the encoder (default: %(default)s)")
