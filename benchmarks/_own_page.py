@@ -8,7 +8,6 @@ import numpy as np
 
 from benchmarks._own_portfolio import by_chance, left_out, portfolio
 from benchmarks._own_table import (
-    WHOLE,
     OwnTable,
     effects,
     rank_correlation,
@@ -19,6 +18,8 @@ from trainables.recipe import Value
 
 BEST, SIZE = 5, 8
 """Recipes that are shown of each set, and of a portfolio."""
+KEPT, FEWEST = (1 / 2, 1 / 3, 1 / 5, 1 / 10), 5
+"""Shares of the recipes that go on after a look; and recipes without which a set says nothing of looks."""
 SHOWN = (1, 2, 3, 4, 6, 8)
 """After so many recipes regrets are shown."""
 
@@ -26,7 +27,7 @@ SHOWN = (1, 2, 3, 4, 6, 8)
 def page(tables: Mapping[str, OwnTable]) -> str:
     """All tables."""
     parts = [_sets(tables), _looks(tables), _best(tables), _effects(tables), _portfolios(tables)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -58,34 +59,37 @@ def _sets(tables: Mapping[str, OwnTable]) -> str:
 
 
 def _looks(tables: Mapping[str, OwnTable]) -> str:
-    """Against what recipes are worth: the test score on all of the data."""
+    """How well each ranks recipes by their worth, and what is lost where it keeps the best."""
     names = [*next(iter(tables.values())).looks]
-    rows = []
-    for name, table in tables.items():
+    found = {name: {look: _seen(table, look) for look in names} for name, table in tables.items()}
+    ranks = [
+        [name, *(f"{rank_correlation(*one):.2f}" if len(one[0]) >= FEWEST else "" for one in looks.values())]
+        for name, looks in found.items()
+    ]
+    lost = []
+    for share in KEPT:
         cells = []
         for look in names:
-            there = _seen(table, look)
-            scores, truth = table.looks[look][there], table.truth[there]
-            few = there.sum() < 5
-            cells.append("" if few else f"{rank_correlation(scores, truth):.2f}, {top_regret(scores, truth):.1f}")
-        rows.append([name, *cells])
-    means = []
-    for look in names:
-        seen = [(table.looks[look][_seen(table, look)], table.truth[_seen(table, look)]) for table in tables.values()]
-        seen = [(scores, truth) for scores, truth in seen if len(truth) >= 5]
-        correlations = [rank_correlation(scores, truth) for scores, truth in seen]
-        lost = [top_regret(scores, truth) for scores, truth in seen]
-        means.append(f"{np.nanmean(correlations):.2f}, {np.mean(lost):.1f}" if seen else "")
-    rows.append(["mean", *means])
-    return _table(
-        "Rank correlation with the test score, and what the best of the top fifth lacks", ["set", *names], rows
+            each = [
+                top_regret(*looks[look], share) / tables[name].scale
+                for name, looks in found.items()
+                if len(looks[look][0]) >= FEWEST
+            ]
+            cells.append(f"{np.mean(each):.2f} ({max(each):.2f})" if each else "")
+        lost.append([f"{share:.0%}", *cells])
+    return "\n\n".join(
+        [
+            _table("Rank correlation with the test score on all of the data", ["set", *names], ranks),
+            _table("Regret of keeping the best of each, mean over sets (and most)", ["kept", *names], lost),
+        ]
     )
 
 
-def _seen(table: OwnTable, look: str) -> np.ndarray:
-    """Recipes that were looked at so."""
-    share = {"0.125": 0, "0.25": 1, "0.5": 2}.get(look.partition(" ")[0], WHOLE)
-    return ~np.isnan(table.seconds[:, share if "data" in look else WHOLE, 0])
+def _seen(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and truths of the recipes that were looked at so."""
+    scores = table.looks[look]
+    there = ~np.isnan(scores)
+    return scores[there], table.truth[there]
 
 
 def _best(tables: Mapping[str, OwnTable]) -> str:

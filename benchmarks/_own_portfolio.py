@@ -3,7 +3,8 @@
     order = portfolio(tables, 8)                # numbers of recipes
     regrets(order, table)                       # on another set after the first, the first two, ...
 
-A regret is what the chosen recipe lacks of the set's best, in units of what the best gains over the base.
+A regret is what the recipe that the development scores choose lacks of the set's best, in units of what the best
+gains over the base.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ import numpy as np
 from benchmarks._own_recipes import RATE
 from benchmarks._own_table import OwnTable, common
 
-SMALLEST_GAIN = 1.0
-"""Points: where the best gains less over the base, regrets are in units of this."""
 FIRST, SPREAD, LITERATURE = 4, 10.0, 2e-5
 """The first recipes have learning rates that differ by such a factor, and the literature's among them: what one small
 encoder teaches must not hurt others."""
@@ -31,7 +30,7 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
             place = table.recipes.index(number)
             if table.chosen_by[place] > best_dev:
                 best_dev, chosen = table.chosen_by[place], table.truth[place]
-        found.append((table.truth.max() - chosen) / _scale(table))
+        found.append((table.truth.max() - chosen) / table.scale)
     return np.array(found)
 
 
@@ -72,12 +71,8 @@ def by_chance(table: OwnTable, size: int, repeats: int = 200) -> np.ndarray:  # 
 
 
 def _mean_regret(order: Sequence[int], tables: Sequence[OwnTable]) -> float:
-    came = [(table.truth.max() - table.as_it_came[1]) / _scale(table) for table in tables]
+    came = [(table.truth.max() - table.as_it_came[1]) / table.scale for table in tables]
     return float(np.mean([regrets(order, table)[-1] for table in tables] if order else came))
-
-
-def _scale(table: OwnTable) -> float:
-    return max(float(table.truth.max() - table.truth[table.base]), SMALLEST_GAIN)
 
 
 def _cost(number: int, tables: Sequence[OwnTable]) -> float:

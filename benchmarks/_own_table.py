@@ -26,8 +26,8 @@ SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 RUNGS = (1 / 8, 1 / 4, 1 / 2)
 """Of the data, each with a whole schedule; and of the steps of a training on all of it."""
 WHOLE = SHARES.index(1.0)
-TOP = 5
-"""One in so many recipes is the top."""
+SMALLEST_GAIN = 1.0
+"""Points: where the best recipe gains less over the base, regrets are in units of this."""
 MINED = ("corpus.negatives_from", "objective.negatives", "corpus.mined_skip", "corpus.mined_margin")
 """Keys that go with the layout of mined negatives."""
 
@@ -66,11 +66,20 @@ class OwnTable:
 
     @functools.cached_property
     def looks(self) -> Mapping[str, np.ndarray]:
-        """Each way to look at recipes under the first seed, dearest last: (recipes,), -inf where it failed, and NaN for
-        all recipes where one was not recorded."""
-        parts = {f"{share:g} of the data": self.dev[:, place, 0] for place, share in enumerate(SHARES[:-1])}
-        rungs = {f"{share:g} of the steps": self.rungs[:, place, 0] for place, share in enumerate(RUNGS)}
-        return {name: _worst_last(look) for name, look in {**parts, **rungs, "all": self.dev[:, WHOLE, 0]}.items()}
+        """Each way to look at recipes under the first seed, (recipes,): -inf where it failed, NaN where it was not
+        recorded."""
+        whole = self.seconds[:, WHOLE, 0]
+        parts = {f"{share:g} of the data": (self.dev[:, at], self.seconds[:, at, 0]) for at, share in enumerate(SHARES)}
+        rungs = {f"{share:g} of the steps": (self.rungs[:, at], whole) for at, share in enumerate(RUNGS)}
+        return {
+            name: np.where(np.isnan(recorded), np.nan, _worst_last(look[:, 0]))
+            for name, (look, recorded) in {**parts, **rungs}.items()
+        }
+
+    @property
+    def scale(self) -> float:
+        """Points that a regret of 1 stands for: what the best recipe gains over the base."""
+        return max(float(self.truth.max() - self.truth[self.base]), SMALLEST_GAIN)
 
     @functools.cached_property
     def costs(self) -> np.ndarray:  # (recipes,)
@@ -91,11 +100,12 @@ def _worst_last(scores: np.ndarray) -> np.ndarray:
 
 
 def load(record: str = "minilm-2") -> dict[str, OwnTable]:
-    """The packed record, by set."""
+    """The packed record, by set: those whose base was trained."""
     import pandas as pd
 
     rows = pd.read_parquet(RECORDS / f"{record}.parquet")
-    return {str(name): table_of(part) for name, part in rows.groupby("set", sort=False)}
+    begun = rows[(rows["recipe"] == BASE) & (rows["share"] == 1)]["set"].unique()
+    return {str(name): table_of(rows[rows["set"] == name]) for name in begun}
 
 
 def table_of(rows: pd.DataFrame) -> OwnTable:
@@ -107,13 +117,11 @@ def table_of(rows: pd.DataFrame) -> OwnTable:
     shape = len(recipes), len(SHARES), int(rows["seed"].max())
     dev, test, seconds = (np.full(shape, np.nan) for _ in range(3))
     rungs = np.full((shape[0], len(RUNGS), shape[2]), np.nan)
-    for row in rows.itertuples():
-        if row.recipe not in recipes:
-            continue
-        place = recipes.index(row.recipe), SHARES.index(row.share), row.seed - 1
-        dev[place], test[place], seconds[place] = row.dev, row.test, row.seconds
-        if row.share == 1:
-            rungs[place[0], :, place[2]] = [getattr(row, f"rung_{number}") for number in range(1, len(RUNGS) + 1)]
+    for row in rows[rows["recipe"].isin(recipes)].to_dict("records"):
+        place = recipes.index(row["recipe"]), SHARES.index(row["share"]), row["seed"] - 1
+        dev[place], test[place], seconds[place] = row["dev"], row["test"], row["seconds"]
+        if row["share"] == 1:
+            rungs[place[0], :, place[2]] = [row[f"rung_{number}"] for number in range(1, len(RUNGS) + 1)]
     keys = dict(zip(whole["recipe"], whole["keys"].map(json.loads), strict=True))
     return OwnTable(
         str(first["set"]),
@@ -136,9 +144,9 @@ def rank_correlation(look: np.ndarray, truth: np.ndarray) -> float:  # (recipes,
     return float(spearmanr(lowest, truth).statistic)
 
 
-def top_regret(look: np.ndarray, truth: np.ndarray, one_in: int = TOP) -> float:  # (recipes,) each
-    """What the best of the top lacks of the best of all, in points."""
-    kept = np.argsort(-look, kind="stable")[: max(1, round(len(look) / one_in))]
+def top_regret(look: np.ndarray, truth: np.ndarray, share: float) -> float:  # (recipes,) each
+    """What the best of the top share lacks of the best of all, in points."""
+    kept = np.argsort(-look, kind="stable")[: max(1, round(len(look) * share))]
     return float(truth.max() - truth[kept].max())
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import trainables
-from benchmarks._asked import add_encoder, chosen_encoder
+from benchmarks._asked import add_encoder, check_page, chosen_encoder, write_between
 from benchmarks._own_page import page
 from benchmarks._own_recipes import AS_IT_CAME, BASE, DRAWN, LISTED, designed
 from benchmarks._own_sets import SETS, Prepared, prepared
@@ -30,6 +30,8 @@ from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value
 from trainables.training.rungs import DEFAULT, Measure, RungPlan
 
+BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
+"""Between these lines of a page stand the tables."""
 SHARES, LATER = (1 / 8, 1 / 4, 1.0), (1 / 2,)
 """Of the training data, in the order of recording; each has a whole schedule. Later ones follow when all recipes have
 the first."""
@@ -53,7 +55,11 @@ def main(arguments: Sequence[str]) -> None:
     """Record what is not there yet."""
     asked = _parser().parse_args(arguments)
     if asked.table:
-        print(page(load(asked.table)), end="")
+        check_page(asked.out, BEGIN)
+        text = page(load(asked.table))
+        print(text)
+        if asked.out is not None:
+            write_between(asked.out, BEGIN, text, END)
         return
     if asked.to is None:
         raise UserError("say --to FOLDER, where records go, or --table")
@@ -196,6 +202,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--table", nargs="?", const="minilm-2", metavar="RECORD", help="what a packed record says (default: %(const)s)"
     )
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the tables into, after {BEGIN}")
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
     parser.add_argument("--layers", type=int, default=LAYERS, help="of the encoder (default: %(default)s)")
