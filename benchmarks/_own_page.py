@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmarks._own_portfolio import by_chance, left_out, portfolio
+from benchmarks._own_recipes import LISTED
 from benchmarks._own_table import (
     OwnTable,
     effects,
@@ -16,8 +17,8 @@ from benchmarks._own_table import (
 )
 from trainables.recipe import Value
 
-BEST, SIZE = 5, 8
-"""Recipes that are shown of each set, and of a portfolio."""
+BEST, SIZE = 3, 8
+"""Recipes of a set that are in bold, and of a portfolio."""
 KEPT, FEWEST = (1 / 2, 1 / 3, 1 / 5, 1 / 10), 5
 """Shares of the recipes that go on after a look; and recipes without which a set says nothing of looks."""
 SHOWN = (1, 2, 3, 4, 6, 8)
@@ -26,7 +27,7 @@ SHOWN = (1, 2, 3, 4, 6, 8)
 
 def page(tables: Mapping[str, OwnTable]) -> str:
     """All tables."""
-    parts = [_sets(tables), _looks(tables), _best(tables), _effects(tables), _portfolios(tables)]
+    parts = [_sets(tables), _looks(tables), _scores(tables), _effects(tables), _portfolios(tables)]
     return "\n\n".join(parts)
 
 
@@ -92,22 +93,25 @@ def _seen(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
     return scores[there], table.truth[there]
 
 
-def _best(tables: Mapping[str, OwnTable]) -> str:
-    rows = []
-    for name, table in tables.items():
-        order = np.argsort(-table.truth, kind="stable")[:BEST]
-        rows += [
-            [
-                name,
-                str(table.recipes[place]),
-                in_words(table.keys[place]),
-                f"{table.chosen_by[place]:.1f}",
-                f"{table.truth[place]:.1f}",
-                f"{table.costs[place]:.1f}",
-            ]
-            for place in order
-        ]
-    return _table("The best recipes", ["set", "number", "recipe", "dev", "test", "time of the base's"], rows)
+def _scores(tables: Mapping[str, OwnTable]) -> str:
+    """Every recipe on every set, the best of each set in bold."""
+    numbers = sorted({number for table in tables.values() for number in table.recipes})
+    rows = [[_named(number), *(_score(number, table) for table in tables.values())] for number in numbers]
+    title = f"Test scores on all of the data, the best {BEST} of a set in bold"
+    return _table(title, ["recipe", *tables], rows)
+
+
+def _score(number: int, table: OwnTable) -> str:
+    if number not in table.recipes:
+        return ""
+    place = table.recipes.index(number)
+    better = int((table.truth > table.truth[place]).sum())
+    return f"**{table.truth[place]:.1f}**" if better < BEST else f"{table.truth[place]:.1f}"
+
+
+def _named(number: int) -> str:
+    """A recipe by its number, and what it changes of a base."""
+    return f"{number} {in_words(LISTED[number]) if number < len(LISTED) else 'by chance'}"
 
 
 def in_words(keys: Mapping[str, Value]) -> str:
@@ -133,7 +137,7 @@ def _portfolios(tables: Mapping[str, OwnTable]) -> str:
     texts, rows = [], []
     for title, by_time in (("by regret", False), ("by regret and time", True)):
         order = portfolio([*tables.values()], SIZE, by_time)
-        names = [f"{number} ({_named(number, tables)})" for number in order]
+        names = map(_named, order)
         texts.append(f"Portfolio of all sets {title}: {'; '.join(names)}.")
         lost = left_out(tables, SIZE, by_time).mean(axis=0)
         rows.append([f"learned from the others, {title}", *(f"{lost[after - 1]:.2f}" for after in SHOWN)])
@@ -143,8 +147,3 @@ def _portfolios(tables: Mapping[str, OwnTable]) -> str:
         "Mean regret (1: what the best gains over the base) after so many recipes", ["", *map(str, SHOWN)], rows
     )
     return "\n\n".join([table, *texts])
-
-
-def _named(number: int, tables: Mapping[str, OwnTable]) -> str:
-    table = next(table for table in tables.values() if number in table.recipes)
-    return in_words(table.keys[table.recipes.index(number)])

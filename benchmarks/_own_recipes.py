@@ -32,49 +32,53 @@ LISTED: Sequence[Mapping[str, Value]] = (
     {RATE: 2e-4},
     {RATE: 5e-5},
     {RATE: 1e-3},
-    {RATE: 1e-4, EPOCHS: 3},
     {RATE: 2e-4, BATCH: 16},
-    {RATE: 2e-4, BATCH: 32},
-    {RATE: 2e-5, EPOCHS: 3},
-    {RATE: 5e-4, EPOCHS: 3},
-    {RATE: 2e-4, EPOCHS: 3},
-    {RATE: 1e-4, BATCH: 32},
-    {RATE: 5e-6},
     {RATE: 1e-4, POOLING: "cls"},
     {RATE: 1e-4, HEAD: "linear"},
-    {RATE: 1e-4, HEAD: "mlp"},
-    {RATE: 1e-4, TEMPERATURE: 0.02},
-    {RATE: 1e-4, TEMPERATURE: 0.1},
-    {RATE: 1e-4, OBJECTIVE: 1},
-    {RATE: 3e-4},
-    {RATE: 1e-4, **MINED},
-    {RATE: 5e-4, BATCH: 128},
-    {RATE: 5e-5, BATCH: 16, EPOCHS: 3},
-    {RATE: 1e-5},
-    {RATE: 2e-4, BATCH: 128},
-    {RATE: 1e-4, OBJECTIVE: 2},
-    {RATE: 1e-4, OBJECTIVE: 3},
+    {RATE: 5e-4, EPOCHS: 3},
     {RATE: 5e-4, TEMPERATURE: 0.1},
-    {RATE: 5e-4, TEMPERATURE: 0.02},
     {RATE: 5e-4, OBJECTIVE: 1},
+    {RATE: 5e-4, BATCH: 16},
+    {RATE: 1e-4, EPOCHS: 3},
+    {RATE: 5e-4, BATCH: 128},
+    {RATE: 1e-4, HEAD: "mlp"},
+    {RATE: 5e-4, TEMPERATURE: 0.02},
+    {RATE: 1e-4, **MINED},
+    {RATE: 2e-4, EPOCHS: 3},
     {RATE: 5e-4, OBJECTIVE: 2},
     {RATE: 5e-4, OBJECTIVE: 3},
-    {RATE: 2e-4, **MINED, "objective.negatives": 3, "corpus.mined_skip": 5},
-    {RATE: 5e-4, POOLING: "cls"},
-    {RATE: 2e-4, POOLING: "max"},
+    {RATE: 1e-3, BATCH: 128},
+    {RATE: 2e-4, BATCH: 32},
+    {RATE: 2e-5, EPOCHS: 3},
+    {RATE: 5e-5, BATCH: 16, EPOCHS: 3},
+    {RATE: 2e-3},
+    {RATE: 5e-6},
+    {RATE: 2e-4, BATCH: 128},
     {RATE: 5e-4, HEAD: "linear"},
+    {RATE: 5e-4, POOLING: "cls"},
+    {RATE: 1e-4, OBJECTIVE: 1},
+    {RATE: 1e-4, TEMPERATURE: 0.02},
+    {RATE: 1e-4, TEMPERATURE: 0.1},
+    {RATE: 1e-4, OBJECTIVE: 2},
+    {RATE: 1e-4, OBJECTIVE: 3},
+    {RATE: 5e-4, **MINED, "objective.negatives": 3, "corpus.mined_skip": 5},
     {RATE: 5e-4, HEAD: "mlp"},
+    {RATE: 2e-4, POOLING: "max"},
+    {RATE: 3e-4},
+    {RATE: 1e-5},
+    {RATE: 1e-4, BATCH: 32},
     {RATE: 5e-5, BATCH: 32, EPOCHS: 3},
     {RATE: 2e-5, BATCH: 16},
     {RATE: 1e-4, BATCH: 16},
     {RATE: 5e-4, BATCH: 32},
     {RATE: 2e-4, BATCH: 128, EPOCHS: 3},
-    {RATE: 1e-3, BATCH: 128},
     {RATE: 5e-5, EPOCHS: 10},
 )
-"""A number stands for another objective of the space than the base's: its first, second, ..."""
-DRAWN = 16
-"""Recipes by chance after those, of which every second has the base's pooling and no head."""
+"""By number. A number stands for another objective of the space than the base's: its first, second, ..."""
+DRAWN = range(100, 116)
+"""Numbers of recipes by chance, of which every second has the base's pooling and no head."""
+NUMBERS = (*range(len(LISTED)), *DRAWN)
+"""All recipes, in the order of recording."""
 HIGHEST_RATE = 1e-3
 """Of those by chance: the space's own end would hide what lies beyond."""
 DRAWN_CHOICES: Mapping[str, tuple[Value, ...]] = {BATCH: (16, 32, 64, 128), EPOCHS: (1, 3)}
@@ -84,7 +88,7 @@ DRAWN_CHOICES: Mapping[str, tuple[Value, ...]] = {BATCH: (16, 32, 64, 128), EPOC
 def designed(domains: Sequence[Domain], flat: Mapping[str, Value]) -> dict[int, dict[str, Value]]:
     """By number the keys that differ from the flat base, of each recipe that a space with these domains can have."""
     found = {number: _fitted(listed, domains, flat) for number, listed in enumerate(LISTED)}
-    for number in range(len(LISTED), len(LISTED) + DRAWN):
+    for number in DRAWN:
         found[number] = _by_chance(number, domains, flat)
     differing = {
         number: {key: value for key, value in keys.items() if flat.get(key) != value}

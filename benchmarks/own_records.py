@@ -23,12 +23,13 @@ from typing import Any
 import trainables
 from benchmarks._asked import add_encoder, check_page, chosen_encoder, write_between
 from benchmarks._own_page import page
-from benchmarks._own_recipes import AS_IT_CAME, BASE, DRAWN, LISTED, designed
+from benchmarks._own_recipes import AS_IT_CAME, BASE, NUMBERS, designed
 from benchmarks._own_sets import SETS, Prepared, prepared
 from benchmarks._own_table import load
 from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value
 from trainables.training.rungs import DEFAULT, Measure, RungPlan
+from trainables.trial.reporter import Reporter
 
 BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
 """Between these lines of a page stand the tables."""
@@ -73,19 +74,19 @@ def main(arguments: Sequence[str]) -> None:
     if unknown:
         raise UserError(f"{unknown[0]!r} is no set; {choices(SETS)} would work")
     recorders = [_recorder(name, Path(asked.data), folder, chosen_encoder(asked), asked.layers) for name in names]
-    for job in planned(asked.recipes):
+    for job in planned(NUMBERS[: asked.recipes]):
         for recorder in recorders:
             recorder.record(job)
 
 
-def planned(recipes: int) -> Iterator[Job]:
-    """All jobs in the order of recording, of the first so many recipes."""
+def planned(numbers: Sequence[int]) -> Iterator[Job]:
+    """All jobs of these recipes in the order of recording; the encoder as it came is the first of them."""
     yield Job(AS_IT_CAME, 1.0, 1)
-    for number in range(BASE, recipes):
+    for number in numbers[1:]:
         yield from (Job(number, share, 1) for share in SHARES)
         if number == AFTER:
             yield from (Job(again, share, 2) for again in TWICE for share in SHARES)
-    yield from (Job(number, share, 1) for number in range(BASE, recipes) for share in LATER)
+    yield from (Job(number, share, 1) for number in numbers[1:] for share in LATER)
 
 
 def _recorder(name: str, data: Path, folder: Path, encoder: str, layers: int | None) -> Recorder:
@@ -134,32 +135,55 @@ def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
     """What a training measured: scores, rungs where all of the data is trained on, processor seconds, steps."""
     import torch
 
-    from trainables.trial.reporter import Reporter
     from trainables.trial.result import TrialResult
     from trainables.trial.run import run_trial
 
     torch.set_num_threads(1)
-    reporter = Reporter()
-    if recipe.trains and recipe.flat().get("corpus.share", 1.0) == 1:
-        measure = Measure(own.goal.name, own.goal.tasks, own.goal.number)
-        reporter.rung_plan = RungPlan(DEFAULT.unit, DEFAULT.at, (measure,))
-    began, wall = time.process_time(), time.perf_counter()
-    result = run_trial(recipe, seed, own.evaluation, reporter=reporter)
+    measure = Measure(own.goal.name, own.goal.tasks, own.goal.number)
+    whole = recipe.trains and recipe.flat().get("corpus.share", 1.0) == 1
+    timed = Timed(RungPlan(DEFAULT.unit, DEFAULT.at, (measure,)) if whole else None)
+    result = run_trial(recipe, seed, own.evaluation, reporter=timed)
     assert isinstance(result, TrialResult), "nothing was handed over"
-    # Parts of a trial are known by the clock; others who use the machine stretch all of them alike.
-    pace = (time.process_time() - began) / (time.perf_counter() - wall)
     rungs = result.training.get("rungs", [])
     return {
         "dev": own.goal.of(result.scores, result.cost),
         "test": own.goal.test_of(result.scores),
         "rungs": [rung["scores"][own.goal.name] for rung in rungs],
         "rung_steps": [rung["step"] for rung in rungs],
-        "seconds": time.process_time() - began,
-        "training_seconds": pace * result.training.get("seconds", 0.0),
-        "scoring_seconds": pace * result.cost.get("evaluation_seconds", 0.0),
+        **timed.seconds(),
         "steps": result.training.get("steps", 0),
         **({"failed": result.stopped} if result.stopped else {}),
     }
+
+
+class Timed(Reporter):
+    """Knows the processor's time at the events of a trial: others use the machine, too."""
+
+    def __init__(self, rungs: RungPlan | None) -> None:
+        self.rung_plan = rungs
+        self.start = self.began = self.stepped = time.process_time()
+        self.at_rungs = 0.0
+
+    def begin(self, steps: int) -> None:
+        self.began = self.stepped = time.process_time()
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.stepped = time.process_time()
+
+    def rung(self, number: int, scores: Mapping[str, float]) -> bool:
+        self.at_rungs += time.process_time() - self.stepped
+        return True
+
+    def seconds(self) -> dict[str, float]:
+        """Of the trial until now: all of it without its rungs, training alone, what follows it, and of a rung's
+        scoring."""
+        now = time.process_time()
+        return {
+            "seconds": now - self.start - self.at_rungs,
+            "training_seconds": self.stepped - self.began - self.at_rungs,
+            "scoring_seconds": now - self.stepped,
+            "rung_seconds": self.at_rungs / len(self.rung_plan.at) if self.rung_plan else 0.0,
+        }
 
 
 def pack(folder: Path, to: Path) -> None:
@@ -206,8 +230,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
     parser.add_argument("--layers", type=int, default=LAYERS, help="of the encoder (default: %(default)s)")
-    parser.add_argument(
-        "--recipes", type=int, default=len(LISTED) + DRAWN, help="the first so many (default: %(default)s)"
-    )
+    parser.add_argument("--recipes", type=int, default=len(NUMBERS), help="the first so many (default: %(default)s)")
     add_encoder(parser)
     return parser
