@@ -16,7 +16,7 @@ import numpy as np
 
 from search_spaces.space import Domain
 from study.search.points import applying, in_order
-from trainables.recipe import Value, existing
+from trainables.recipe import Recipe, Value, existing
 
 AS_IT_CAME, BASE = 0, 1
 """The encoder without training, and the space's base: their numbers."""
@@ -79,14 +79,27 @@ DRAWN = range(100, 116)
 """Numbers of recipes by chance, of which every second has the base's pooling and no head."""
 NUMBERS = (*range(len(LISTED)), *DRAWN)
 """All recipes, in the order of recording."""
-HIGHEST_RATE = 1e-3
-"""Of those by chance: the space's own end would hide what lies beyond."""
-DRAWN_CHOICES: Mapping[str, tuple[Value, ...]] = {BATCH: (16, 32, 64, 128), EPOCHS: (1, 3)}
-"""What is affordable of these, by chance."""
+PINNED: Mapping[str, Value] = {RATE: 2e-5, EPOCHS: 1, TEMPERATURE: 0.05}
+"""Of the base, whatever a space's own has by now."""
+DOMAINS = (
+    Domain(RATE, low=5e-6, high=1e-3, log=True),
+    Domain(EPOCHS, choices=(1, 3)),
+    Domain(HEAD, choices=("none", "linear", "mlp")),
+    Domain("head.dim"),
+)
+"""For recipes by chance, in place of a space's own."""
+MOST_BATCH = 128
+"""Texts of a batch by chance."""
+
+
+def based(base: Recipe) -> Recipe:
+    """A space's base as the records have it."""
+    return base.preferring(PINNED)
 
 
 def designed(domains: Sequence[Domain], flat: Mapping[str, Value]) -> dict[int, dict[str, Value]]:
-    """By number the keys that differ from the flat base, of each recipe that a space with these domains can have."""
+    """By number the keys that differ from the flat base (`based`), of each recipe that a space with these domains can
+    have."""
     found = {number: _fitted(listed, domains, flat) for number, listed in enumerate(LISTED)}
     for number in DRAWN:
         found[number] = _by_chance(number, domains, flat)
@@ -118,24 +131,24 @@ def _fitted(
 
 def _by_chance(number: int, domains: Sequence[Domain], flat: Mapping[str, Value]) -> dict[str, Value]:
     """Each key by its own chance, so that what sets have in common is the same in all of them."""
+    ours = {domain.key: domain for domain in (*domains, *DOMAINS)}
     drawn: dict[str, Value] = {}
-    for domain in in_order(domains):
+    for domain in in_order([*ours.values()]):
         plain = number % 2 == 0 and domain.key in (POOLING, HEAD, "head.dim")
         if not plain and domain.is_asked({**flat, **drawn}):
             chance = float(np.random.default_rng([number, zlib.crc32(domain.key.encode())]).random())
             drawn[domain.key] = _value(domain, chance)
-    return applying(domains, drawn, flat)
+    return applying([*ours.values()], drawn, flat)
 
 
 def _value(domain: Domain, chance: float) -> Value:
-    choices = domain.choices
-    if domain.key in DRAWN_CHOICES:
-        choices = tuple(value for value in DRAWN_CHOICES[domain.key] if value in domain.choices)
-    if choices:
+    if domain.choices:
+        few = domain.key == BATCH
+        choices = [value for value in domain.choices if not few or int(str(value)) <= MOST_BATCH]
         return choices[int(chance * len(choices))]
     assert domain.low is not None
     assert domain.high is not None
-    low, high = domain.low, HIGHEST_RATE if domain.key == RATE else domain.high
+    low, high = domain.low, domain.high
     if isinstance(low, int) and isinstance(high, int):
         return low + int(chance * (high - low + 1))
     if domain.log:

@@ -23,7 +23,7 @@ from typing import Any
 import trainables
 from benchmarks._asked import add_encoder, check_page, chosen_encoder, write_between
 from benchmarks._own_page import page
-from benchmarks._own_recipes import AS_IT_CAME, BASE, NUMBERS, designed
+from benchmarks._own_recipes import AS_IT_CAME, BASE, NUMBERS, based, designed
 from benchmarks._own_sets import SETS, Prepared, prepared
 from benchmarks._own_table import load
 from trainables.errors import UserError, choices, unforeseen
@@ -100,8 +100,9 @@ class Recorder:
         from trainables.trial.process_reset import ProcessReset
 
         self.own, self.file = own, file
-        self.base = own.base.override({**FIXED, **({} if layers is None else {"encoder.layers": layers})})
-        self.design = designed(own.domains, own.base.flat())
+        base = based(own.base)
+        self.base = base.override({**FIXED, **({} if layers is None else {"encoder.layers": layers})})
+        self.design = designed(own.domains, base.flat())
         self.code = code_version()
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         there = [json.loads(line) for line in lines]
