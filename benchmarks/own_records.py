@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import hashlib
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from trainables.trial.reporter import Reporter
 
 BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
 """Between these lines of a page stand the tables."""
-SHARES, LATER = (1 / 8, 1 / 4, 1.0), (1 / 2,)
+SHARES, LATER = (1 / 8, 1.0), (1 / 4, 1 / 2)
 """Of the training data, in the order of recording; each has a whole schedule. Later ones follow when all recipes have
 the first."""
 TWICE, AFTER = range(BASE, BASE + 8), 20
@@ -120,7 +121,8 @@ class Recorder:
             with self.between.trial():
                 measured = train(self.own, self.base.override({**keys, **_part(job)}), job.seed)
         except Exception as error:  # whatever a recipe does, the others are recorded
-            measured = {"dev": None, "failed": unforeseen(error) if not isinstance(error, UserError) else str(error)}
+            print(f"{self.own.name}, {job}: {unforeseen(error)}", file=sys.stderr, flush=True)
+            measured = {"dev": None, "failed": type(error).__name__}  # what it says may name places of this machine
         known = {"set": self.own.name, **dataclasses.asdict(job), "keys": keys}
         line = json.dumps({**known, **measured, "files": self.own.hash, "code": self.code})
         with self.file.open("a", encoding="utf-8") as file:

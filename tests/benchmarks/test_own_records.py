@@ -16,7 +16,7 @@ from benchmarks._own_page import page
 from benchmarks._own_portfolio import left_out, portfolio, regrets
 from benchmarks._own_recipes import AS_IT_CAME, BASE, DRAWN, LISTED, RATE, designed
 from benchmarks._own_sets import SETS, Rows, drawn, of_files, sections
-from benchmarks._own_table import OwnTable, effects, rank_correlation, table_of, top_regret
+from benchmarks._own_table import OwnTable, effects, load, rank_correlation, table_of, top_regret
 from benchmarks.own_records import Job, Recorder, packed, planned
 from search_spaces.space import Domain
 from trainables.errors import UserError
@@ -84,10 +84,10 @@ def test_a_design_has_what_its_space_has_under_numbers_that_stay() -> None:
     assert [other[number][RATE] for number in DRAWN] == [design[number][RATE] for number in DRAWN]
 
 
-def test_recipes_come_in_turn_and_halves_last() -> None:
+def test_recipes_come_in_turn_and_dearer_parts_last() -> None:
     jobs = [*planned(range(3))]
-    assert jobs[:4] == [Job(0, 1.0, 1), Job(1, 0.125, 1), Job(1, 0.25, 1), Job(1, 1.0, 1)]
-    assert jobs[-2:] == [Job(1, 0.5, 1), Job(2, 0.5, 1)]
+    assert jobs[:4] == [Job(0, 1.0, 1), Job(1, 0.125, 1), Job(1, 1.0, 1), Job(2, 0.125, 1)]
+    assert jobs[-4:] == [Job(number, share, 1) for number in (1, 2) for share in (0.25, 0.5)]
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_what_fails_is_a_line(recorder: Recorder, monkeypatch: pytest.MonkeyPatc
     recorder.record(Job(99, 1.0, 1))
     line = json.loads(recorder.file.read_text().splitlines()[-1])
     assert line["dev"] is None
-    assert "5" in line["failed"]
+    assert line["failed"] == "UserError"
 
 
 def test_a_table_holds_each_number_in_its_place(tables: Mapping[str, OwnTable]) -> None:
@@ -184,6 +184,14 @@ def test_mistakes_are_said(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=said):
         own_records.main(arguments)
+
+
+def test_the_page_holds_what_the_record_says() -> None:
+    """`python -m benchmarks own_records --table --out docs/record_own.md` writes it."""
+    tables = load()
+    assert len({table.kind for table in tables.values()}) == 4
+    text = (Path(__file__).parents[2] / "docs" / "record_own.md").read_text(encoding="utf-8")
+    assert page(tables) in text
 
 
 def test_sets_are_of_every_kind() -> None:
