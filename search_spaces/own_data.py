@@ -24,8 +24,8 @@ from trainables.senteval.tasks import Task
 
 BATCH_SIZES = (16, 32, 64, 128, 256)
 WIDE = 768
-"""Encoders of fewer numbers a token take higher learning rates: by the records of real data, of 384 numbers, the best rate
-is 5 to 25 times what the literature has for wider ones."""
+"""Encoders of fewer numbers a token take higher learning rates: by the records of real data, of 384 numbers, the best
+rate is 5 to 25 times what the literature has for wider ones."""
 USUAL_BATCH, FEWEST_STEPS = 64, 4
 """What a practitioner begins with, and how many steps a pass over the data has at least."""
 SMALL = 5_000

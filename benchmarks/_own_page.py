@@ -1,0 +1,149 @@
+"""What the records of real data say, as tables in markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from benchmarks._own_portfolio import by_chance, left_out, portfolio
+from benchmarks._own_recipes import LISTED
+from benchmarks._own_table import (
+    OwnTable,
+    effects,
+    rank_correlation,
+    seed_deviation,
+    top_regret,
+)
+from trainables.recipe import Value
+
+BEST, SIZE = 3, 8
+"""Recipes of a set that are in bold, and of a portfolio."""
+KEPT, FEWEST = (1 / 2, 1 / 3, 1 / 5, 1 / 10), 5
+"""Shares of the recipes that go on after a look; and recipes without which a set says nothing of looks."""
+SHOWN = (1, 2, 3, 4, 6, 8)
+"""After so many recipes regrets are shown."""
+
+
+def page(tables: Mapping[str, OwnTable]) -> str:
+    """All tables."""
+    parts = [_sets(tables), _looks(tables), _scores(tables), _effects(tables), _portfolios(tables)]
+    return "\n\n".join(parts)
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
+    return f"**{title}**\n\n" + "\n".join(lines)
+
+
+def _sets(tables: Mapping[str, OwnTable]) -> str:
+    rows = []
+    for name, table in tables.items():
+        best = int(np.argmax(table.truth))
+        chosen = int(np.argmax(table.chosen_by))
+        rows.append(
+            [
+                name,
+                table.kind,
+                str(len(table.recipes)),
+                f"{np.nansum(table.seconds) / 60:.0f}",
+                f"{table.as_it_came[1]:.1f}",
+                f"{table.truth[table.base]:.1f}",
+                f"{table.truth[best]:.1f}",
+                f"{table.truth[chosen]:.1f}",
+                f"{seed_deviation(table):.2f}",
+                f"{rank_correlation(table.chosen_by, table.truth):.2f}",
+            ]
+        )
+    head = ["set", "kind", "recipes", "minutes", "as it came", "base", "best", "chosen by dev", "seed deviation"]
+    return _table("Test scores of recipes on all of the data", [*head, "rank correlation of dev"], rows)
+
+
+def _looks(tables: Mapping[str, OwnTable]) -> str:
+    """How well each ranks recipes by their worth, and what is lost where it keeps the best."""
+    names = [*next(iter(tables.values())).looks]
+    found = {name: {look: _seen(table, look) for look in names} for name, table in tables.items()}
+    ranks = [
+        [name, *(f"{rank_correlation(*one):.2f}" if len(one[0]) >= FEWEST else "" for one in looks.values())]
+        for name, looks in found.items()
+    ]
+    lost = []
+    for share in KEPT:
+        cells = []
+        for look in names:
+            each = [
+                top_regret(*looks[look], share) / tables[name].scale
+                for name, looks in found.items()
+                if len(looks[look][0]) >= FEWEST
+            ]
+            cells.append(f"{np.mean(each):.2f} ({max(each):.2f})" if each else "")
+        lost.append([f"{share:.0%}", *cells])
+    return "\n\n".join(
+        [
+            _table("Rank correlation with the test score on all of the data", ["set", *names], ranks),
+            _table("Regret of keeping the best of each, mean over sets (and most)", ["kept", *names], lost),
+        ]
+    )
+
+
+def _seen(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and truths of the recipes that were looked at so."""
+    scores = table.looks[look]
+    there = ~np.isnan(scores)
+    return scores[there], table.truth[there]
+
+
+def _scores(tables: Mapping[str, OwnTable]) -> str:
+    """Every recipe on every set, the best of each set in bold."""
+    numbers = sorted({number for table in tables.values() for number in table.recipes})
+    rows = [[_named(number), *(_score(number, table) for table in tables.values())] for number in numbers]
+    title = f"Test scores on all of the data, the best {BEST} of a set in bold"
+    return _table(title, ["recipe", *tables], rows)
+
+
+def _score(number: int, table: OwnTable) -> str:
+    if number not in table.recipes:
+        return ""
+    place = table.recipes.index(number)
+    better = int((table.truth > table.truth[place]).sum())
+    return f"**{table.truth[place]:.1f}**" if better < BEST else f"{table.truth[place]:.1f}"
+
+
+def _named(number: int) -> str:
+    """A recipe by its number, and what it changes of a base."""
+    return f"{number} {in_words(LISTED[number]) if number < len(LISTED) else 'by chance'}"
+
+
+def in_words(keys: Mapping[str, Value]) -> str:
+    """`learning_rate 0.0001, epochs 3`; the base without any."""
+    return ", ".join(f"{key.partition('.')[2]} {value}" for key, value in keys.items()) or "base"
+
+
+def _effects(tables: Mapping[str, OwnTable]) -> str:
+    by_set = {name: effects(table) for name, table in tables.items()}
+    settings = sorted({one for found in by_set.values() for one in found}, key=str)
+    settings = [one for one in settings if sum(one in found for found in by_set.values()) > 1]
+    rows = [
+        [
+            in_words({key: value}),
+            *(f"{np.mean(found[key, value]):+.1f}" if (key, value) in found else "" for found in by_set.values()),
+        ]
+        for key, value in settings
+    ]
+    return _table("Points of test score that a setting adds, the rest of the recipe alike", ["setting", *tables], rows)
+
+
+def _portfolios(tables: Mapping[str, OwnTable]) -> str:
+    texts, rows = [], []
+    for title, by_time in (("by regret", False), ("by regret and time", True)):
+        order = portfolio([*tables.values()], SIZE, by_time)
+        names = map(_named, order)
+        texts.append(f"Portfolio of all sets {title}: {'; '.join(names)}.")
+        lost = left_out(tables, SIZE, by_time).mean(axis=0)
+        rows.append([f"learned from the others, {title}", *(f"{lost[after - 1]:.2f}" for after in SHOWN)])
+    drawn = np.mean([by_chance(table, SIZE) for table in tables.values()], axis=0)
+    rows.append(["an order by chance", *(f"{drawn[after - 1]:.2f}" for after in SHOWN)])
+    table = _table(
+        "Mean regret (1: what the best gains over the base) after so many recipes", ["", *map(str, SHOWN)], rows
+    )
+    return "\n\n".join([table, *texts])

@@ -1,0 +1,92 @@
+"""Which recipes to try first, learned from sets of records: greedily, each the one that helps most after those before.
+
+    order = portfolio(tables, 8)                # numbers of recipes
+    regrets(order, table)                       # on another set after the first, the first two, ...
+
+A regret is what the recipe that the development scores choose lacks of the set's best, in units of what the best
+gains over the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from benchmarks._own_recipes import RATE
+from benchmarks._own_table import OwnTable, common
+
+FIRST, SPREAD, LITERATURE = 4, 10.0, 2e-5
+"""The first recipes have learning rates that differ by such a factor, and the literature's among them: what one small
+encoder teaches must not hurt others."""
+
+
+def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of the order,)
+    """After each recipe. What a set has not is skipped; before the first recipe there is the encoder as it came."""
+    best_dev, chosen = table.as_it_came
+    found = []
+    for number in order:
+        if number in table.recipes:
+            place = table.recipes.index(number)
+            if table.chosen_by[place] > best_dev:
+                best_dev, chosen = table.chosen_by[place], table.truth[place]
+        found.append((table.truth.max() - chosen) / table.scale)
+    return np.array(found)
+
+
+def portfolio(tables: Sequence[OwnTable], size: int, by_time: bool = False) -> list[int]:
+    """So many recipes that nearly all sets have, in the order of trying. `by_time`: each is the one that lowers the
+    mean regret most for the time that it takes, instead of most."""
+    candidates = common(tables, most_missing=len(tables) // 5)
+    rates = {number: _rate(number, tables) for number in candidates}
+    order: list[int] = []
+    while len(order) < min(size, len(candidates)):
+        before = _mean_regret(order, tables)
+        room = FIRST - len(order) - 1
+        left = [one for one in candidates if one not in order]
+        able = [one for one in left if room < 0 or _lacking([*order, one], rates) <= room]
+        gains = {one: before - _mean_regret([*order, one], tables) for one in able or left}
+        cost = {one: _cost(one, tables) if by_time else 1.0 for one in gains}
+        order.append(max(gains, key=lambda one: gains[one] / cost[one]))
+    return order
+
+
+def left_out(tables: Mapping[str, OwnTable], size: int, by_time: bool = False) -> np.ndarray:  # (sets, size)
+    """Each set's regrets after each recipe of the portfolio that the other sets teach."""
+    names = [*tables]
+    found = []
+    for name in names:
+        order = portfolio([tables[other] for other in names if other != name], size, by_time)
+        lost = regrets(order, tables[name])
+        found.append(np.pad(lost, (0, size - len(lost)), mode="edge"))
+    return np.array(found)
+
+
+def by_chance(table: OwnTable, size: int, repeats: int = 200) -> np.ndarray:  # (size,)
+    """The mean regrets after each of so many of its recipes in an order by chance."""
+    drawn = np.random.default_rng(0)
+    orders = [[int(number) for number in drawn.permutation(table.recipes)[:size]] for _ in range(repeats)]
+    lost = np.mean([regrets(order, table) for order in orders], axis=0)
+    return np.pad(lost, (0, size - len(lost)), mode="edge")
+
+
+def _mean_regret(order: Sequence[int], tables: Sequence[OwnTable]) -> float:
+    came = [(table.truth.max() - table.as_it_came[1]) / table.scale for table in tables]
+    return float(np.mean([regrets(order, table)[-1] for table in tables] if order else came))
+
+
+def _cost(number: int, tables: Sequence[OwnTable]) -> float:
+    return float(np.mean([table.costs[table.recipes.index(number)] for table in tables if number in table.recipes]))
+
+
+def _rate(number: int, tables: Sequence[OwnTable]) -> float:
+    table = next(table for table in tables if number in table.recipes)
+    return float(str(table.keys[table.recipes.index(number)].get(RATE, LITERATURE)))
+
+
+def _lacking(order: Sequence[int], rates: Mapping[int, float]) -> int:
+    """How many more recipes the first ones need for what is asked of their rates."""
+    there = [rates[number] for number in order]
+    more = 0 if LITERATURE in there else 1
+    there += [LITERATURE] * more
+    return more + (max(there) / min(there) < SPREAD)

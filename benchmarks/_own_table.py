@@ -1,0 +1,187 @@
+"""Records of trainings on real data as arrays, and what they say of cheap looks at a recipe.
+
+tables = load()                                    # by set's name, of benchmarks/recorded/own/minilm-2.parquet
+tables["packages"].dev[:, WHOLE].mean(axis=-1)     # of each recipe, trained on all of the data
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks._own_recipes import AS_IT_CAME, BASE, LAYOUT
+from trainables.recipe import Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RECORDS = Path(__file__).parent / "recorded" / "own"
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
+RUNGS = (1 / 8, 1 / 4, 1 / 2)
+"""Of the data, each with a whole schedule; and of the steps of a training on all of it."""
+WHOLE = SHARES.index(1.0)
+SMALLEST_GAIN = 1.0
+"""Points: where the best recipe gains less over the base, regrets are in units of this."""
+MINED = ("corpus.negatives_from", "objective.negatives", "corpus.mined_skip", "corpus.mined_margin")
+"""Keys that go with the layout of mined negatives."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTable:
+    """The trainings on one set. What was not recorded, or failed, is NaN."""
+
+    name: str
+    kind: str
+    recipes: tuple[int, ...]
+    """Their numbers, rising; those that were trained on all of the data under the first seed at least."""
+    keys: tuple[Mapping[str, Value], ...]
+    """Of each what differs from the space's base."""
+    dev: np.ndarray  # (recipes, shares, seeds), percent, the higher the better
+    test: np.ndarray  # (recipes, shares, seeds)
+    seconds: np.ndarray  # (recipes, shares, seeds), of a processor, with scoring
+    rungs: np.ndarray  # (recipes, rungs, seeds), development scores
+    as_it_came: tuple[float, float]
+    """Development and test score of the encoder without training."""
+
+    @functools.cached_property
+    def truth(self) -> np.ndarray:  # (recipes,)
+        """What a recipe is worth: the mean test score over its seeds, and the encoder's own where it failed."""
+        return np.where(np.isnan(self._mean(self.test)), self.as_it_came[1], self._mean(self.test))
+
+    @functools.cached_property
+    def chosen_by(self) -> np.ndarray:  # (recipes,)
+        """The mean development score over its seeds of each recipe on all of the data; -inf where it failed."""
+        return _worst_last(self._mean(self.dev))
+
+    @property
+    def base(self) -> int:
+        """The place of the base."""
+        return self.recipes.index(BASE)
+
+    @functools.cached_property
+    def looks(self) -> Mapping[str, np.ndarray]:
+        """Each way to look at recipes under the first seed, (recipes,): -inf where it failed, NaN where it was not
+        recorded."""
+        whole = self.seconds[:, WHOLE, 0]
+        parts = {f"{share:g} of the data": (self.dev[:, at], self.seconds[:, at, 0]) for at, share in enumerate(SHARES)}
+        rungs = {f"{share:g} of the steps": (self.rungs[:, at], whole) for at, share in enumerate(RUNGS)}
+        return {
+            name: np.where(np.isnan(recorded), np.nan, _worst_last(look[:, 0]))
+            for name, (look, recorded) in {**parts, **rungs}.items()
+        }
+
+    @property
+    def scale(self) -> float:
+        """Points that a regret of 1 stands for: what the best recipe gains over the base."""
+        return max(float(self.truth.max() - self.truth[self.base]), SMALLEST_GAIN)
+
+    @functools.cached_property
+    def costs(self) -> np.ndarray:  # (recipes,)
+        """Seconds of a training on all of the data, the base's being 1."""
+        seconds = self.seconds[:, WHOLE, 0]
+        found: np.ndarray = seconds / seconds[self.base]
+        return found
+
+    def _mean(self, scores: np.ndarray) -> np.ndarray:
+        whole = scores[:, WHOLE]
+        there = ~np.isnan(whole)
+        total = np.where(there, whole, 0.0).sum(axis=1)
+        return np.where(there[:, 0], total / np.maximum(there.sum(axis=1), 1), np.nan)
+
+
+def _worst_last(scores: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(scores), -np.inf, scores)
+
+
+def load(record: str = "minilm-2") -> dict[str, OwnTable]:
+    """The packed record, by set: those whose base was trained."""
+    import pandas as pd
+
+    rows = pd.read_parquet(RECORDS / f"{record}.parquet")
+    begun = rows[(rows["recipe"] == BASE) & (rows["share"] == 1)]["set"].unique()
+    return {str(name): table_of(rows[rows["set"] == name]) for name in begun}
+
+
+def table_of(rows: pd.DataFrame) -> OwnTable:
+    """Of the rows of one set."""
+    first = rows.iloc[0]
+    untrained = rows[rows["recipe"] == AS_IT_CAME].iloc[0]
+    whole = rows[(rows["share"] == 1) & (rows["seed"] == 1) & (rows["recipe"] != AS_IT_CAME)]
+    recipes = tuple(sorted(int(number) for number in whole["recipe"]))
+    shape = len(recipes), len(SHARES), int(rows["seed"].max())
+    dev, test, seconds = (np.full(shape, np.nan) for _ in range(3))
+    rungs = np.full((shape[0], len(RUNGS), shape[2]), np.nan)
+    for row in rows[rows["recipe"].isin(recipes)].to_dict("records"):
+        place = recipes.index(row["recipe"]), SHARES.index(row["share"]), row["seed"] - 1
+        dev[place], test[place], seconds[place] = row["dev"], row["test"], row["seconds"]
+        if row["share"] == 1:
+            rungs[place[0], :, place[2]] = [row[f"rung_{number}"] for number in range(1, len(RUNGS) + 1)]
+    keys = dict(zip(whole["recipe"], whole["keys"].map(json.loads), strict=True))
+    return OwnTable(
+        str(first["set"]),
+        str(first["kind"]),
+        recipes,
+        tuple(keys[number] for number in recipes),
+        dev,
+        test,
+        seconds,
+        rungs,
+        (float(untrained["dev"]), float(untrained["test"])),
+    )
+
+
+def rank_correlation(look: np.ndarray, truth: np.ndarray) -> float:  # (recipes,) each
+    """Spearman's, with ties in the middle."""
+    from scipy.stats import spearmanr
+
+    lowest = np.where(np.isinf(look), np.min(look[np.isfinite(look)], initial=0.0) - 1, look)
+    return float(spearmanr(lowest, truth).statistic)
+
+
+def top_regret(look: np.ndarray, truth: np.ndarray, share: float) -> float:  # (recipes,) each
+    """What the best of the top share lacks of the best of all, in points."""
+    kept = np.argsort(-look, kind="stable")[: max(1, round(len(look) * share))]
+    return float(truth.max() - truth[kept].max())
+
+
+def effects(table: OwnTable) -> dict[tuple[str, Value], list[float]]:
+    """By key and value: what it adds to the test score of recipes that are otherwise the same and have the base's, one
+    number for each such pair of recipes."""
+    place = {_frozen(keys): number for number, keys in enumerate(table.keys)}
+    found: dict[tuple[str, Value], list[float]] = {}
+    for number, keys in enumerate(table.keys):
+        for key, value in keys.items():
+            without = {key} | ({*MINED} if key == LAYOUT else set())
+            other = place.get(_frozen({name: kept for name, kept in keys.items() if name not in without}))
+            if other is not None:
+                found.setdefault((key, value), []).append(float(table.truth[number] - table.truth[other]))
+    return found
+
+
+def _frozen(keys: Mapping[str, Value]) -> frozenset[tuple[str, Value]]:
+    return frozenset(keys.items())
+
+
+def seed_deviation(table: OwnTable) -> float:
+    """Of test scores on all of the data between two seeds of a recipe, pooled; NaN without a second seed."""
+    pairs = table.test[:, WHOLE, :2]
+    if pairs.shape[1] < 2:
+        return float("nan")
+    differences = pairs[:, 0] - pairs[:, 1]
+    there = differences[~np.isnan(differences)]
+    return float(np.sqrt(np.mean(there**2) / 2)) if len(there) else float("nan")
+
+
+def common(tables: Sequence[OwnTable], most_missing: int = 0) -> list[int]:
+    """Numbers of the recipes that all sets have, but for so many."""
+    counts: dict[int, int] = {}
+    for table in tables:
+        for number in table.recipes:
+            counts[number] = counts.get(number, 0) + 1
+    return sorted(number for number, count in counts.items() if count >= len(tables) - most_missing)

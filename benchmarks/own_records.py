@@ -1,0 +1,238 @@
+"""Trainings of a pretrained encoder on real data: ten sets, one design of recipes, parts of the data, and rungs.
+
+    python -m benchmarks own_records --to FOLDER --data DIR      # appends to FOLDER/SET.jsonl; stop and start at will
+    python -m benchmarks own_records --to FOLDER --pack FILE     # all of it as one Parquet file: numbers, no sentences
+    python -m benchmarks own_records --table                     # what the packed record says
+
+The space of each set is the one that `--train` makes of its files, and a training that of a trial. `docs/record_own.md`
+says what came of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import trainables
+from benchmarks._asked import add_encoder, check_page, chosen_encoder, write_between
+from benchmarks._own_page import page
+from benchmarks._own_recipes import AS_IT_CAME, BASE, NUMBERS, based, designed
+from benchmarks._own_sets import SETS, Prepared, prepared
+from benchmarks._own_table import load
+from trainables.errors import UserError, choices, unforeseen
+from trainables.recipe import Recipe, Value
+from trainables.training.rungs import DEFAULT, Measure, RungPlan
+from trainables.trial.reporter import Reporter
+
+BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
+"""Between these lines of a page stand the tables."""
+SHARES, LATER = (1 / 8, 1.0), (1 / 4, 1 / 2)
+"""Of the training data, in the order of recording; each has a whole schedule. Later ones follow when all recipes have
+the first."""
+TWICE, AFTER = range(BASE, BASE + 8), 20
+"""Recipes with a second seed, and the recipe after which these are recorded."""
+LAYERS = 2
+FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precision": "bf16"}
+"""Of every recipe: what makes a training faster on the recording machine."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recipe under a seed on a part of a set."""
+
+    recipe: int
+    share: float
+    seed: int
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Record what is not there yet."""
+    asked = _parser().parse_args(arguments)
+    if asked.table:
+        check_page(asked.out, BEGIN)
+        text = page(load(asked.table))
+        print(text)
+        if asked.out is not None:
+            write_between(asked.out, BEGIN, text, END)
+        return
+    if asked.to is None:
+        raise UserError("say --to FOLDER, where records go, or --table")
+    folder = Path(asked.to)
+    if asked.pack:
+        pack(folder, Path(asked.pack))
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    names = asked.sets or [*SETS]
+    unknown = [name for name in names if name not in SETS]
+    if unknown:
+        raise UserError(f"{unknown[0]!r} is no set; {choices(SETS)} would work")
+    recorders = [_recorder(name, Path(asked.data), folder, chosen_encoder(asked), asked.layers) for name in names]
+    for job in planned(NUMBERS[: asked.recipes]):
+        for recorder in recorders:
+            recorder.record(job)
+
+
+def planned(numbers: Sequence[int]) -> Iterator[Job]:
+    """All jobs of these recipes in the order of recording; the encoder as it came is the first of them."""
+    yield Job(AS_IT_CAME, 1.0, 1)
+    for number in numbers[1:]:
+        yield from (Job(number, share, 1) for share in SHARES)
+        if number == AFTER:
+            yield from (Job(again, share, 2) for again in TWICE for share in SHARES)
+    yield from (Job(number, share, 1) for number in numbers[1:] for share in LATER)
+
+
+def _recorder(name: str, data: Path, folder: Path, encoder: str, layers: int | None) -> Recorder:
+    return Recorder(prepared(name, data, folder / "sets", encoder), folder / f"{name}.jsonl", layers)
+
+
+class Recorder:
+    """Trains on one set, one job after another, and appends a line for each."""
+
+    def __init__(self, own: Prepared, file: Path, layers: int | None) -> None:
+        from trainables.trial.process_reset import ProcessReset
+
+        self.own, self.file = own, file
+        base = based(own.base)
+        self.base = base.override({**FIXED, **({} if layers is None else {"encoder.layers": layers})})
+        self.design = designed(own.domains, base.flat())
+        self.code = code_version()
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        there = [json.loads(line) for line in lines]
+        if any(line["files"] != own.hash for line in there):
+            raise UserError(f"{file} holds trainings on other rows of {own.name}; give another folder with --to")
+        self.done = {Job(line["recipe"], line["share"], line["seed"]) for line in there}
+        self.between = ProcessReset()
+
+    def record(self, job: Job) -> None:
+        """A line for it, unless there is one, or the set has no such recipe. What fails is a line, too."""
+        if job in self.done or job.recipe not in self.design:
+            return
+        keys = self.design[job.recipe]
+        try:
+            with self.between.trial():
+                measured = train(self.own, self.base.override({**keys, **_part(job)}), job.seed)
+        except Exception as error:  # whatever a recipe does, the others are recorded
+            print(f"{self.own.name}, {job}: {unforeseen(error)}", file=sys.stderr, flush=True)
+            measured = {"dev": None, "failed": type(error).__name__}  # what it says may name places of this machine
+        known = {"set": self.own.name, **dataclasses.asdict(job), "keys": keys}
+        line = json.dumps({**known, **measured, "files": self.own.hash, "code": self.code})
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+        self.done.add(job)
+
+
+def _part(job: Job) -> dict[str, Value]:
+    return {} if job.share == 1 else {"corpus.share": job.share}
+
+
+def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
+    """What a training measured: scores, rungs where all of the data is trained on, processor seconds, steps."""
+    import torch
+
+    from trainables.trial.result import TrialResult
+    from trainables.trial.run import run_trial
+
+    torch.set_num_threads(1)
+    measure = Measure(own.goal.name, own.goal.tasks, own.goal.number)
+    whole = recipe.trains and recipe.flat().get("corpus.share", 1.0) == 1
+    timed = Timed(RungPlan(DEFAULT.unit, DEFAULT.at, (measure,)) if whole else None)
+    result = run_trial(recipe, seed, own.evaluation, reporter=timed)
+    assert isinstance(result, TrialResult), "nothing was handed over"
+    rungs = result.training.get("rungs", [])
+    return {
+        "dev": own.goal.of(result.scores, result.cost),
+        "test": own.goal.test_of(result.scores),
+        "rungs": [rung["scores"][own.goal.name] for rung in rungs],
+        "rung_steps": [rung["step"] for rung in rungs],
+        **timed.seconds(),
+        "steps": result.training.get("steps", 0),
+        **({"failed": result.stopped} if result.stopped else {}),
+    }
+
+
+class Timed(Reporter):
+    """Knows the processor's time at the events of a trial: others use the machine, too."""
+
+    def __init__(self, rungs: RungPlan | None) -> None:
+        self.rung_plan = rungs
+        self.start = self.began = self.stepped = time.process_time()
+        self.at_rungs = 0.0
+
+    def begin(self, steps: int) -> None:
+        self.began = self.stepped = time.process_time()
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.stepped = time.process_time()
+
+    def rung(self, number: int, scores: Mapping[str, float]) -> bool:
+        self.at_rungs += time.process_time() - self.stepped
+        return True
+
+    def seconds(self) -> dict[str, float]:
+        """Of the trial until now: all of it without its rungs, training alone, what follows it, and of a rung's
+        scoring."""
+        now = time.process_time()
+        return {
+            "seconds": now - self.start - self.at_rungs,
+            "training_seconds": self.stepped - self.began - self.at_rungs,
+            "scoring_seconds": now - self.stepped,
+            "rung_seconds": self.at_rungs / len(self.rung_plan.at) if self.rung_plan else 0.0,
+        }
+
+
+def pack(folder: Path, to: Path) -> None:
+    """The folder's lines as one Parquet file, set by set."""
+    import pandas as pd
+
+    files = [(own.kind, folder / f"{own.name}.jsonl") for own in SETS.values()]
+    rows = [
+        {"kind": kind, **packed(json.loads(line))}
+        for kind, file in files
+        if file.exists()
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    to.parent.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows).to_parquet(to, index=False, compression="zstd")
+
+
+def packed(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of a record as a row of a table. In a short training one pause is several rungs."""
+    pauses = dict(zip(line.get("rung_steps", []), line.get("rungs", []), strict=True))
+    rungs = {
+        f"rung_{number}": next((score for step, score in pauses.items() if step >= share * line["steps"]), None)
+        for number, share in enumerate(DEFAULT.at, 1)
+    }
+    kept = {name: value for name, value in line.items() if name not in ("rungs", "rung_steps")}
+    return {**kept, "keys": json.dumps(line["keys"]), **rungs}
+
+
+def code_version() -> str:
+    """Of the code that trains and scores."""
+    folder = Path(trainables.__path__[0])
+    texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks own_records", description=__doc__.splitlines()[0])
+    parser.add_argument("--to", metavar="FOLDER", help="where records go, and the sets' files")
+    parser.add_argument("--pack", metavar="FILE", help="write what is in --to as one Parquet file, and record nothing")
+    parser.add_argument(
+        "--table", nargs="?", const="minilm-2", metavar="RECORD", help="what a packed record says (default: %(const)s)"
+    )
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the tables into, after {BEGIN}")
+    parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
+    parser.add_argument("--layers", type=int, default=LAYERS, help="of the encoder (default: %(default)s)")
+    parser.add_argument("--recipes", type=int, default=len(NUMBERS), help="the first so many (default: %(default)s)")
+    add_encoder(parser)
+    return parser
