@@ -236,7 +236,7 @@ class _Finals(FinalsEvidence):
             spreads=self.spreads(figure),
             noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),
-            data=data_curve(self.evidence, figure, self.looks * len(self.finalists)),
+            data=data_curve(self.evidence, figure, self.looks * max(len(self.finalists), 1)),
         )
 
     @cached_property
@@ -293,7 +293,8 @@ class _Finals(FinalsEvidence):
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
         free = [place for place in within if not self.forbidding(self.finalists[place], figure)]
-        fresh, order = (bool(free) or not order) and not self._chosen_by & figure.tasks, free or order
+        sound = bool(free) if order else not self.forbidding(self.references["base"], figure)
+        fresh, order = sound and not self._chosen_by & figure.tasks, free or order
         return judge(
             self.samples(figure, self.finalists),
             order,

@@ -43,11 +43,7 @@ class FinalsEvidence:
         finals = results.info.finals
         assert finals is not None
         self.left_out = tuple(called(results, key) for key in finals.finalists if key not in ready)
-        named: dict[Reference, str | None] = {
-            "base": finals.base,
-            "baseline": finals.baseline,
-            "encoder": finals.as_it_came,
-        }
+        named = {"base": finals.base, "baseline": finals.baseline, "encoder": finals.as_it_came}
         self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
         if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
             del self.references["baseline"]
@@ -93,7 +89,8 @@ class FinalsEvidence:
 
     def compared(self, figure: Quantity) -> dict[Reference, Sample]:
         """The references that have the figure."""
-        samples = {name: self.evidence.sample(key, figure) for name, key in self.references.items()}
+        names: tuple[Reference, ...] = ("base", "baseline", "encoder")
+        samples = {name: self.evidence.sample(self.references.get(name, ""), figure) for name in names}
         return {name: sample for name, sample in samples.items() if sample is not None}
 
     def forbidding(self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")) -> list[Flag]:
@@ -101,7 +98,7 @@ class FinalsEvidence:
         searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
-        looks = self.looks * len(self.finalists)
+        looks = self.looks * max(len(self.finalists), 1)
         found = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
         return [
             flag
@@ -110,8 +107,8 @@ class FinalsEvidence:
             if flag.guard not in varied
             and not (
                 flag.guard == OVERLAP
-                and (found := self.gain(recipe_hash, other, figure, looks)) is not None
-                and stands_without_memory(self.evidence, recipe_hash, other, figure, found)
+                and (gain := self.gain(recipe_hash, other, figure, looks)) is not None
+                and stands_without_memory(self.evidence, recipe_hash, other, figure, gain)
             )
         ]
 
@@ -130,4 +127,5 @@ class FinalsEvidence:
 
 
 def noise(samples: Iterable[Sample]) -> tuple[float, ...]:
+    """How far one seed moves a score: the standard deviations of those that have two."""
     return tuple(sample.std for sample in samples if sample.std is not None)

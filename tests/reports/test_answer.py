@@ -183,6 +183,14 @@ def test_where_no_finalist_ran_the_base_is_held_against_the_encoder(
     assert json.loads((tmp_path / FILE).read_text(encoding="utf-8"))["kind"] == kind
 
 
+def test_what_a_flag_forbids_is_no_verdict_on_the_base_alone_either(make: Make, tmp_path: Path) -> None:
+    make((1.0,), seeds=2)
+    results = limited(tmp_path, finalists=[])
+    assert Answer.of(results).kind == "base"
+    answer = Answer.of(rewrite(results, results.base.hash, geometry={"anisotropy": 0.999}))
+    assert (answer.kind, answer.flags) == ("open", ("degenerate",))
+
+
 def test_without_the_base_a_limit_leaves_nothing_to_tell(make: Make, tmp_path: Path) -> None:
     results = make((1.0,), seeds=1)
     (tmp_path / LEDGER / f"{results.finals[results.base.hash][0].key}.json").unlink()
