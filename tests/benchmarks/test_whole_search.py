@@ -68,15 +68,8 @@ def record(seed: int, end: int, seconds: float, score: float = 70.0) -> Record:
 def test_our_time_is_divided_into_phases_and_what_trials_did():
     began = 1767225600.0
     search = [record(PART, 90, 60), record(1, 150, 90)]
-<<<<<<< HEAD
     # the first of the finals began while the last recipe ran
     finals = [record(FIRST_FRESH, 170, 30), record(FIRST_FRESH + 1, 210, 30)]
-=======
-    finals = [
-        record(FIRST_FRESH, 170, 30),
-        record(FIRST_FRESH + 1, 210, 30),
-    ]  # the former began while the last recipe ran
->>>>>>> h-r
     parts = whole_search.parts_of([*finals, *search], began, began + 240)
     assert parts == pytest.approx(
         {
