@@ -181,7 +181,7 @@ def test_of_the_base_where_that_is_kept(make: Make) -> None:
     assert answer.kind == "base"
     assert answer.data is not None
     assert answer.data.name == answer.references["base"].name
-    assert [part.seeds for part in answer.data.parts] == [5, 5, 5, 9]
+    assert [part.seeds for part in answer.data.parts] == [5, 5, 5, 5]
     assert line(results)
 
 
