@@ -51,7 +51,7 @@ def write(results: Results, pictures: Path) -> str:
     whole = "finalists and goals" if beside else "finalists"
     said = (
         f"Gains are in points. The low ends of their intervals hold for all {whole} at once, with {sure:.3g} % at "
-        "this look, and so do the high ends; the interval of a score is its own, with 95 %. Whole recipes are "
+        "this look, and so do the high ends. The interval of a score is its own, with 95 %. Whole recipes are "
         "compared: what a search varies on purpose, as steps and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""

@@ -303,6 +303,11 @@ def test_spaces_of_odd_values(tmp_path: Path) -> None:
 # ---- Optuna's journal ----
 
 
+def asked_of(searcher: Any) -> None:
+    """One recipe more."""
+    searcher.explorer.ask()
+
+
 def test_journals(tmp_path: Path) -> None:
     from study.search.tune_searcher import TuneSearcher
     from tests.study.search.test_search import make
@@ -310,7 +315,7 @@ def test_journals(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
     for _ in range(40):
         if len(searcher.explored) < 4:
-            searcher._ask()
+            asked_of(searcher)
     file = plan.results / "optuna.journal"
     for _ in each(file, JSON_LINES | TEXT | BYTES, "journal"):
         read_or_refuse(lambda: TuneSearcher(plan, ledger), [file])
@@ -323,18 +328,18 @@ def test_a_journal_whose_last_line_is_torn_goes_on(tmp_path: Path) -> None:
     from tests.study.search.test_search import make
 
     plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
-    searcher._ask()
+    asked_of(searcher)
     file = plan.results / "optuna.journal"
     whole = file.read_bytes()
     last = len(whole.splitlines()[-1])
     for cut in range(1, last, max(1, last // INPUTS)):
         file.write_bytes(whole[:-cut])
-        TuneSearcher(plan, ledger)._ask()
+        asked_of(TuneSearcher(plan, ledger))
         assert TuneSearcher(plan, ledger).explored
 
 
 def test_who_trains_together(tmp_path: Path) -> None:
-    from study.search.tune_searcher import members_of
+    from study.search.populations import members_of
 
     file = tmp_path / "population-0.json"
     file.write_text(json.dumps([f"0123456789ab-{seed}" for seed in range(4)]))

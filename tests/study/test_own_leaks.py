@@ -62,7 +62,7 @@ def test_drop_leaks_leaves_rows_out_that_hold_an_item_whole(tmp_path: Path, caps
     _, kept = made(tmp_path, [*PAIRS[60:], PAIRS[25], (PAIRS[30][0], "alone")], "--drop-leaks")
     said = capsys.readouterr().out
     assert "leaks: 1 more row of " in said
-    assert "mine.jsonl held an item of --dev or --test, exactly or nearly: left out\n" in said
+    assert "mine.jsonl held an item of --dev or --test, exactly or nearly: left out" in said
     assert not {*PAIRS[25]} & kept
     assert {PAIRS[30][0], "alone"} <= kept
 
@@ -131,7 +131,7 @@ def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     own_study(parse([*given, "--test", str(tmp_path / "tested.csv"), "--drop-leaks", "--dry-run"]))
     said = capsys.readouterr().out
     assert 'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels; the first: "dog0a ' in said
-    assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test, exactly or nearly: left out\n", said)
+    assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test, exactly or nearly: left out", said)
     assert re.search(
-        r"leaks: \d+ training rows that held an item that is put aside, exactly or nearly: left out\n", said
+        r"leaks: \d+ training rows that held an item that is put aside, exactly or nearly: left out", said
     )

@@ -116,8 +116,8 @@ def test_it_is_continued(results: Path, monkeypatch: pytest.MonkeyPatch):
     assert (results / "optuna.journal").read_text(encoding="utf-8").startswith(journal)
     assert len(searcher.explored) == EXPLORED + 1
     assert searcher.explored[:EXPLORED] == info.explored
-    assert searcher.ask_tell is not None
-    known = [(trial.params, trial.value) for trial in searcher.ask_tell.study.get_trials()]
+    assert searcher.explorer is not None
+    known = [(trial.params, trial.value) for trial in searcher.explorer.ask_tell.study.get_trials()]
     assert known[: len(told)] == told
     assert len(known) == len(told) + 1
     assert StudyInfo.load(results).created_at == info.created_at
@@ -132,7 +132,7 @@ def test_a_finished_one_has_nothing_to_do(results: Path):
     plan, ledger = plan_of(results, f"--trials={EXPLORED}")
     check_results(plan)
     searcher = searcher_of(plan, ledger)
-    assert searcher.remaining == 0
+    assert searcher.agenda.remaining == 0
     assert run_all(searcher, ledger) == []
 
 
@@ -141,7 +141,7 @@ def test_a_recipe_that_is_another_one_would_begin_anew(results: Path):
     plan, ledger = plan_of(results, f"--trials={EXPLORED}", "--set=optimisation.max_steps=5")
     with pytest.raises(UserError, match=r"optimisation\.max_steps is 4, not 5"):
         check_results(plan)
-    assert searcher_of(plan, ledger).remaining >= ROWS
+    assert searcher_of(plan, ledger).agenda.remaining >= ROWS
 
 
 class TestUpgrade:
