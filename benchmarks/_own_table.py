@@ -81,13 +81,6 @@ class OwnTable:
         """Points that a regret of 1 stands for: what the best recipe gains over the base."""
         return max(float(self.truth.max() - self.truth[self.base]), SMALLEST_GAIN)
 
-    @functools.cached_property
-    def costs(self) -> np.ndarray:  # (recipes,)
-        """Seconds of a training on all of the data, the base's being 1."""
-        seconds = self.seconds[:, WHOLE, 0]
-        found: np.ndarray = seconds / seconds[self.base]
-        return found
-
     def _mean(self, scores: np.ndarray) -> np.ndarray:
         whole = scores[:, WHOLE]
         there = ~np.isnan(whole)
