@@ -26,7 +26,7 @@ SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 RUNGS = (1 / 8, 1 / 4, 1 / 2)
 """Of the data, each with a whole schedule; and of the steps of a training on all of it."""
 WHOLE = SHARES.index(1.0)
-SMALLEST_GAIN = 1.0
+SMALLEST_GAIN = 2.0
 """Points: where the best recipe gains less over the base, regrets are in units of this."""
 MINED = ("corpus.negatives_from", "objective.negatives", "corpus.mined_skip", "corpus.mined_margin")
 """Keys that go with the layout of mined negatives."""
