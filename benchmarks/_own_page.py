@@ -26,8 +26,9 @@ SHOWN = (1, 2, 3, 4, 6, 8)
 
 
 def page(tables: Mapping[str, OwnTable]) -> str:
-    """All tables."""
-    parts = [_sets(tables), _looks(tables), _scores(tables), _effects(tables), _portfolios(tables)]
+    """All tables; sets with few recipes stand in those of scores alone."""
+    telling = {name: table for name, table in tables.items() if len(table.recipes) >= FEWEST}
+    parts = [_sets(tables), _looks(telling), _scores(tables), _effects(telling), _portfolios(telling)]
     return "\n\n".join(parts)
 
 
@@ -134,16 +135,12 @@ def _effects(tables: Mapping[str, OwnTable]) -> str:
 
 
 def _portfolios(tables: Mapping[str, OwnTable]) -> str:
-    texts, rows = [], []
-    for title, by_time in (("by regret", False), ("by regret and time", True)):
-        order = portfolio([*tables.values()], SIZE, by_time)
-        names = map(_named, order)
-        texts.append(f"Portfolio of all sets {title}: {'; '.join(names)}.")
-        lost = left_out(tables, SIZE, by_time).mean(axis=0)
-        rows.append([f"learned from the others, {title}", *(f"{lost[after - 1]:.2f}" for after in SHOWN)])
+    learned = left_out(tables, SIZE).mean(axis=0)
     drawn = np.mean([by_chance(table, SIZE) for table in tables.values()], axis=0)
-    rows.append(["an order by chance", *(f"{drawn[after - 1]:.2f}" for after in SHOWN)])
-    table = _table(
-        "Mean regret (1: what the best gains over the base) after so many recipes", ["", *map(str, SHOWN)], rows
-    )
-    return "\n\n".join([table, *texts])
+    rows = [
+        [name, *(f"{lost[after - 1]:.2f}" for after in SHOWN)]
+        for name, lost in (("learned from the other sets", learned), ("an order by chance", drawn))
+    ]
+    title = "Mean regret (1: what the best gains over the base) after so many recipes"
+    order = "; ".join(map(_named, portfolio([*tables.values()], SIZE)))
+    return f"{_table(title, ['', *map(str, SHOWN)], rows)}\n\nThe portfolio of all sets: {order}."

@@ -34,29 +34,28 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
     return np.array(found)
 
 
-def portfolio(tables: Sequence[OwnTable], size: int, by_time: bool = False) -> list[int]:
-    """So many recipes that nearly all sets have, in the order of trying. `by_time`: each is the one that lowers the
-    mean regret most for the time that it takes, instead of most."""
-    candidates = common(tables, most_missing=len(tables) // 5)
+def portfolio(tables: Sequence[OwnTable], size: int) -> list[int]:
+    """So many recipes that half of the sets have at least, in the order of trying: each lowers the mean regret most
+    after those before it, and of those that lower it alike it is the best one by itself."""
+    candidates = common(tables, most_missing=len(tables) // 2)
     rates = {number: _rate(number, tables) for number in candidates}
+    alone = {number: _mean_regret([number], tables) for number in candidates}
     order: list[int] = []
     while len(order) < min(size, len(candidates)):
-        before = _mean_regret(order, tables)
         room = FIRST - len(order) - 1
         left = [one for one in candidates if one not in order]
         able = [one for one in left if room < 0 or _lacking([*order, one], rates) <= room]
-        gains = {one: before - _mean_regret([*order, one], tables) for one in able or left}
-        cost = {one: _cost(one, tables) if by_time else 1.0 for one in gains}
-        order.append(max(gains, key=lambda one: gains[one] / cost[one]))
+        after = {one: (_mean_regret([*order, one], tables), alone[one]) for one in able or left}
+        order.append(min(after, key=lambda one: after[one]))
     return order
 
 
-def left_out(tables: Mapping[str, OwnTable], size: int, by_time: bool = False) -> np.ndarray:  # (sets, size)
+def left_out(tables: Mapping[str, OwnTable], size: int) -> np.ndarray:  # (sets, size)
     """Each set's regrets after each recipe of the portfolio that the other sets teach."""
     names = [*tables]
     found = []
     for name in names:
-        order = portfolio([tables[other] for other in names if other != name], size, by_time)
+        order = portfolio([tables[other] for other in names if other != name], size)
         lost = regrets(order, tables[name])
         found.append(np.pad(lost, (0, size - len(lost)), mode="edge"))
     return np.array(found)
@@ -71,12 +70,7 @@ def by_chance(table: OwnTable, size: int, repeats: int = 200) -> np.ndarray:  # 
 
 
 def _mean_regret(order: Sequence[int], tables: Sequence[OwnTable]) -> float:
-    came = [(table.truth.max() - table.as_it_came[1]) / table.scale for table in tables]
-    return float(np.mean([regrets(order, table)[-1] for table in tables] if order else came))
-
-
-def _cost(number: int, tables: Sequence[OwnTable]) -> float:
-    return float(np.mean([table.costs[table.recipes.index(number)] for table in tables if number in table.recipes]))
+    return float(np.mean([regrets(order, table)[-1] for table in tables]))
 
 
 def _rate(number: int, tables: Sequence[OwnTable]) -> float:

@@ -26,7 +26,7 @@ SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 RUNGS = (1 / 8, 1 / 4, 1 / 2)
 """Of the data, each with a whole schedule; and of the steps of a training on all of it."""
 WHOLE = SHARES.index(1.0)
-SMALLEST_GAIN = 1.0
+SMALLEST_GAIN = 2.0
 """Points: where the best recipe gains less over the base, regrets are in units of this."""
 MINED = ("corpus.negatives_from", "objective.negatives", "corpus.mined_skip", "corpus.mined_margin")
 """Keys that go with the layout of mined negatives."""
@@ -80,13 +80,6 @@ class OwnTable:
     def scale(self) -> float:
         """Points that a regret of 1 stands for: what the best recipe gains over the base."""
         return max(float(self.truth.max() - self.truth[self.base]), SMALLEST_GAIN)
-
-    @functools.cached_property
-    def costs(self) -> np.ndarray:  # (recipes,)
-        """Seconds of a training on all of the data, the base's being 1."""
-        seconds = self.seconds[:, WHOLE, 0]
-        found: np.ndarray = seconds / seconds[self.base]
-        return found
 
     def _mean(self, scores: np.ndarray) -> np.ndarray:
         whole = scores[:, WHOLE]

@@ -174,7 +174,7 @@ def test_regrets_fall_to_nothing_and_each_set_is_left_out(tables: Mapping[str, O
 def test_the_page_has_every_set(tables: Mapping[str, OwnTable]) -> None:
     text = page(tables)
     assert text.count("\n| a |") == 2
-    assert "Portfolio of all sets" in text
+    assert "The portfolio of all sets: 3 learning_rate 0.0005;" in text
 
 
 @pytest.mark.parametrize(("arguments", "said"), [([], "--to"), (["--to", "x", "--sets", "no"], "is no set")])
