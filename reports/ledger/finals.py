@@ -104,10 +104,8 @@ def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dic
         key, fresh = record.recipe_hash, is_fresh(record.seed)
         if fresh or (key in rows and not Recipe.from_flat(record.recipe).uses_seed):
             finals.setdefault(key, []).append(record)
-        if is_explored(record.seed):
-            own.append(record)
-        elif not fresh and record.recipe.get(SHARE, 1.0) != 1.0:  # older studies had another look under that seed
-            parts.append(record)
+        if not fresh:
+            (own if is_explored(record.seed) else parts).append(record)
     return own, finals, parts
 
 

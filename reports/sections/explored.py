@@ -64,7 +64,7 @@ def write(results: Results, pictures: Path) -> str:
             else f"{_optimism(results, [*within.values()], ranked[0])} {_against(results, ranked[0], best)}"
         )
         parts.append(_ranking(results, [*ranked[:SHOWN], *([best] if best else [])]))
-    if results.parts:
+    if results.wholes:
         parts.append(_on_parts(results))
     return "\n\n".join(parts)
 

@@ -23,8 +23,14 @@ def write(results: Results, pictures: Path) -> str:
     finished = [record for record in every if record.status == "finished"]
     pruned = len(every) - len(finished)
     done = [record for record in every if record.status in ("finished", "pruned")]
+    of_parts = sum(record.recipe_hash in results.wholes for record in results.parts)
+    again = len(results.parts) - of_parts  # of older studies
     own = len(results.records) + len(results.parts)
-    elsewhere = [(len(results.parts), "on a part of the data"), (len(every) - own, "in the finals alone")]
+    elsewhere = [
+        (of_parts, "on a part of the data"),
+        (again, "once more before the finals"),
+        (len(every) - own, "in the finals alone"),
+    ]
     apart = ", ".join(f"{n} {where}" for n, where in elsewhere if n)
     rows = total(extents(results).values())
     missing = rows.wanted - rows.there
