@@ -16,7 +16,7 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,9 @@ def main(arguments: Sequence[str]) -> None:
     unknown = [name for name in names if name not in SETS]
     if unknown:
         raise UserError(f"{unknown[0]!r} is no set; {choices(SETS)} would work")
-    recorders = [_recorder(name, Path(asked.data), folder, chosen_encoder(asked), asked.layers) for name in names]
+    encoder = chosen_encoder(asked)
+    sets = [prepared(name, Path(asked.data), folder / "sets", encoder) for name in names]
+    recorders = [Recorder(own, folder / f"{own.name}.jsonl", asked.layers, jobs_of(asked.after, own)) for own in sets]
     for job in planned(NUMBERS[: asked.recipes]):
         for recorder in recorders:
             recorder.record(job)
@@ -90,14 +92,22 @@ def planned(numbers: Sequence[int]) -> Iterator[Job]:
     yield from (Job(number, share, 1) for number in numbers[1:] for share in LATER)
 
 
-def _recorder(name: str, data: Path, folder: Path, encoder: str, layers: int | None) -> Recorder:
-    return Recorder(prepared(name, data, folder / "sets", encoder), folder / f"{name}.jsonl", layers)
+def jobs_of(record: str | None, own: Prepared) -> set[Job]:
+    """What a packed record has of these rows of a set."""
+    import pandas as pd
+
+    if record is None:
+        return set()
+    rows = pd.read_parquet(record)
+    there = rows[(rows["set"] == own.name) & (rows["files"] == own.hash)]
+    return {Job(*job) for job in there[["recipe", "share", "seed"]].itertuples(index=False)}
 
 
 class Recorder:
     """Trains on one set, one job after another, and appends a line for each."""
 
-    def __init__(self, own: Prepared, file: Path, layers: int | None) -> None:
+    def __init__(self, own: Prepared, file: Path, layers: int | None, done: Collection[Job] = ()) -> None:
+        """`done`: what is not to be done again, beside the lines of the file."""
         from trainables.trial.process_reset import ProcessReset
 
         self.own, self.file = own, file
@@ -109,7 +119,7 @@ class Recorder:
         there = [json.loads(line) for line in lines]
         if any(line["files"] != own.hash for line in there):
             raise UserError(f"{file} holds trainings on other rows of {own.name}; give another folder with --to")
-        self.done = {Job(line["recipe"], line["share"], line["seed"]) for line in there}
+        self.done = {Job(line["recipe"], line["share"], line["seed"]) for line in there} | {*done}
         self.between = ProcessReset()
 
     def record(self, job: Job) -> None:
@@ -190,7 +200,7 @@ class Timed(Reporter):
 
 
 def pack(folder: Path, to: Path) -> None:
-    """The folder's lines as one Parquet file, set by set."""
+    """The folder's lines as rows of one Parquet file, beside those that it has."""
     import pandas as pd
 
     files = [(own.kind, folder / f"{own.name}.jsonl") for own in SETS.values()]
@@ -201,7 +211,10 @@ def pack(folder: Path, to: Path) -> None:
         for line in file.read_text(encoding="utf-8").splitlines()
     ]
     to.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows).to_parquet(to, index=False, compression="zstd")
+    table = pd.DataFrame(rows)
+    if to.exists():
+        table = pd.concat([pd.read_parquet(to), table]).drop_duplicates(["set", "recipe", "share", "seed"], keep="last")
+    table.to_parquet(to, index=False, compression="zstd")
 
 
 def packed(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,6 +239,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks own_records", description=__doc__.splitlines()[0])
     parser.add_argument("--to", metavar="FOLDER", help="where records go, and the sets' files")
     parser.add_argument("--pack", metavar="FILE", help="write what is in --to as one Parquet file, and record nothing")
+    parser.add_argument("--after", metavar="FILE", help="a packed record, of which nothing is trained again")
     parser.add_argument(
         "--table", nargs="?", const="minilm-2", metavar="RECORD", help="what a packed record says (default: %(const)s)"
     )

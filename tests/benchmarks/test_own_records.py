@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -110,6 +111,21 @@ def test_a_recorder_appends_once_and_goes_on(recorder: Recorder) -> None:
     assert all(0 < line["dev"] <= 100 and 0 < line["test"] <= 100 for line in lines)
     assert lines[0]["seconds"] > lines[0]["training_seconds"] > 0
     assert Recorder(recorder.own, recorder.file, None).done == recorder.done
+
+
+def test_a_packed_record_grows_and_is_not_trained_again(recorder: Recorder, tmp_path: Path) -> None:
+    file, folder = tmp_path / "record.parquet", tmp_path / "lines"
+    folder.mkdir()
+    for share in (0.25, 1.0):
+        line = {**_line("mr", 2, share, 1, {RATE: 1e-4}, 50.0), "files": recorder.own.hash}
+        (folder / "mr.jsonl").write_text(json.dumps(line) + "\n")
+        own_records.pack(folder, file)
+    known = own_records.jobs_of(str(file), dataclasses.replace(recorder.own, name="mr"))
+    assert known == {Job(2, 0.25, 1), Job(2, 1.0, 1)}
+    other = Recorder(recorder.own, recorder.file, None, known)
+    before = recorder.file.read_text()
+    other.record(Job(2, 1.0, 1))
+    assert recorder.file.read_text() == before
 
 
 def test_a_pause_of_a_short_training_is_several_rungs() -> None:
