@@ -42,10 +42,10 @@ MINED_FROM = 500
 
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 FIRST_NARROW: tuple[Overrides, ...] = (
-    {RATE: 5e-4},
-    {RATE: 2e-4, EPOCHS: 3},
-    {RATE: 2e-5, EPOCHS: 3, BATCH: 16},
-    {RATE: 2e-4, BATCH: 32},
+    {RATE: 2e-4, BATCH: 16},
+    {RATE: 5e-4, EPOCHS: 3},
+    {RATE: 2e-5},
+    {RATE: 1e-3},
 )
 FIRST_WIDE: tuple[Overrides, ...] = (
     {RATE: 1e-4},
@@ -53,8 +53,9 @@ FIRST_WIDE: tuple[Overrides, ...] = (
     {RATE: 2e-4},
     {RATE: 5e-5, BATCH: 32},
 )
-"""What a search tries first, as far as a space has it, of encoders narrower than `WIDE` and of others. With the base's
-the rates of each spread over a factor of ten, so that what small encoders teach does not hurt others."""
+"""What a search tries first, as far as a space has it, of encoders narrower than `WIDE`, by the records of real data, and
+of others, by the literature. With the base's the rates of each spread over a factor of ten, so that what small encoders
+teach does not hurt others."""
 
 
 @dataclass(frozen=True)

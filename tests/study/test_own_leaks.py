@@ -132,6 +132,4 @@ def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     said = capsys.readouterr().out
     assert 'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels; the first: "dog0a ' in said
     assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test, exactly or nearly: left out", said)
-    assert re.search(
-        r"\d+ training rows that held an item that is put aside, exactly or nearly: left out", said
-    )
+    assert re.search(r"\d+ training rows that held an item that is put aside, exactly or nearly: left out", said)
