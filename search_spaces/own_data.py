@@ -54,8 +54,8 @@ FIRST_WIDE: tuple[Overrides, ...] = (
     {RATE: 5e-5, BATCH: 32},
 )
 """What a search tries first, as far as a space has it: of encoders narrower than `WIDE` by the records of real data, of
-others by the literature. With the base's the rates of each spread over a factor of ten, so that what small encoders teach
-does not hurt others."""
+others by the literature. With the base's the rates of each spread over a factor of ten, so that what small encoders
+teach does not hurt others."""
 
 
 @dataclass(frozen=True)
