@@ -405,7 +405,8 @@ def seconds_of(record: Record, name: str) -> float | None:
 
 def _best_explored(results: Results) -> str | None:
     """By name."""
-    return called(results, ranking(results)[0].recipe_hash) if results.explored and ranking(results) else None
+    explored = {*results.explored}
+    return next((called(results, one.recipe_hash) for one in ranking(results) if one.recipe_hash in explored), None)
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:

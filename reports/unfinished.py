@@ -53,7 +53,7 @@ def finals_extent(results: Results) -> Extent | None:
     """Of the trials of the finals; nothing is there, and nobody knows how many are wanted, while the search explores.
     None where the study has no finals."""
     finals = results.info.finals
-    if finals is None or not finals.finalists:
+    if finals is None or not (finals.finalists or finals.chosen):
         return None if finals is None else Extent(0, 0)
     return total([*finals_extents(results, finals).values()])
 
@@ -75,7 +75,7 @@ def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
     finals = results.info.finals
     if finals is None:
         return {}
-    extents = finals_extents(results, finals) if finals.finalists else {}
+    extents = finals_extents(results, finals) if finals.finalists or finals.chosen else {}
     whole = bool(extents) and all(extent.there == extent.wanted for extent in extents.values())
     if not whole and not results.info.limited:
         return {}

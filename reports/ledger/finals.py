@@ -76,6 +76,8 @@ class Finals:
     """How many fresh seeds each of them has, the base and the baseline."""
     finalists: list[Hash] = field(default_factory=list)
     """The best by their development scores first; empty until the exploration is over."""
+    chosen: bool = False
+    """Whether they are known: where no recipe is above the base settings there are none. Older studies lack it."""
     base: Hash | None = None
     """The recipe that the space sets without any search."""
     as_it_came: Hash | None = None

@@ -399,8 +399,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             "or --search grid, and leave --finals none out"
         )
     values["max_rows"] = values["max_rows"] or MOST_ROWS
-    timed = any(text.startswith("minutes=") for text in values["limit"])
-    values["trials"] = values["trials"] or (OPEN_TRIALS if timed else TRIALS)
+    whole = any(text.startswith(("minutes=", "gpu_hours=", "worker_hours=")) for text in values["limit"])
+    values["trials"] = values["trials"] or (OPEN_TRIALS if whole else TRIALS)
     several = ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit", "mteb")
     values |= {name: tuple(values[name]) for name in several}
     return Request(arguments=tuple(arguments), **values)

@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from reports.ledger import Record, is_fresh, trial_key
-from reports.ledger.finals import PART, SHARE
+from reports.ledger.finals import FIRST_FRESH, PART, SHARE
 from reports.recipe_names import part_name
 from study.search.budget import Budget, Running
 from study.search.choice import by_merit, by_part
@@ -86,6 +86,7 @@ class Agenda:
         """By the key of a trial on a part of the data, the recipe that it is a part of."""
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
         self._returned: deque[Trial] = deque()
+        self._passed = 0  # recipes that were asked for since one began
         self._since: dict[str, float] = {}  # by key of a trial that runs
         self._ranked: tuple[int, list[Merit]] = (-1, [])  # how many were done then
         if self.ladder is not None:
@@ -191,8 +192,9 @@ class Agenda:
             return
         yield from [*self._queue]
         yield from self._promoted()
-        while len({trial.recipe_hash for trial in self.left_out.values()}) < MOST_TOO_LONG and self._may_ask():
+        while self._passed < MOST_TOO_LONG and self._may_ask():
             one = self.explorer.ask()
+            self._passed += 1
             if one is not None:
                 yield from self._enter(one)
         yield from self._promoted(closing=True)
@@ -356,7 +358,7 @@ class Agenda:
         if self.ladder is not None:
             return
         rooms = self._trainings([*self.done.values()])
-        if self._probe_failed():
+        if self._probe_failed() or (rooms is None and self._probe_is_done()):
             self.ladder = Ladder()
         elif rooms is not None:
             before = {record.recipe.get(SHARE) for record in self.done.values() if record.seed == PART}
@@ -373,6 +375,10 @@ class Agenda:
         for one in self.explorer.asked if self.explorer else ():
             self._enter(one)
 
+    def _probe_is_done(self) -> bool:
+        probe = self._part(Explored(self.course.base, "base settings"), Ladder.PROBE)
+        return probe is not None and probe.key in self.done
+
     def _probe_failed(self) -> bool:
         probe = self._part(Explored(self.course.base, "base settings"), Ladder.PROBE)
         return probe is None or probe.key in self.failed
@@ -387,7 +393,8 @@ class Agenda:
         fixed = {trial.key for trial in self.course.fixed}
         if (rooms := self._trainings([record for key, record in self.done.items() if key not in fixed])) is not None:
             base = trial_key(self.course.base.hash, self.course.seeds[0])
-            rooms -= base not in self.done
+            open_rows = sum(one.row and one.recipe.trains and one.key not in self.done for one in self.course.fixed)
+            rooms -= open_rows if any(one.key == base for one in self.course.fixed) else 0
             least = LEAST_FINALS if self.course.parts and rooms >= LEAST_FINALS + 0.5 else 0
             sized = self.finals.within(max(OF_FINALS * rooms, least))
             self.finals = dataclasses.replace(sized, fits=False) if sized else None
@@ -434,10 +441,17 @@ class Agenda:
         """The finalists: of the best on all of the data, or where nothing had the time for that on parts of them."""
         assert self.finals is not None
         explored = {one.recipe.hash: one for one in self.explorer.asked} if self.explorer else {}
-        found = by_merit(self._merits(), self.course, self.finals, explored)
+        found = by_merit(self._merits(), self.course, self.finals, explored, self._has_room)
         if not found and self._best_so_far() is None and self.ladder is not None:
-            found = by_part(map(self._seen, reversed(self.ladder.parts)), self.finals, explored)
+            seen = map(self._seen, reversed(self.ladder.parts))
+            found = by_part(seen, self.finals, explored, self._has_room)
         return found
+
+    def _has_room(self, recipe: Recipe) -> bool:
+        """For a recipe under its first fresh seed, beside the base settings under theirs, as far as these are open."""
+        first = [Trial(one, FIRST_FRESH, "") for one in (recipe, self.course.base)]
+        left = [trial for trial in first if self._is_open(trial)]
+        return not left or first[0] not in left or self._room_for(left)
 
     def _rounds(self) -> list[list[Trial]]:
         """Their trials, seed by seed: a study that is cut short has as many of each."""
@@ -480,6 +494,7 @@ class Agenda:
         return [(trial.recipe_hash, now - self._since[key]) for key, trial in self.running.items()]
 
     def _begun(self, trial: Trial) -> Trial:
+        self._passed = self._passed if trial.row or is_fresh(trial.seed) else 0
         self.running[trial.key], self._since[trial.key] = trial, self.budget.now
         if trial in self._queue:
             self._queue.remove(trial)
@@ -489,7 +504,10 @@ class Agenda:
         """Whether something before the finals may still begin."""
         if any(self._is_open(trial) and trial.key not in self.left_out for trial in self.course.fixed):
             return True
-        return not self.closed and (self.ladder is None or self._may_ask() or bool(self._queue))
+        if self.closed or self.ladder is None:
+            return not self.closed
+        queued = any(trial.key not in self.left_out for trial in self._queue)
+        return queued or (self._passed < MOST_TOO_LONG and self._may_ask())
 
     @property
     def _cut_short(self) -> bool:

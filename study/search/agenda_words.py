@@ -35,5 +35,5 @@ def finals_in_words(agenda: Agenda) -> str:
     assert agenda.finals is not None
     names = [entrant.name for entrant in agenda.finalists or ()]
     if not names:
-        return f"finals: no recipe is better than the base settings, so {agenda.finals.beside_in_words} run alone"
+        return f"finals: no recipe was seen above the base settings, so {agenda.finals.beside_in_words} run alone"
     return f"finals: {agenda.finals.in_words(len(names))}: {listed(names)}"

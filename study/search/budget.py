@@ -57,7 +57,8 @@ class Budget:
             if value is not None:
                 costs.setdefault(record.recipe_hash, []).append(value)
                 epochs, cost = _epochs(record.recipe), record.cost
-                seconds, whole = cost.get("train_seconds"), cost.get("seconds")
+                # What prepares a training, such as reading its data, takes no longer for more of them.
+                seconds, whole = record.training.get("seconds") or cost.get("train_seconds"), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole:
                     training = value * seconds / whole
                     self._parts[name].append((training / epochs, value - training))

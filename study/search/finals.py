@@ -102,7 +102,12 @@ class SearchFinals:
         return len(SHARES) * self.seeds if self.curve else 0
 
     def within(self, trainings: float) -> SearchFinals | None:
-        """Those for which so many trainings are enough; None where there are none."""
+        """Those for which so many trainings are enough, without their learning curve where it leaves no room for them;
+        None where there are none."""
+        found = self._within(trainings)
+        return dataclasses.replace(self, curve=False)._within(trainings) if found is None and self.curve else found
+
+    def _within(self, trainings: float) -> SearchFinals | None:
         for most in range(min(MOST_TRAININGS, int(trainings)), 1, -1):
             recipes, seeds = finalists_for(most)
             smaller = (recipes, seeds) != (self.recipes, self.seeds)
@@ -111,12 +116,13 @@ class SearchFinals:
                 return sized
         return None
 
-    def told(self, finalists: Sequence[Entrant] = (), curve: LearningCurve | None = None) -> Finals:
+    def told(self, finalists: Sequence[Entrant] | None = None, curve: LearningCurve | None = None) -> Finals:
         """As `study.json` keeps it. `curve`: once it is known."""
         return Finals(
             self.recipes,
             self.seeds,
-            [entrant.recipe.hash for entrant in finalists],
+            [entrant.recipe.hash for entrant in finalists or ()],
+            finalists is not None,
             self.base.hash,
             as_it_came(self.base).hash,
             self.baseline.hash if self.baseline else None,

@@ -38,10 +38,11 @@ def ladder_for(trainings: float, base: Recipe, known: Collection[Any] = ()) -> L
     that goes on keeps to them."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
-    for least, parts in LADDERS:
+    for _, parts in LADDERS:
         own = {share * whole for share in parts if share != Ladder.PROBE}
         if own and own <= {*known}:
             return Ladder(parts)
+    for least, parts in LADDERS:
         if trainings >= least:
             return Ladder(parts)
     raise AssertionError("the last ladder has room for anything")

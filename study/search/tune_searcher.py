@@ -69,7 +69,7 @@ class TuneSearcher(Searcher):
     def finals(self) -> Finals | None:
         """As `study.json` keeps them."""
         finals = self.agenda.finals
-        return finals.told(self.agenda.finalists or (), self.curve.curve) if finals else None
+        return finals.told(self.agenda.finalists, self.curve.curve) if finals else None
 
     def has_next(self) -> bool:
         """Whether something is left to run, for which the study's limits have room."""
