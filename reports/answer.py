@@ -405,8 +405,10 @@ def seconds_of(record: Record, name: str) -> float | None:
 
 def _best_explored(results: Results) -> str | None:
     """By name."""
-    explored = {*results.explored}
-    return next((called(results, one.recipe_hash) for one in ranking(results) if one.recipe_hash in explored), None)
+    if not results.explored:
+        return None
+    rows = {*results.labels} if results.info.finals else set()  # those no score has chosen
+    return next((called(results, one.recipe_hash) for one in ranking(results) if one.recipe_hash not in rows), None)
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:

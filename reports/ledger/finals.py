@@ -76,8 +76,6 @@ class Finals:
     """How many fresh seeds each of them has, the base and the baseline."""
     finalists: list[Hash] = field(default_factory=list)
     """The best by their development scores first; empty until the exploration is over."""
-    chosen: bool = False
-    """Whether they are known: where no recipe is above the base settings there are none. Older studies lack it."""
     base: Hash | None = None
     """The recipe that the space sets without any search."""
     as_it_came: Hash | None = None
@@ -88,6 +86,9 @@ class Finals:
     """Whether recipes and seeds are fewer than usual, for want of room in a limit."""
     curve: LearningCurve | None = None
     """What they end with; None where nobody asked for it."""
+    chosen: bool = False
+    """Whether the finalists are known: where no recipe is above the base settings there are none. Older studies lack
+    it."""
 
     @property
     def hashes(self) -> set[str]:

@@ -82,7 +82,7 @@ class Request:
     scale: Scale | Literal["auto"]
     search: Search
     trials: int
-    """At most, with `until`."""
+    """Recipes that Optuna is asked for, at most under a limit."""
     """The gain, in the goal's unit, that must be improbable for the search to end; None: it has `trials`."""
     seeds: int
     """The least number of every recipe."""

@@ -69,12 +69,17 @@ def check_results(plan: Plan) -> None:
 
 def continued(plan: Plan) -> Plan:
     """With the search of the study that the results hold, where the command says nothing of one: its explored recipes
-    stay part of it. `--only` is of rows alone. A study that has a learning curve keeps it."""
+    stay part of it. `--only` is of rows alone. A study that has a learning curve keeps it, and finals whose finalists
+    are known keep their size."""
     if not (plan.results / STUDY).is_file():
         return plan
     before = StudyInfo.load(plan.results)
     if before.finals is not None and before.finals.curve is not None:
         plan = plan.asking(dataclasses.replace(plan.request, learning_curve=True))
+    finals = before.finals
+    if finals is not None and (finals.finalists or finals.chosen) and plan.request.fit_finals:
+        kept = dataclasses.replace(plan.request, finals=(finals.recipes, finals.seeds), fit_finals=False)
+        plan = plan.asking(kept)
     asked = plan.request
     if asked.search != "paper" or asked.only or before.search == "paper":
         return plan

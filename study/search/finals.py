@@ -122,12 +122,12 @@ class SearchFinals:
             self.recipes,
             self.seeds,
             [entrant.recipe.hash for entrant in finalists or ()],
-            finalists is not None,
             self.base.hash,
             as_it_came(self.base).hash,
             self.baseline.hash if self.baseline else None,
             self.smaller,
             curve or LearningCurve() if self.curve else None,
+            finalists is not None,
         )
 
     def in_words(self, finalists: int | None = None) -> str:

@@ -183,6 +183,20 @@ def test_where_no_finalist_ran_the_base_is_held_against_the_encoder(
     assert json.loads((tmp_path / FILE).read_text(encoding="utf-8"))["kind"] == kind
 
 
+@pytest.mark.parametrize(("over", "kind"), [(5.0, "base"), (-5.0, "as it came")])
+def test_where_no_recipe_is_above_the_base_the_search_is_over(
+    over: float, kind: str, make: Make, tmp_path: Path
+) -> None:
+    """There are no finalists, and it is known that there are none."""
+    results = make((1.0,), base_over_encoder=over, seeds=5)
+    finals = results.info.finals
+    assert finals is not None
+    dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[])).save(tmp_path)
+    assert Answer.of(Results.load(tmp_path)).kind == "unfinished"
+    dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[], chosen=True)).save(tmp_path)
+    assert Answer.of(Results.load(tmp_path)).kind == kind
+
+
 def test_what_a_flag_forbids_is_no_verdict_on_the_base_alone_either(make: Make, tmp_path: Path) -> None:
     make((1.0,), seeds=2)
     results = limited(tmp_path, finalists=[])

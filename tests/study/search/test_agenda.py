@@ -146,6 +146,44 @@ def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
     assert max(map(quality, (trial.recipe for trial in whole))) == max(quality(one.recipe) for one in explorer.asked)
 
 
+def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
+    """The best recipe takes ten times as long as the others."""
+    usual = outcome()
+    slow = BASE.override({"optimisation.learning_rate": 1e-3}).hash
+
+    def of(trial: Trial) -> tuple[float, Record]:
+        seconds, record = usual(trial)
+        if trial.recipe_hash != slow:
+            return seconds, record
+        cost = {"seconds": 10 * seconds, "train_seconds": 10 * seconds}
+        return 10 * seconds, dataclasses.replace(record, cost=cost)
+
+    found, clock, explorer = agenda(70, rates=[1e-3, 3e-4, 1e-4], places=2, parts=False)
+    ran = drive(found, clock, of)
+    (pick,) = found.finalists or ()
+    assert pick.recipe.hash in (explorer.asked[1].recipe.hash, slow)
+    assert seeds(ran, pick.recipe) > 0
+
+
+def test_what_prepares_a_training_takes_no_longer_for_more_data() -> None:
+    record = outcome()(Trial(BASE.override({"corpus.share": 0.125}), 0, "part"))[1]
+    for prepared, whole in ((0.0, 3 * MINUTE), (20.0, 3 * MINUTE + 20.0)):
+        part = 3 * MINUTE / 8
+        cost = {"seconds": part + prepared, "train_seconds": part + prepared}
+        budget = Budget({"minutes": 60.0}, [dataclasses.replace(record, cost=cost, training={"seconds": part})])
+        budget.expect([BASE])
+        assert budget.guess("minutes", BASE.hash) == pytest.approx(whole / MINUTE)
+
+
+def test_a_larger_limit_keeps_to_the_parts_that_there_are() -> None:
+    first, clock, explorer = agenda(40)
+    ran = drive(first, clock, outcome())
+    records = [one.record for one in ran if one.record is not None]
+    again, clock, _ = agenda(400)
+    again = Agenda(again.course, Budget({"minutes": 400.0}, records, 2, clock), records, explorer)
+    assert again.ladder == first.ladder
+
+
 def test_the_explorer_is_told_of_the_smallest_part_alone() -> None:
     found, clock, explorer = agenda(30)
     drive(found, clock, outcome())
