@@ -43,7 +43,7 @@ def search(results: Path, space: str) -> list[Trial]:
     searcher.begin = lambda members, together: {"trials": members}
     for number in range(2):
         searcher.suggest(f"t{number}")
-    return list(searcher.running.values())
+    return list(searcher.agenda.running.values())
 
 
 @pytest.fixture
@@ -101,6 +101,6 @@ def test_a_study_is_continued_with_the_same_recipes_and_names(space: str, tmp_pa
     before, rows = search(tmp_path, space), [trial for trial in journal(tmp_path) if "row" in trial.user_attrs]
     looked = study_state(tmp_path, space, "--search", "optuna", "--trials", "2")
     searcher = TuneSearcher(looked.plan, Ledger(tmp_path / LEDGER))
-    assert list(searcher.queue) == before
+    assert searcher.agenda.waiting() == before
     assert rows
     assert [trial for trial in journal(tmp_path) if "row" in trial.user_attrs] == rows  # told once
