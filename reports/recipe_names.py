@@ -54,7 +54,12 @@ def _recipe_names(results: Results) -> dict[str, str]:
 
 def part_name(share: float, whole: str) -> str:
     """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
-    return f"{Fraction(share).limit_denominator(64)} of the data: {whole}"
+    return f"{share_in_words(share)}: {whole}"
+
+
+def share_in_words(share: float) -> str:
+    """`1/8 of the data`."""
+    return f"{Fraction(share).limit_denominator(64)} of the data"
 
 
 def called(results: Results, recipe_hash: str) -> str:

@@ -90,6 +90,11 @@ def of_trials(limits: Mapping[str, float]) -> dict[str, float]:
     return {name: number for name, number in limits.items() if not LIMITS[name].whole}
 
 
+def of_study(limits: Mapping[str, float]) -> dict[str, float]:
+    """Those that bound all trials together."""
+    return {name: number for name, number in limits.items() if LIMITS[name].whole}
+
+
 def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, float]:
     """By name, the limits of trials that trials of these costs are above in their mean, and that mean. What was not
     measured is above none."""

@@ -10,7 +10,7 @@ from typing import Any
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds
 from reports.markdown import count, duration
 from search_spaces.goals import Goal, searched
-from search_spaces.limits import LIMITS
+from search_spaces.limits import LIMITS, of_study
 from study.cli.terminal import printable
 from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
@@ -27,7 +27,7 @@ SCENES_SECONDS = 15.0
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
     """The text of `--dry-run`; brief is what a run prints before it begins."""
-    if brief and plan.explored and any(LIMITS[name].whole for name in plan.limits):
+    if brief and plan.explored and of_study(plan.limits):
         return _limited(plan, cluster, allotment)
     ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     fixed = plan.fixed_trials()

@@ -19,7 +19,7 @@ from reports.ledger.location import ResultsLocation, open_location
 from reports.recipe_names import recipe_name
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, Goal, needed, searched
-from search_spaces.limits import LIMITS, of_trials, parse_limits
+from search_spaces.limits import of_study, of_trials, parse_limits
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
 from study.cli.options import Request
@@ -245,8 +245,8 @@ class Plan:
     @functools.cached_property
     def course(self) -> Course:
         """What the study's agenda goes by."""
-        whole = any(LIMITS[name].whole for name in self.limits)
         goals = searched(self.space.goals)
+        whole = bool(of_study(self.limits))
         parts = whole and self.explored > 0 and len(goals) == 1 and not goals[0].cost and self.rungs is None
         parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
         parts = parts and self.base.optimisation.max_steps is None  # else a part costs as much as the whole

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from reports.costs import word
 from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import code, count, number, signed, spread, table, text
-from reports.recipe_names import called
+from reports.recipe_names import called, share_in_words
 from reports.results import Results
 from reports.statistics import Measured
 from reports.true_scores import RecipeScores, true_scores
@@ -93,7 +92,7 @@ def _on_parts(results: Results) -> str:
         [code(called(results, key)), *(number(scores[key].get(share)) for share in shares)]
         for key in sorted(scores, key=place, reverse=True)
     ]
-    heads = [f"{Fraction(share).limit_denominator(64)} of the data" if share < 1 else "all" for share in shares]
+    heads = [share_in_words(share) if share < 1 else "all" for share in shares]
     return "Development scores by how much of the data a recipe trained on; the best went on.\n\n" + table(
         ["Recipe", *heads], lines, left=1
     )

@@ -17,19 +17,19 @@ What is explored leaves room for the finals, so a study that has a limit always 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from reports.ledger import Record, is_fresh, trial_key
 from reports.ledger.finals import FIRST_FRESH, PART, SHARE
-from reports.recipe_names import part_name
+from reports.recipe_names import BASE, part_name
+from search_spaces.goals import upward_values
 from study.search.budget import Budget, Running
 from study.search.choice import by_merit, by_part
 from study.search.course import Course, Explored, Explorer
-from study.search.finals import Entrant, seeds_of
-from study.search.ladder import Ladder, ladder_for
+from study.search.finals import Entrant, rounds, seeds_of
+from study.search.ladder import DEAR, DIRECT, Ladder, ladder_for, on_part
 from study.search.merits import Merit, merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
@@ -37,14 +37,6 @@ from trainables.recipe import Recipe
 
 MOST_TOO_LONG = 8
 """Recipes that a limit has no room for in a row, after which no other one is asked for."""
-OF_FINALS, LEAST_FINALS = 0.4, 2
-"""The share of what a limit leaves after the base settings that the finals may take, and the trainings that they get in
-any case where there is room for these and for some on a part of the data."""
-DEAR = 4
-"""There must be time for so many recipes on each place that cost as much as a dear one, before it begins."""
-DIRECT = 4
-"""Where there is no time for so many recipes on a part of the data and one on all of them before the finals, what is
-best on a part is a finalist at once."""
 
 
 class Agenda:
@@ -84,6 +76,7 @@ class Agenda:
         """Of explored recipes, those that may begin."""
         self._wholes: dict[str, Explored] = {}
         """By the key of a trial on a part of the data, the recipe that it is a part of."""
+        self._base = Explored(course.base, BASE)
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
         self._returned: deque[Trial] = deque()
         self._passed = 0  # recipes that were asked for since one began
@@ -180,12 +173,11 @@ class Agenda:
 
     def _fixed(self) -> Iterator[Trial]:
         """With the base settings on the smallest part first: what they take tells the pace of all that follows."""
-        if self.ladder is None and (part := self._part(Explored(self.course.base, "base settings"), Ladder.PROBE)):
-            yield part
+        if self.ladder is None and self._probe:
+            yield self._probe
         yield from self.course.fixed
         if self.ladder is not None and self.ladder.parts:
-            base = Explored(self.course.base, "base settings")
-            yield from self._parts_of(base, self.ladder.parts[:1])
+            yield from self._parts_of(self._base, self.ladder.parts[:1])
 
     def _exploration(self) -> Iterator[Trial]:
         if self.closed or self.explorer is None or self.ladder is None:
@@ -276,7 +268,7 @@ class Agenda:
         return [part for share in shares if (part := self._part(one, share))]
 
     def _part(self, one: Explored, share: float) -> Trial | None:
-        """The recipe on a part of its data; None where it is the same recipe, or has none."""
+        """The recipe on a part of its data; None where it trains nothing, or its data cannot be cut."""
         recipe = self._cut(one.recipe, share)
         if recipe is None or not one.recipe.trains:
             return None
@@ -286,9 +278,7 @@ class Agenda:
 
     def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
         if (recipe.hash, share) not in self._cuts:
-            whole = recipe.flat().get(SHARE)
-            number = whole if isinstance(whole, int | float) and share < 1 else None
-            self._cuts[recipe.hash, share] = None if number is None else recipe.override({SHARE: share * number})
+            self._cuts[recipe.hash, share] = on_part(recipe, share)
         return self._cuts[recipe.hash, share]
 
     def _promoted(self, closing: bool = False) -> Iterator[Trial]:
@@ -313,14 +303,13 @@ class Agenda:
     def _seen(self, share: float) -> dict[str, float]:
         """By the hash of the whole recipe, the scores on that part of the data."""
         assert self.explorer is not None
-        found = {}
-        for one in (Explored(self.course.base, "base settings"), *self.explorer.asked):
+        found: dict[str, float] = {}
+        for one in (self._base, *self.explorer.asked):
             part = self._cut(one.recipe, share)
             record = self.done.get(trial_key(part.hash, PART)) if part else None
             if record is not None and record.status == "finished":
-                value = self.course.goals[0].of(record.scores, record.cost)
-                if value is not None:
-                    found[one.recipe.hash] = self.course.goals[0].upward(value)
+                values = upward_values(self.course.goals, record.scores, record.cost)
+                found |= {one.recipe.hash: values[0]} if values else {}
         return found
 
     def _inform(self, trial: Trial, record: Record | None) -> None:
@@ -357,8 +346,8 @@ class Agenda:
         """Decide once on which parts of the data recipes begin, by how many whole trainings a limit has room for."""
         if self.ladder is not None:
             return
-        rooms = self._trainings([*self.done.values()])
-        if self._probe_failed() or (rooms is None and self._probe_is_done()):
+        rooms, probe = self._trainings([*self.done.values()]), self._probe
+        if probe is None or probe.key in self.failed or (rooms is None and probe.key in self.done):
             self.ladder = Ladder()
         elif rooms is not None:
             before = {record.recipe.get(SHARE) for record in self.done.values() if record.seed == PART}
@@ -375,13 +364,10 @@ class Agenda:
         for one in self.explorer.asked if self.explorer else ():
             self._enter(one)
 
-    def _probe_is_done(self) -> bool:
-        probe = self._part(Explored(self.course.base, "base settings"), Ladder.PROBE)
-        return probe is not None and probe.key in self.done
-
-    def _probe_failed(self) -> bool:
-        probe = self._part(Explored(self.course.base, "base settings"), Ladder.PROBE)
-        return probe is None or probe.key in self.failed
+    @property
+    def _probe(self) -> Trial | None:
+        """The base settings on a small part of their data."""
+        return self._part(self._base, Ladder.PROBE)
 
     # --- finals
 
@@ -392,17 +378,20 @@ class Agenda:
             return
         fixed = {trial.key for trial in self.course.fixed}
         if (rooms := self._trainings([record for key, record in self.done.items() if key not in fixed])) is not None:
-            base = trial_key(self.course.base.hash, self.course.seeds[0])
+            base = self._base_key
             open_rows = sum(one.row and one.recipe.trains and one.key not in self.done for one in self.course.fixed)
             rooms -= open_rows if any(one.key == base for one in self.course.fixed) else 0
-            least = LEAST_FINALS if self.course.parts and rooms >= LEAST_FINALS + 0.5 else 0
-            sized = self.finals.within(max(OF_FINALS * rooms, least))
-            self.finals = dataclasses.replace(sized, fits=False) if sized else None
-            self.direct = bool(sized and self.course.parts and self._is_short())
+            self.finals = self.finals.fitted(rooms, self.course.parts)
+            self.direct = bool(self.finals and self.course.parts and self._is_short())
+
+    @property
+    def _base_key(self) -> str:
+        """Of the trial with the base settings on all of the data."""
+        return trial_key(self.course.base.hash, self.course.seeds[0])
 
     def _is_short(self) -> bool:
         """Whether what is best on a part of the data has no time for a training on all of them before the finals."""
-        base = trial_key(self.course.base.hash, self.course.seeds[0])
+        base = self._base_key
         first = (self.ladder or Ladder()).first(self.course.base)
         self.budget.expect([first])
         begins = [] if base in self.done or base in self.running else [self.course.base.hash]
@@ -454,16 +443,9 @@ class Agenda:
         return not left or first[0] not in left or self._room_for(left)
 
     def _rounds(self) -> list[list[Trial]]:
-        """Their trials, seed by seed: a study that is cut short has as many of each."""
-        assert self.finals is not None
-        entrants = [*(self.finalists or ()), *self.finals.beside]
-        entrants = list({one.recipe.hash: one for one in reversed(entrants)}.values())[::-1]
-        rounds = itertools.zip_longest(*(one.trials for one in entrants))
-        return [[trial for trial in group if trial is not None] for group in rounds]
+        return rounds([*(self.finalists or ()), *(self.finals.beside if self.finals else ())])
 
     def _known_finals(self) -> list[Trial]:
-        if self.finals is None:
-            return []
         return [trial for group in self._rounds() for trial in group if self._is_open(trial)]
 
     def _room_for(self, trials: Sequence[Trial]) -> bool:

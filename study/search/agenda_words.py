@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from reports.guards.words import listed
 from reports.markdown import count, duration
+from reports.recipe_names import share_in_words
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 
@@ -21,8 +20,9 @@ def plan_in_words(agenda: Agenda) -> str:
     takes = " and ".join(
         duration(60 * one) if LIMITS[name].clock else f"{one:.2g} {LIMITS[name].name}" for name, one in ones.items()
     )
-    parts = [str(Fraction(share)) for share in agenda.ladder.parts]
-    first = f"recipes begin on {parts[0]} of the data, and the best third goes on" if parts else "recipes train whole"
+    parts, first = agenda.ladder.parts, "recipes train whole"
+    if parts:
+        first = f"recipes begin on {share_in_words(parts[0])}, and the best third goes on"
     places = count(budget.places, "place")
     last = "then the base settings are compared with the encoder as it came"
     if agenda.finals is not None:

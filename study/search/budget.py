@@ -13,7 +13,7 @@ from typing import Any
 
 from reports.ledger import Record
 from reports.ledger.study_info import Limited
-from search_spaces.limits import LIMITS
+from search_spaces.limits import LIMITS, of_study
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -40,7 +40,7 @@ class Budget:
     ) -> None:
         """`limits` may hold limits of single trials, too; they are passed over. `records` are of earlier runs, `places`
         how many trials run at once. From now on time passes by `clock`, in seconds."""
-        self.limits = {name: number for name, number in limits.items() if LIMITS[name].whole}
+        self.limits = of_study(limits)
         self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
         self._parts: dict[str, list[tuple[float, float]]] = {name: [] for name in self.limits}  # an epoch, and the rest

@@ -7,6 +7,8 @@ base recipe, over the space's baseline row, and over the encoder without any tra
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ from study.rows import as_it_came
 from study.trial import Trial
 from trainables.recipe import Recipe
 
+OF_FINALS, LEAST_FINALS = 0.4, 2
+"""The share of what a limit leaves after the base settings that the finals may take, and the trainings that they get in
+any case where there is room for these and for some on a part of the data."""
 MOST_TRAININGS = 10
 """Of finals that nobody asks for otherwise: one recipe and the base settings under five seeds each. Twice as many show
 a gain hardly more often (`finalists_for`)."""
@@ -64,14 +69,18 @@ class SearchFinals:
     curve: bool = False
     """Whether they end with a learning curve."""
 
-    @property
+    @functools.cached_property
+    def _untrained(self) -> Recipe:
+        """The encoder as it came: to know it reads files, and an agenda asks at every step."""
+        return as_it_came(self.base)
+
+    @functools.cached_property
     def beside(self) -> list[Entrant]:
         """What the finalists are compared with, each recipe once."""
-        came = as_it_came(self.base)
         found: dict[str, Entrant] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
-            (came, AS_IT_CAME, 1),
+            (self._untrained, AS_IT_CAME, 1),
             (self.baseline, "", self.seeds),
         ):
             if recipe is not None:
@@ -83,7 +92,7 @@ class SearchFinals:
     @property
     def compared(self) -> frozenset[str]:
         """Hashes of the base settings and of the encoder as it came: neither is a finalist."""
-        return frozenset({self.base.hash, as_it_came(self.base).hash})
+        return frozenset({self.base.hash, self._untrained.hash})
 
     @property
     def trainings(self) -> int:
@@ -100,6 +109,13 @@ class SearchFinals:
     def of_curve(self) -> int:
         """How many trials its learning curve has at most."""
         return len(SHARES) * self.seeds if self.curve else 0
+
+    def fitted(self, trainings: float, parts: bool) -> SearchFinals | None:
+        """For good, into a limit that leaves room for so many trainings; `parts`: whether some may be on a part of the
+        data. None where not even the smallest fit."""
+        least = LEAST_FINALS if parts and trainings >= LEAST_FINALS + 0.5 else 0
+        sized = self.within(max(OF_FINALS * trainings, least))
+        return dataclasses.replace(sized, fits=False) if sized else None
 
     def within(self, trainings: float) -> SearchFinals | None:
         """Those for which so many trainings are enough, without their learning curve where it leaves no room for them;
@@ -123,7 +139,7 @@ class SearchFinals:
             self.seeds,
             [entrant.recipe.hash for entrant in finalists or ()],
             self.base.hash,
-            as_it_came(self.base).hash,
+            self._untrained.hash,
             self.baseline.hash if self.baseline else None,
             self.smaller,
             curve or LearningCurve() if self.curve else None,
@@ -146,6 +162,13 @@ class SearchFinals:
                 for one in self.beside
             ]
         )
+
+
+def rounds(entrants: Sequence[Entrant]) -> list[list[Trial]]:
+    """Their trials, seed by seed and each recipe once: a study that is cut short has as many of each."""
+    once = list({one.recipe.hash: one for one in reversed(entrants)}.values())[::-1]
+    groups = itertools.zip_longest(*(one.trials for one in once))
+    return [[trial for trial in group if trial is not None] for group in groups]
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:

@@ -14,6 +14,11 @@ RATIO = 3
 LADDERS: tuple[tuple[float, tuple[float, ...]], ...] = ((60.0, ()), (12.0, (0.25,)), (0.0, (0.125, 0.5)))
 """The parts that recipes go through before all of the data, by how many whole trainings a limit has room for at
 least."""
+DEAR = 4
+"""There must be time for so many recipes on each place that cost as much as a dear one, before it begins."""
+DIRECT = 4
+"""Where there is no time for so many recipes on a part of the data and one on all of them before the finals, what is
+best on a part is a finalist at once."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +32,13 @@ class Ladder:
 
     def first(self, recipe: Recipe) -> Recipe:
         """What begins the exploration of a recipe."""
-        share = recipe.flat().get(SHARE)
-        if not self.parts or not isinstance(share, int | float):
-            return recipe
-        return recipe.override({SHARE: share * self.parts[0]})
+        return (on_part(recipe, self.parts[0]) if self.parts else None) or recipe
+
+
+def on_part(recipe: Recipe, share: float) -> Recipe | None:
+    """The recipe on that share of its data; None where its data cannot be cut."""
+    whole = recipe.flat().get(SHARE)
+    return recipe.override({SHARE: share * whole}) if isinstance(whole, int | float) else None
 
 
 def ladder_for(trainings: float, base: Recipe, known: Collection[Any] = ()) -> Ladder:

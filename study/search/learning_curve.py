@@ -17,8 +17,9 @@ from reports.ledger import LearningCurve, StudyInfo
 from reports.ledger.finals import SHARE, SHARES
 from reports.recipe_names import part_name
 from reports.results import Results
+from study.search.ladder import on_part
 from trainables.errors import UserError
-from trainables.recipe import Recipe, Value
+from trainables.recipe import Recipe
 from trainables.trial import check_recipes
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def parts_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> Parts:
     found: dict[str, Recipe | None] = {}
     said = []
     for name, share in SHARES.items():
-        part = whole.override({SHARE: share * _share(whole.flat()[SHARE])}) if SHARE in whole.flat() else None
+        part = on_part(whole, share)
         try:
             check_recipes([part] if part else [], plan.evaluation)
         except UserError as error:
@@ -74,8 +75,3 @@ def parts_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> Parts:
     if recipes:
         said.append(f"learning curve: {chosen.name} on {listed([name for name in found if found[name]])} of its data")
     return Parts(curve, recipes, tuple(said))
-
-
-def _share(value: Value) -> float:
-    assert isinstance(value, int | float)
-    return float(value)

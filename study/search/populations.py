@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reports.ledger import Ledger, is_fresh, split_key
+from reports.ledger import is_fresh, split_key
 from reports.ledger.folders import POPULATIONS, is_key, together_key
 from study.plan import Plan
 from study.search.agenda import Agenda
@@ -29,8 +29,8 @@ ASKED_TOGETHER = 8
 class Populations:
     """Takes trials from an agenda, those together that can train so."""
 
-    def __init__(self, plan: Plan, agenda: Agenda, ledger: Ledger) -> None:
-        self.plan, self.agenda, self.ledger = plan, agenda, ledger
+    def __init__(self, plan: Plan, agenda: Agenda) -> None:
+        self.plan, self.agenda = plan, agenda
         self.interrupted = [*self._interrupted()]
         """Those of an earlier run that have members without a record: only whole can they resume, and they do first."""
 
@@ -82,7 +82,7 @@ class Populations:
                 yield there
 
     def _recorded(self, key: str) -> Trial | None:
-        record = self.ledger.get(*split_key(key))
+        record = self.agenda.done.get(key)
         return Trial(Recipe.from_flat(record.recipe), record.seed, "done") if record else None
 
     def _raced(self, key: str) -> Trial | None:
@@ -94,7 +94,7 @@ class Populations:
         return Trial(trial.recipe, seed, trial.name, trial.row)
 
     def _done(self, trial: Trial) -> bool:
-        return self.ledger.has(trial.recipe_hash, trial.seed)
+        return trial.key in self.agenda.done
 
 
 def members_of(path: Path) -> list[str]:

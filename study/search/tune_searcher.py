@@ -57,7 +57,7 @@ class TuneSearcher(Searcher):
             self._race(done) if plan.races else None,
             self._curve if plan.finals and plan.finals.curve else None,
         )
-        self.populations = Populations(plan, self.agenda, ledger)
+        self.populations = Populations(plan, self.agenda)
         self._told = self._known
 
     @property

@@ -14,10 +14,10 @@ from reports.ledger.finals import PART
 from reports.testing import made_record
 from search_spaces.goals import searched
 from study.rows import as_it_came
-from study.search.agenda import OF_FINALS, Agenda
+from study.search.agenda import Agenda
 from study.search.budget import Budget
 from study.search.course import Course, Explored
-from study.search.finals import SearchFinals
+from study.search.finals import OF_FINALS, SearchFinals
 from study.testing.agenda import Clock, Ran, drive
 from study.trial import Trial
 from trainables.recipe import Recipe
