@@ -75,7 +75,7 @@ LISTED: Sequence[Mapping[str, Value]] = (
     {RATE: 5e-5, EPOCHS: 10},
 )
 """By number. A number stands for another objective of the space than the base's: its first, second, ..."""
-DRAWN = range(100, 116)
+DRAWN = range(100, 148)
 """Numbers of recipes by chance, of which every second has the base's pooling and no head."""
 NUMBERS = (*range(len(LISTED)), *DRAWN)
 """All recipes, in the order of recording."""

@@ -1,6 +1,7 @@
 """Trainings of a pretrained encoder on real data: ten sets, one design of recipes, parts of the data, and rungs.
 
-    python -m benchmarks own_records --to FOLDER --data DIR      # appends to FOLDER/SET.jsonl; stop and start at will
+    python -m benchmarks own_records --to FOLDER --data DIR      # appends to FOLDER/1.jsonl; stop and start at will
+    python -m benchmarks own_records --to FOLDER --data DIR --process 2/4      # a fourth of the work, to FOLDER/2.jsonl
     python -m benchmarks own_records --to FOLDER --pack FILE     # all of it as one Parquet file: numbers, no sentences
     python -m benchmarks own_records --table                     # what the packed record says
 
@@ -24,9 +25,10 @@ from typing import Any
 import trainables
 from benchmarks._asked import add_encoder, check_page, chosen_encoder, write_between
 from benchmarks._own_page import page
-from benchmarks._own_recipes import AS_IT_CAME, BASE, NUMBERS, based, designed
+from benchmarks._own_recipes import AS_IT_CAME, NUMBERS, based, designed
 from benchmarks._own_sets import SETS, Prepared, prepared
 from benchmarks._own_table import load
+from search_spaces import load_space
 from trainables.errors import UserError, choices, unforeseen
 from trainables.recipe import Recipe, Value
 from trainables.training.rungs import DEFAULT, Measure, RungPlan
@@ -34,11 +36,9 @@ from trainables.trial.reporter import Reporter
 
 BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
 """Between these lines of a page stand the tables."""
-SHARES, LATER = (1 / 8, 1.0), (1 / 4, 1 / 2)
+SHARES, LATER = (1.0, 1 / 8), (1 / 4, 1 / 2)
 """Of the training data, in the order of recording; each has a whole schedule. Later ones follow when all recipes have
 the first."""
-TWICE, AFTER = range(BASE, BASE + 8), 20
-"""Recipes with a second seed, and the recipe after which these are recorded."""
 LAYERS = 2
 FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precision": "bf16"}
 """Of every recipe: what makes a training faster on the recording machine."""
@@ -74,22 +74,27 @@ def main(arguments: Sequence[str]) -> None:
     unknown = [name for name in names if name not in SETS]
     if unknown:
         raise UserError(f"{unknown[0]!r} is no set; {choices(SETS)} would work")
-    encoder = chosen_encoder(asked)
-    sets = [prepared(name, Path(asked.data), folder / "sets", encoder) for name in names]
-    recorders = [Recorder(own, folder / f"{own.name}.jsonl", asked.layers, jobs_of(asked.after, own)) for own in sets]
-    for job in planned(NUMBERS[: asked.recipes]):
-        for recorder in recorders:
-            recorder.record(job)
+    number, processes = asked.process
+    file, encoder = folder / f"{number}.jsonl", chosen_encoder(asked)
+    sets = [prepared(name, Path(asked.data), folder / f"sets-{number}", encoder) for name in names]
+    recorders = {own.name: Recorder(own, file, asked.layers, jobs_of(asked.after, own)) for own in sets}
+    jobs = [*planned({own.name: own.kind for own in sets}, NUMBERS[: asked.recipes])]
+    for name, job in jobs[number - 1 :: processes]:
+        recorders[name].record(job)
 
 
-def planned(numbers: Sequence[int]) -> Iterator[Job]:
-    """All jobs of these recipes in the order of recording; the encoder as it came is the first of them."""
-    yield Job(AS_IT_CAME, 1.0, 1)
-    for number in numbers[1:]:
-        yield from (Job(number, share, 1) for share in SHARES)
-        if number == AFTER:
-            yield from (Job(again, share, 2) for again in TWICE for share in SHARES)
-    yield from (Job(number, share, 1) for number in numbers[1:] for share in LATER)
+def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[str, Job]]:
+    """All jobs of these recipes on sets of these kinds, in the order of recording: the encoder as it came, all of the
+    data and a small part of them, larger parts, and all of them under a second seed. Labelled texts, on which recipes
+    hardly differ, come last."""
+    labelled = [name for name, kind in kinds.items() if kind == "labelled"]
+    trained = numbers[1:]
+    for names in ([name for name in kinds if name not in labelled], labelled):
+        yield from ((name, Job(AS_IT_CAME, 1.0, 1)) for name in names)
+        for share in SHARES:
+            yield from ((name, Job(number, share, 1)) for number in trained for name in names)
+        yield from ((name, Job(number, share, 1)) for number in trained for share in LATER for name in names)
+        yield from ((name, Job(number, 1.0, 2)) for number in trained for name in names)
 
 
 def jobs_of(record: str | None, own: Prepared) -> set[Job]:
@@ -115,10 +120,9 @@ class Recorder:
         self.base = base.override({**FIXED, **({} if layers is None else {"encoder.layers": layers})})
         self.design = designed(own.domains, base.flat())
         self.code = code_version()
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        there = [json.loads(line) for line in lines]
+        there = [line for line in lines_of(file.parent) if line["set"] == own.name]
         if any(line["files"] != own.hash for line in there):
-            raise UserError(f"{file} holds trainings on other rows of {own.name}; give another folder with --to")
+            raise UserError(f"{file.parent} holds trainings on other rows of {own.name}; give another folder with --to")
         self.done = {Job(line["recipe"], line["share"], line["seed"]) for line in there} | {*done}
         self.between = ProcessReset()
 
@@ -127,6 +131,7 @@ class Recorder:
         if job in self.done or job.recipe not in self.design:
             return
         keys = self.design[job.recipe]
+        load_space(self.own.space)  # its tasks: a process knows those of one space
         try:
             with self.between.trial():
                 measured = train(self.own, self.base.override({**keys, **_part(job)}), job.seed)
@@ -199,17 +204,17 @@ class Timed(Reporter):
         }
 
 
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """What all processes have recorded there."""
+    files = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
 def pack(folder: Path, to: Path) -> None:
     """The folder's lines as rows of one Parquet file, beside those that it has."""
     import pandas as pd
 
-    files = [(own.kind, folder / f"{own.name}.jsonl") for own in SETS.values()]
-    rows = [
-        {"kind": kind, **packed(json.loads(line))}
-        for kind, file in files
-        if file.exists()
-        for line in file.read_text(encoding="utf-8").splitlines()
-    ]
+    rows = [{"kind": SETS[line["set"]].kind, **packed(line)} for line in lines_of(folder)]
     to.parent.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
     if to.exists():
@@ -235,6 +240,13 @@ def code_version() -> str:
     return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
 
 
+def _process(text: str) -> tuple[int, int]:
+    number, processes = map(int, text.split("/"))
+    if not 1 <= number <= processes:
+        raise ValueError(f"{number} is no process of {processes}")
+    return number, processes
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks own_records", description=__doc__.splitlines()[0])
     parser.add_argument("--to", metavar="FOLDER", help="where records go, and the sets' files")
@@ -247,6 +259,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
     parser.add_argument("--layers", type=int, default=LAYERS, help="of the encoder (default: %(default)s)")
+    parser.add_argument(
+        "--process", type=_process, default=(1, 1), metavar="K/N", help="one of N that share the work (default: 1/1)"
+    )
     parser.add_argument("--recipes", type=int, default=len(NUMBERS), help="the first so many (default: %(default)s)")
     add_encoder(parser)
     return parser

@@ -85,10 +85,14 @@ def test_a_design_has_what_its_space_has_under_numbers_that_stay() -> None:
     assert [other[number][RATE] for number in DRAWN] == [design[number][RATE] for number in DRAWN]
 
 
-def test_recipes_come_in_turn_and_dearer_parts_last() -> None:
-    jobs = [*planned(range(3))]
-    assert jobs[:4] == [Job(0, 1.0, 1), Job(1, 0.125, 1), Job(1, 1.0, 1), Job(2, 0.125, 1)]
-    assert jobs[-4:] == [Job(number, share, 1) for number in (1, 2) for share in (0.25, 0.5)]
+def test_all_data_and_a_small_part_come_first_and_labelled_sets_last() -> None:
+    jobs = [*planned({"a": "pairs", "b": "labelled", "c": "scored"}, range(3))]
+    assert jobs[:3] == [("a", Job(0, 1.0, 1)), ("c", Job(0, 1.0, 1)), ("a", Job(1, 1.0, 1))]
+    assert [job for name, job in jobs if name == "b"] == [job for name, job in jobs if name == "a"]
+    assert [name for name, _ in jobs].index("b") == 2 * len(jobs) // 3
+    assert len({*jobs}) == len(jobs) == 3 * (1 + 2 * 5)
+    shares = [job.share for name, job in jobs if name == "c"]
+    assert shares == [1.0, 1.0, 1.0, 0.125, 0.125, 0.25, 0.5, 0.25, 0.5, 1.0, 1.0]
 
 
 @pytest.fixture(scope="module")
