@@ -43,7 +43,7 @@ LISTED: Sequence[Mapping[str, Value]] = (
     {RATE: 5e-4, BATCH: 128},
     {RATE: 1e-4, HEAD: "mlp"},
     {RATE: 5e-4, TEMPERATURE: 0.02},
-    {RATE: 1e-4, **MINED},
+    {RATE: 1e-4, **MINED, "objective.negatives": 1},
     {RATE: 2e-4, EPOCHS: 3},
     {RATE: 5e-4, OBJECTIVE: 2},
     {RATE: 5e-4, OBJECTIVE: 3},
@@ -73,6 +73,10 @@ LISTED: Sequence[Mapping[str, Value]] = (
     {RATE: 5e-4, BATCH: 32},
     {RATE: 2e-4, BATCH: 128, EPOCHS: 3},
     {RATE: 5e-5, EPOCHS: 10},
+    {RATE: 5e-5, EPOCHS: 3},
+    {RATE: 1e-4, EPOCHS: 10},
+    {RATE: 2e-5, EPOCHS: 10},
+    {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
 )
 """By number. A number stands for another objective of the space than the base's: its first, second, ..."""
 DRAWN = range(100, 148)
