@@ -32,7 +32,7 @@ def page(tables: Mapping[str, OwnTable]) -> str:
     return "\n\n".join(parts)
 
 
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
     return f"**{title}**\n\n" + "\n".join(lines)
 
@@ -57,7 +57,7 @@ def _sets(tables: Mapping[str, OwnTable]) -> str:
             ]
         )
     head = ["set", "kind", "recipes", "minutes", "as it came", "base", "best", "chosen by dev", "seed deviation"]
-    return _table("Test scores of recipes on all of the data", [*head, "rank correlation of dev"], rows)
+    return markdown("Test scores of recipes on all of the data", [*head, "rank correlation of dev"], rows)
 
 
 def _looks(tables: Mapping[str, OwnTable]) -> str:
@@ -81,8 +81,8 @@ def _looks(tables: Mapping[str, OwnTable]) -> str:
         lost.append([f"{share:.0%}", *cells])
     return "\n\n".join(
         [
-            _table("Rank correlation with the test score on all of the data", ["set", *names], ranks),
-            _table("Regret of keeping the best of each, mean over sets (and most)", ["kept", *names], lost),
+            markdown("Rank correlation with the test score on all of the data", ["set", *names], ranks),
+            markdown("Regret of keeping the best of each, mean over sets (and most)", ["kept", *names], lost),
         ]
     )
 
@@ -99,7 +99,7 @@ def _scores(tables: Mapping[str, OwnTable]) -> str:
     numbers = sorted({number for table in tables.values() for number in table.recipes})
     rows = [[_named(number), *(_score(number, table) for table in tables.values())] for number in numbers]
     title = f"Test scores on all of the data, the best {BEST} of a set in bold"
-    return _table(title, ["recipe", *tables], rows)
+    return markdown(title, ["recipe", *tables], rows)
 
 
 def _score(number: int, table: OwnTable) -> str:
@@ -131,7 +131,9 @@ def _effects(tables: Mapping[str, OwnTable]) -> str:
         ]
         for key, value in settings
     ]
-    return _table("Points of test score that a setting adds, the rest of the recipe alike", ["setting", *tables], rows)
+    return markdown(
+        "Points of test score that a setting adds, the rest of the recipe alike", ["setting", *tables], rows
+    )
 
 
 def _portfolios(tables: Mapping[str, OwnTable]) -> str:
@@ -143,4 +145,4 @@ def _portfolios(tables: Mapping[str, OwnTable]) -> str:
     ]
     title = "Mean regret (1: what the best gains over the base) after so many recipes"
     order = "; ".join(map(_named, portfolio([*tables.values()], SIZE)))
-    return f"{_table(title, ['', *map(str, SHOWN)], rows)}\n\nThe portfolio of all sets: {order}."
+    return f"{markdown(title, ['', *map(str, SHOWN)], rows)}\n\nThe portfolio of all sets: {order}."

@@ -45,6 +45,7 @@ class OwnTable:
     dev: np.ndarray  # (recipes, shares, seeds), percent, the higher the better
     test: np.ndarray  # (recipes, shares, seeds)
     seconds: np.ndarray  # (recipes, shares, seeds), of a processor, with scoring
+    steps: np.ndarray  # (recipes, shares, seeds)
     rungs: np.ndarray  # (recipes, rungs, seeds), development scores
     as_it_came: tuple[float, float]
     """Development and test score of the encoder without training."""
@@ -108,11 +109,12 @@ def table_of(rows: pd.DataFrame) -> OwnTable:
     whole = rows[(rows["share"] == 1) & (rows["seed"] == 1) & (rows["recipe"] != AS_IT_CAME)]
     recipes = tuple(sorted(int(number) for number in whole["recipe"]))
     shape = len(recipes), len(SHARES), int(rows["seed"].max())
-    dev, test, seconds = (np.full(shape, np.nan) for _ in range(3))
+    dev, test, seconds, steps = (np.full(shape, np.nan) for _ in range(4))
     rungs = np.full((shape[0], len(RUNGS), shape[2]), np.nan)
     for row in rows[rows["recipe"].isin(recipes)].to_dict("records"):
         place = recipes.index(row["recipe"]), SHARES.index(row["share"]), row["seed"] - 1
-        dev[place], test[place], seconds[place] = row["dev"], row["test"], row["seconds"]
+        dev[place], test[place] = row["dev"], row["test"]
+        seconds[place], steps[place] = row["seconds"], row["steps"]
         if row["share"] == 1:
             rungs[place[0], :, place[2]] = [row[f"rung_{number}"] for number in range(1, len(RUNGS) + 1)]
     keys = dict(zip(whole["recipe"], whole["keys"].map(json.loads), strict=True))
@@ -124,6 +126,7 @@ def table_of(rows: pd.DataFrame) -> OwnTable:
         dev,
         test,
         seconds,
+        steps,
         rungs,
         (float(untrained["dev"]), float(untrained["test"])),
     )

@@ -7,17 +7,22 @@ from typing import Any
 
 import pytest
 
-from reports.ledger import Ledger, is_fresh
+from reports.ledger import Ledger, Record, is_fresh
 from reports.ledger.finals import PART
 from reports.live.folder import Folder
 from reports.recipe_names import recipe_names
 from reports.results import Results
 from reports.sections import explored, what_was_run
+from reports.testing import made_record
 from study.results_folder.prepare import prepare_results, save_info
+from study.search.agenda import Agenda
+from study.search.budget import Budget
+from study.search.explorer import OptunaExplorer
 from study.search.ladder import Ladder
 from study.search.tune_searcher import TuneSearcher
+from study.testing.agenda import Clock, drive
 from study.trial import Trial
-from tests.study.search.test_search import finish, make
+from tests.study.search.test_search import dev, finish, make
 
 WHOLE, SCORING = 150.0, 6.0
 """Seconds of a training on all of the data, and of scores."""
@@ -27,17 +32,23 @@ LIMITED = (*SEARCH, "--finals", "1x3", *EPOCH)
 
 
 def run(searcher: TuneSearcher, ledger: Ledger, most: int = 1000) -> list[Trial]:
-    """One trial after another: a training takes as long as its share of the data."""
+    """One trial after another."""
     ran: list[Trial] = []
     while len(ran) < most and isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
         (trial,) = task["trials"]
-        flat = trial.recipe.flat()
-        share = float(str(flat["corpus.share"])) if trial.recipe.trains else 0.0
-        away = abs(float(str(flat.get("objective.temperature", 3.0))) - 0.3)
-        cost = {"seconds": WHOLE * share + SCORING, "train_seconds": WHOLE * share}
-        finish(searcher, ledger, task, 60.0 - away + 5 * share + 0.01 * (trial.seed % 7), cost=cost)
+        score, cost = outcome(trial)
+        finish(searcher, ledger, task, score, cost=cost)
         ran.append(trial)
     return ran
+
+
+def outcome(trial: Trial) -> tuple[float, dict[str, float]]:
+    """A development score, and the cost: a training takes as long as its share of the data."""
+    flat = trial.recipe.flat()
+    share = float(str(flat["corpus.share"])) if trial.recipe.trains else 0.0
+    away = abs(float(str(flat.get("objective.temperature", 3.0))) - 0.3)
+    cost = {"seconds": WHOLE * share + SCORING, "train_seconds": WHOLE * share}
+    return 60.0 - away + 5 * share + 0.01 * (trial.seed % 7), cost
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +97,23 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     fresh = sum(is_fresh(trial.seed) for trial in ran)
     counted = f"{len(ran)} finished (of them {len(parts)} on a part of the data, {fresh} in the finals alone)"
     assert counted in what_was_run.write(found, folder / "pictures")
+
+
+def test_simulated_time_has_the_same_trials_in_the_same_order(
+    whole: tuple[Path, list[Trial], TuneSearcher], tmp_path: Path
+) -> None:
+    """What a replay drives is what a study goes by."""
+    plan, _, _ = make(tmp_path, *LIMITED)
+
+    def simulated(trial: Trial) -> tuple[float, Record]:
+        score, cost = outcome(trial)
+        return cost["seconds"], made_record(
+            trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=dev(score), cost=cost
+        )
+
+    clock = Clock()
+    ran = drive(Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, simulated)
+    assert [(one.trial.key, one.trial.name) for one in ran] == [(trial.key, trial.name) for trial in whole[1]]
 
 
 @pytest.mark.parametrize("killed", [1, 4, 8, 9, 15, 24, 30, -9, -4, -1])

@@ -1,0 +1,215 @@
+"""Our search in a replay: the agenda of a study on simulated time, and the answer that comes of its records.
+
+The recipes that it begins with are the portfolio that the other sets teach. The explored seed is one of the recorded
+ones, fresh seeds are those that are left and then draws (`Replayed.fresh`). An interval counts test items, too, as
+far as some thousand queries leave an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import optuna
+
+from benchmarks._own_replay_sides import Proposer
+from benchmarks._own_replay_table import ONE, PLACES, Replayed
+from benchmarks._own_table import SHARES
+from benchmarks.calibration import ITEMS_ERROR
+from reports.answer import KINDS, Answer
+from reports.answer_parts import Finalist
+from reports.gain import Gain
+from reports.ledger import Record, is_fresh
+from reports.ledger.finals import FIRST_FRESH, SHARE
+from reports.looks import share
+from reports.statistics.finals import Judgement, judge, lent_spread, pick
+from reports.statistics.sample import Sample
+from reports.testing import made_record
+from search_spaces.goals import searched
+from study.cli.options import FINALS, OPEN_TRIALS, parse_finals
+from study.rows import as_it_came
+from study.search.agenda import Agenda
+from study.search.budget import Budget
+from study.search.course import Course, Explored
+from study.search.finals import SearchFinals
+from study.search.ladder import Ladder
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
+from study.testing.agenda import Clock, drive
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+GOALS = searched(("sts",))
+TASK, NUMBER = "STSBenchmark", "dev_spearman_cosine"
+"""What stands for the set's own development score."""
+ITEMS = 100
+"""Made-up test items, which move gains as `ITEMS_ERROR` says."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """How a study searches."""
+
+    sampler: str = DEFAULT_SAMPLER
+    first: int = 8
+    """How many recipes of the portfolio come before what the sampler asks for."""
+    ladder: Ladder | None = None
+    """In place of what the agenda chooses by the time."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a search came to."""
+
+    kind: str
+    """As of `Answer`; `nothing` where a study would not have any."""
+    place: int | None
+    """The recipe that it says to use; None for the encoder as it came."""
+
+
+class RecordedExplorer:
+    """An `Explorer` of recorded recipes."""
+
+    def __init__(self, table: Replayed, sampler: str, first: Sequence[int], seed: int) -> None:
+        entry = SAMPLERS[sampler]
+        self.table = table
+        self.proposer = Proposer(table, entry.build(seed), conditional=entry.conditional, first=first)
+        self.proposer.tried.add(table.base)
+        self.asked: list[Explored] = []
+        self.explored: list[str] = []
+        self._trials: dict[str, optuna.Trial] = {}
+
+    def has_more(self) -> bool:
+        return self.proposer.has_more()
+
+    def ask(self) -> Explored | None:
+        trial, place = self.proposer.ask()
+        one = Explored(self.table.recipes[place], f"recipe {self.table.numbers[place]}")
+        self._trials[one.recipe.hash] = trial
+        self.asked.append(one)
+        self.explored.append(one.recipe.hash)
+        return one
+
+    def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
+        trial = self._trials.pop(recipe_hash, None)
+        if trial is not None:
+            self.proposer.tell(trial, None if record is None else record.scores[TASK][NUMBER])
+
+    def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
+        """Of the rows only the base is in the space."""
+        record = records[0]
+        if recipe.hash == self.table.space_base.hash and record is not None:
+            self.proposer.add(self.table.base, record.scores[TASK][NUMBER])
+
+
+def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int, ours: Ours = Ours()) -> Ended:
+    """One study of a limit that is as long as so many whole trainings on two places."""
+    base, clock = table.space_base, Clock()
+    untrained = as_it_came(base)
+    rows = {untrained.hash: "encoder as it came", base.hash: "base settings"}
+    fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
+    size = parse_finals(FINALS)
+    assert size is not None
+    limits = {"minutes": trainings * ONE / 60 / PLACES}
+    finals = SearchFinals(*size, base, rows, fits=True)
+    course = Course(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
+    explorer = RecordedExplorer(table, ours.sampler, first[: ours.first], repeat)
+    agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
+    agenda.ladder = ours.ladder
+    outcomes = Outcomes(table, repeat)
+    drive(agenda, clock, outcomes)
+    return answered(table, agenda, outcomes.tests)
+
+
+class Outcomes:
+    """What a trial takes and scores, by the record. Every search that asks the same gets the same."""
+
+    def __init__(self, table: Replayed, repeat: int) -> None:
+        self.table, self.repeat = table, repeat
+        self.tests: dict[str, float] = {}
+        """By the key of a trial on all of the data."""
+
+    def __call__(self, trial: Trial) -> tuple[float, Record | None]:
+        """Seconds, and the record; None where the training failed."""
+        table, seed = self.table, self.repeat % self.table.dev.shape[2]
+        if not trial.recipe.trains:
+            dev, self.tests[trial.key] = table.as_it_came
+            return table.rest * ONE, _record(trial, dev, table.rest, 0.0)
+        part = SHARES.index(float(str(trial.recipe.flat()[SHARE])))
+        place = table.place_of[trial.recipe.override({SHARE: 1.0}).hash]
+        scores = table.explored(place, part, seed)
+        if is_fresh(trial.seed):
+            number = trial.seed - FIRST_FRESH
+            scores = table.fresh(place, number, seed, np.random.default_rng([self.repeat, place, number]))
+        cost = float(table.costs[place, part])
+        if scores is None:
+            return cost * ONE, None
+        self.tests[trial.key] = scores[1]
+        return cost * ONE, _record(trial, scores[0], cost, cost - table.rest)
+
+
+def _record(trial: Trial, dev: float, cost: float, training: float) -> Record:
+    return made_record(
+        trial.recipe.flat(),
+        trial.recipe_hash,
+        trial.seed,
+        scores={TASK: {NUMBER: dev}},
+        cost={"seconds": cost * ONE, "train_seconds": training * ONE},
+    )
+
+
+def answered(table: Replayed, agenda: Agenda, tests: Mapping[str, float]) -> Ended:
+    """As a report answers, by the trials of the finals: where a limit cut these short, by those that are there."""
+    base, untrained = table.space_base.hash, as_it_came(table.space_base).hash
+    fresh = _by_recipe(one for one in agenda.done.values() if is_fresh(one.seed))
+    explored = _by_recipe(one for one in agenda.done.values() if one.recipe_hash in (base, untrained) and one.seed == 0)
+    if base not in explored or agenda.finals is None or not (agenda.finalists is not None or agenda.limited):
+        return Ended("nothing", table.base if base in explored else None)
+    ready = {**fresh, base: fresh.get(base) or explored[base], untrained: explored[untrained]}
+    samples = {key: _sample(table, records, tests) for key, records in ready.items()}
+    lenders = {**samples, base: _sample(table, [*explored[base], *fresh.get(base, ())], tests)}
+    finalists = [one.recipe.hash for one in agenda.finalists or () if one.recipe.hash in fresh]
+    judged = judge(
+        [samples[key] for key in finalists],
+        pick([[_mean_dev(ready[key])] for key in finalists]) if finalists else [],
+        {"base": samples[base], "encoder": samples[untrained]},
+        lent=lent_spread(lenders.values()),
+        looks=1 / share(1),
+    )
+    over = judged.base_over_encoder
+    picked = () if judged.picked is None else (_finalist(finalists[judged.picked], judged, judged.picked),)
+    found = Answer(
+        KINDS[judged.answer],
+        picked=picked,
+        references={"base": _finalist(base)},
+        base_over_encoder=Gain.of(over) if over else None,
+    )
+    return Ended(found.kind, table.place_of[found.to_train.recipe] if found.to_train else None)
+
+
+def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.recipe_hash, []).append(record)
+    return found
+
+
+def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, float]) -> Sample:
+    """Test scores, with made-up effects of items that are a recipe's own."""
+    values = np.array([tests[record.key] for record in records])
+    place = table.place_of.get(records[0].recipe_hash, len(table.recipes))
+    effects = np.random.default_rng(place).standard_normal(ITEMS) * ITEMS_ERROR / math.sqrt(2 * ITEMS)
+    fixed = place == len(table.recipes)
+    return Sample(values, tuple(range(len(values))), fixed, np.tile(effects, (len(values), 1)), "made up")
+
+
+def _mean_dev(records: Sequence[Record]) -> float:
+    return fmean(record.scores[TASK][NUMBER] for record in records)
+
+
+def _finalist(recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:
+    """As much of it as says whose model is to be had."""
+    gains = {str(name): Gain.of(each[place]) for name, each in judged.gains.items()} if judged else {}
+    return Finalist(recipe_hash, "", {}, None, (), 0, 0, None, gains)

@@ -1,0 +1,250 @@
+"""One set of a record as a search meets it: a space, the recorded recipes in it, what each scores and costs.
+
+The space is the one that `--train` makes today of such data. Recorded recipes outside it are left out, for every side:
+other poolings, heads, rates above its highest.
+
+A search that asks for a recipe gets the nearest recorded one that it has not tried. Numbers are as far apart as on
+their domain's own scale, from one end to the other 1 (rates and temperatures by their logarithms, lists of numbers by
+their places); another choice is 1 apart, and so is a key that one recipe alone has. Squares add up.
+
+What a training takes is `passes over the rows, steps, and the rest`, fitted to the set's recorded seconds, in units of
+a whole training with the base settings: seconds of several machines are in a record.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks._own_recipes import EPOCHS, based
+from benchmarks._own_table import SHARES, WHOLE, OwnTable
+from search_spaces.domain_values import scaled
+from search_spaces.own_data import OwnEncoder, OwnSpace, space_text
+from search_spaces.space import Domain
+from study.search.points import point
+from trainables.recipe import Recipe, Value
+from trainables.senteval.tasks import TASKS
+
+UNITS = {"labelled": 750}
+"""What a batch counts of 3,000 rows, where that is not the rows."""
+WIDTH = 384
+"""Numbers of MiniLM."""
+PLACES = 2
+"""That train at once."""
+ONE = 180.0
+"""Simulated seconds of a whole training with the base settings."""
+FEWEST_PAIRS = 5
+"""Recipes with two seeds without which a set has those of all sets."""
+
+
+@functools.cache
+def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
+    """The base and the domains of a study of such data, as the space file of `--train` has them."""
+    own = {"encoder.name": "MiniLM", "encoder.query_prompt": None, "encoder.document_prompt": None}
+    encoder = OwnEncoder("MiniLM", {**own, "pooling.mode": "mean"}, ("mean",), WIDTH)
+    units = UNITS.get(kind, 3000)
+    text = space_text(OwnSpace("own", "own", "/", "/train", kind, units, 1, 1, (encoder,), (TASKS["MR"],)))
+    made = next(
+        one.value for one in ast.parse(text).body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)
+    )
+    parts = {word.arg: word.value for word in made.keywords}
+    settings = ast.literal_eval(_calls(parts["base"])[-1].args[0])
+    base = {key: value for key, value in settings.items() if key not in ("encoder.name", "corpus.nli")}
+    domains = [
+        Domain(ast.literal_eval(one.args[0]), **{str(word.arg): ast.literal_eval(word.value) for word in one.keywords})
+        for one in _calls(parts["domains"])
+    ]
+    return Recipe().preferring(base), tuple(domains)
+
+
+def _calls(tree: ast.expr) -> list[ast.Call]:
+    """Those with arguments."""
+    return [one for one in ast.walk(tree) if isinstance(one, ast.Call) and one.args]
+
+
+def in_space(table: OwnTable) -> OwnTable | None:
+    """The recipes that a study's space has; None without its base settings."""
+    places = [place for place, keys in enumerate(table.keys) if _recipe(table.kind, keys) is not None]
+    base = space_of(table.kind)[0]
+    if base not in [found[0] for place in places if (found := _recipe(table.kind, table.keys[place]))]:
+        return None
+    arrays = {name: getattr(table, name)[places] for name in ("dev", "test", "seconds", "steps", "rungs")}
+    numbers, keys = tuple(table.recipes[place] for place in places), tuple(table.keys[place] for place in places)
+    return dataclasses.replace(table, recipes=numbers, keys=keys, **arrays)
+
+
+def _recipe(kind: str, keys: Mapping[str, Value]) -> tuple[Recipe, Mapping[str, Value]] | None:
+    """A recorded recipe, and its values of the domains; None outside the space."""
+    base, domains = space_of(kind)
+    recipe = based(base).override(keys)
+    chosen = point(recipe.flat(), base, domains)
+    return (recipe, chosen) if chosen is not None and base.override(chosen) == recipe else None
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """A set. A place is that of a recipe among those of its table."""
+
+    name: str
+    space_base: Recipe
+    domains: tuple[Domain, ...]
+    numbers: tuple[int, ...]
+    """As the record has them."""
+    recipes: tuple[Recipe, ...]
+    points: tuple[Mapping[str, Value], ...]
+    """The domains' values of each."""
+    dev: np.ndarray  # (recipes, shares, seeds), percent; NaN where it failed, or was not recorded under that seed
+    test: np.ndarray  # (recipes, seeds), on all of the data
+    rungs: np.ndarray  # (recipes, rungs), development scores
+    costs: np.ndarray  # (recipes, shares), in units of ONE
+    rest: float
+    """What of a training is neither passes nor steps, scoring for the most part, and all that the encoder takes."""
+    as_it_came: tuple[float, float]
+    moves: np.ndarray  # (any, 2), what another seed adds to a development and a test score
+
+    @classmethod
+    def of(cls, table: OwnTable, others: Sequence[OwnTable] = ()) -> Replayed:
+        """The table is one `in_space`; `others` lend what seeds do, where too few recipes of it have two."""
+        base, domains = space_of(table.kind)
+        found = [known for keys in table.keys if (known := _recipe(table.kind, keys)) is not None]
+        recipes = tuple(recipe for recipe, _ in found)
+        costs, rest = _costs(table, recipes)
+        one = costs[[recipe.hash for recipe in recipes].index(base.hash), WHOLE]
+        moves = _moves([table])
+        return cls(
+            table.name,
+            base,
+            domains,
+            table.recipes,
+            recipes,
+            tuple(chosen for _, chosen in found),
+            _filled(table.dev, ~np.isnan(table.seconds)),
+            table.test[:, WHOLE],
+            table.rungs[:, :, 0],
+            costs / one,
+            rest / one,
+            table.as_it_came,
+            moves if len(moves) >= FEWEST_PAIRS else _moves([table, *others]),
+        )
+
+    @functools.cached_property
+    def truth(self) -> np.ndarray:  # (recipes,)
+        """The mean test score over the recorded seeds; the encoder's own where a training failed."""
+        return np.where(np.isnan(self.test[:, 0]), self.as_it_came[1], _mean(self.test))
+
+    @functools.cached_property
+    def base(self) -> int:
+        """The place of the base settings."""
+        return self.place_of[self.space_base.hash]
+
+    @functools.cached_property
+    def place_of(self) -> Mapping[str, int]:
+        """By a recipe's hash."""
+        return {recipe.hash: place for place, recipe in enumerate(self.recipes)}
+
+    @property
+    def gain(self) -> float:
+        """Points that the best recipe gains over the base settings."""
+        return float(self.truth.max() - self.truth[self.base])
+
+    def explored(self, place: int, share: int, seed: int) -> tuple[float, float] | None:
+        """The development score on that share of the data, and the test score on all of them, under that recorded seed
+        or else the first; None where the training failed."""
+        one = seed if not np.isnan(self.dev[place, share, seed]) else 0
+        dev, test = self.dev[place, share, one], self.test[place, min(one, self.test.shape[1] - 1)]
+        return None if np.isnan(dev) else (float(dev), float(test))
+
+    def fresh(self, place: int, number: int, explored: int, random: np.random.Generator) -> tuple[float, float] | None:
+        """Development and test score under a fresh seed, by its number: recorded seeds that did not explore come first;
+        then the mean of those recorded, moved as a seed moves some recipe of the set."""
+        scores = np.stack([self.dev[place, WHOLE], self.test[place]], axis=1)
+        known = [seed for seed in range(len(scores)) if not np.isnan(scores[seed]).any()]
+        if 0 not in known:
+            return None
+        left = [seed for seed in known if seed != (explored if explored in known else 0)]
+        move = self.moves[random.integers(len(self.moves))] * random.choice([-1.0, 1.0])
+        dev, test = scores[left[number]] if number < len(left) else scores[known].mean(axis=0) + move
+        return float(dev), float(test)
+
+    def nearest(self, chosen: Mapping[str, Value], tried: Collection[int] = ()) -> int:
+        """The place of the recipe nearest to these values of the domains, of those not tried."""
+        apart = np.nansum((self._scaled - self._row(chosen)) ** 2, axis=1)
+        there = np.array([[key in one for key in self._keys] for one in self.points])
+        apart += (there != np.array([key in chosen for key in self._keys])).sum(axis=1)
+        apart[[*tried]] = math.inf
+        return int(np.argmin(apart))
+
+    @functools.cached_property
+    def _keys(self) -> list[str]:
+        return [domain.key for domain in self.domains]
+
+    @functools.cached_property
+    def _scaled(self) -> np.ndarray:
+        return np.stack([self._row(one) for one in self.points])
+
+    def _row(self, chosen: Mapping[str, Value]) -> np.ndarray:  # (columns,), one for a number and one for each choice
+        found: list[float] = []
+        for domain in self.domains:
+            value = scaled(domain, chosen.get(domain.key))
+            if not domain.choices:
+                found.append(value)
+            elif all(isinstance(choice, int | float) for choice in domain.choices):
+                found.append(value / max(1, len(domain.choices) - 1))
+            else:
+                marks = [math.sqrt(0.5) * (value == number) for number in range(len(domain.choices))]
+                found += [mark if domain.key in chosen else math.nan for mark in marks]
+        return np.array(found)
+
+
+def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, shares, seeds) twice
+    """Under the first seed what was not recorded lies between the next smaller and the next larger share, by the
+    logarithm; or is as far from the next one as others are in the middle."""
+    dev, shares = dev.copy(), np.log2(SHARES)
+    first = dev[:, :, 0]
+    for place, there in enumerate(recorded[:, :, 0]):
+        known = there & ~np.isnan(first[place])
+        for share in np.flatnonzero(~there) if known.any() else ():
+            below, above = np.flatnonzero(known[:share]), np.flatnonzero(known[share:]) + share
+            if len(below) and len(above):
+                ends = [below[-1], above[0]]
+                first[place, share] = np.interp(shares[share], shares[ends], first[place, ends])
+            else:
+                near = above[0] if len(above) else below[-1]
+                first[place, share] = first[place, near] + np.nanmedian(first[:, share] - first[:, near])
+    return dev
+
+
+def _costs(table: OwnTable, recipes: Sequence[Recipe]) -> tuple[np.ndarray, float]:
+    """Fitted seconds (recipes, shares), and the rest."""
+    from scipy.optimize import nnls
+
+    epochs = np.array([float(str(recipe.flat()[EPOCHS])) for recipe in recipes])
+    passes = epochs[:, None] * np.array(SHARES)
+    recorded, seconds = table.steps[:, :, 0], table.seconds[:, :, 0]
+    steps = np.where(np.isnan(recorded), recorded[:, [WHOLE]] * np.array(SHARES), recorded)
+    there = ~np.isnan(seconds)
+    columns = np.stack([passes, steps, np.ones_like(passes)], axis=-1)
+    weights, _ = nnls(columns[there], seconds[there])
+    return columns @ weights, float(weights[2])
+
+
+def _moves(tables: Sequence[OwnTable]) -> np.ndarray:  # (recipes with two seeds, 2)
+    """The difference of two seeds has twice the variance of one."""
+    found = [np.zeros((0, 2))]
+    for table in tables:
+        scores = np.stack([table.dev[:, WHOLE], table.test[:, WHOLE]], axis=-1)
+        if scores.shape[1] > 1:
+            found.append((scores[:, 0] - scores[:, 1]) / math.sqrt(2))
+    moves = np.concatenate(found)
+    return moves[~np.isnan(moves).any(axis=1)]
+
+
+def _mean(scores: np.ndarray) -> np.ndarray:
+    there = ~np.isnan(scores)
+    return np.where(there, scores, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
