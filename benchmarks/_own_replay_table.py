@@ -31,8 +31,8 @@ from study.search.points import point
 from trainables.recipe import Recipe, Value
 from trainables.senteval.tasks import TASKS
 
-UNITS = {"labelled": 750}
-"""What a batch counts of 3,000 rows, where that is not the rows."""
+UNITS = {"labelled": 300}
+"""What a batch counts of a set of the records, where that is not 3,000 rows."""
 WIDTH = 384
 """Numbers of MiniLM."""
 PLACES = 2
