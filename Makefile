@@ -67,8 +67,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,weights]'
-	# alone: the tests do without xgboost, which would bring hundreds of megabytes of CUDA
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps syne-tune
 	# PyTorch for GPUs brings its own; else the tests interpret it, and are skipped where it has no package
 	-$(RUN) -c 'import triton' 2> /dev/null || $(RUN) -m pip install --quiet --disable-pip-version-check triton==3.6.0
 	touch $@

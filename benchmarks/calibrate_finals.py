@@ -1,15 +1,13 @@
-"""How often a search's answer is wrong: whole searches with finals, made up and replayed from a record.
+"""How often a search's answer is wrong: whole searches with finals, made up.
 
     python -m benchmarks calibrate_finals
     python -m benchmarks calibrate_finals --searches 1000 --only "equal, a noisy base"
     python -m benchmarks calibrate_finals --schemes
-    python -m benchmarks calibrate_finals --record benchmarks/recorded/frozen_grid-minilm.parquet
 
 A search tries recipes by one seed's development score, runs the best again beside the base under fresh seeds, picks
-one of them, and says what `reports.statistics.finals` says at a first look. In a replay, recipes have the spreads of
-the record, and a seed moves development and test score by a pair of them that was recorded together. The control judges
-the picked one by one spread pooled over all finalists and the base, no test items, a level of 5 % and no flag for
-items. `--schemes`: what finals of so many trainings show, by their numbers of finalists and seeds.
+one of them, and says what `reports.statistics.finals` says at a first look. The control judges the picked one by one
+spread pooled over all finalists and the base, no test items, a level of 5 % and no flag for items. `--schemes`: what
+finals of so many trainings show, by their numbers of finalists and seeds.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from scipy.special import stdtrit
@@ -38,18 +34,6 @@ SEED = 6
 """Of the made-up searches. The rules were settled on others."""
 BASE = 0
 """The number of the base; explored recipes have those from 1 on."""
-
-
-class World(Protocol):
-    """Recipes with true gains over the base, which may be trained under any number of seeds."""
-
-    gains: Array  # (1 + recipes,), of test scores; the base's is 0
-    as_good: float
-    """A recipe is as good as the best where it gains so many points less at most."""
-
-    def train(self, recipe: int) -> tuple[float, float, Array | None]:
-        """Development score, test score and the effects (items,) of test items, under one more seed."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -138,20 +122,22 @@ NULLS = (
 
 
 class MadeUp:
-    """Scores out of normal errors: of the seed, of the items for a recipe, of the items for one of its seeds."""
+    """Recipes with true gains over the base, which may be trained under any number of seeds.
 
-    as_good = 0.0
+    Scores are made of normal errors: of the seed, of the items for a recipe, of the items for one of its seeds.
+    """
 
     def __init__(self, kind: Kind, random: np.random.Generator) -> None:
         self.kind, self.random = kind, random
         own = (kind.spreads[place % len(kind.spreads)] for place in range(kind.recipes))
         self.spreads = np.array([kind.base_spread, *own])
-        self.gains = planted(self.spreads, kind, random)
+        self.gains = planted(self.spreads, kind, random)  # (1 + recipes,), of test scores; the base's is 0
         scale = kind.items_error / math.sqrt(3 * kind.items)
         self.own = random.standard_normal((1 + kind.recipes, kind.items)) * scale
         self.own_development = random.standard_normal(1 + kind.recipes) * kind.items_error / math.sqrt(3)
 
     def train(self, recipe: int) -> tuple[float, float, Array | None]:
+        """Development score, test score and the effects (items,) of test items, under one more seed."""
         kind, random = self.kind, self.random
         moves = random.standard_normal(2)
         if kind.heavy:
@@ -163,56 +149,6 @@ class MadeUp:
         if recipe != BASE and random.random() < kind.collapses:
             return -CHANCE, -CHANCE, items - items.mean()
         return true + spread * development + luck, true + spread * test + items.sum(), items - items.mean()
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """Means, spreads and scatter of one goal in a record."""
-
-    means: Array  # (recipes, 2), development and test
-    spreads: Array  # (recipes, 2)
-    moves: Array  # (any, 2), of recipes with most seeds, in units of their spreads
-
-    @classmethod
-    def read(cls, path: Path) -> dict[str, Recorded]:
-        """By goal. `UserError` for a file that is no record."""
-        from study.replay.recorded import read_record
-
-        record = read_record(path)
-        found = {}
-        for place, goal in enumerate(record.goals):
-            scores = np.stack([record.development[:, :, -1, place], record.test[:, :, -1, place]], axis=2)
-            counts = np.isfinite(scores).all(axis=2).sum(axis=1)
-            known = scores[counts >= 3]
-            means, spreads = np.nanmean(known, axis=1), np.nanstd(known, axis=1, ddof=1)
-            most = (counts[counts >= 3] == counts.max()) & (spreads > 0).all(axis=1)
-            moves = (known[most] - means[most][:, None]) / spreads[most][:, None]
-            moves = moves[:, np.isfinite(moves).all(axis=(0, 2))] * math.sqrt(counts.max() / (counts.max() - 1))
-            found[goal] = cls(means, spreads, moves.reshape(-1, 2))
-        return found
-
-
-class Replay:
-    """Recipes drawn from a record: as they are, beside a base of the best tenth, or made equal but for good ones."""
-
-    def __init__(self, recorded: Recorded, kind: Kind, as_recorded: bool, random: np.random.Generator) -> None:
-        self.recorded, self.random = recorded, random
-        self.places = random.choice(len(recorded.means), 1 + kind.recipes, replace=False)
-        self.as_good = 0.0
-        if as_recorded:
-            self.as_good = float(np.median(recorded.spreads[:, 1]))
-            best = np.argsort(-recorded.means[:, 0])[: len(recorded.means) // 10]
-            self.places[BASE] = random.choice(np.setdiff1d(best, self.places[1:]))
-            self.means = recorded.means[self.places] - recorded.means[self.places[BASE]]
-        else:
-            gains = planted(recorded.spreads[self.places, 1], kind, random)
-            self.means = np.stack([gains, gains], axis=1)
-        self.gains = self.means[:, 1]
-
-    def train(self, recipe: int) -> tuple[float, float, Array | None]:
-        moves = self.recorded.moves[self.random.integers(len(self.recorded.moves))]
-        development, test = self.means[recipe] + moves * self.recorded.spreads[self.places[recipe]]
-        return float(development), float(test), None
 
 
 def planted(spreads: Array, kind: Kind, random: np.random.Generator) -> Array:
@@ -250,7 +186,7 @@ class Found:
     )
 
 
-def search(world: World, kind: Kind, found: Found) -> Judgement:
+def search(world: MadeUp, kind: Kind, found: Found) -> Judgement:
     """One search: explored, run again, judged, and told against the truth."""
     explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + kind.recipes)])
     chosen = (np.argsort(-explored, kind="stable") + 1).tolist()[: kind.finalists]
@@ -270,7 +206,7 @@ def search(world: World, kind: Kind, found: Found) -> Judgement:
         judged = judge(samples, order, references, lent=lent, looks=1 / share(look), fresh=not kind.shared_items)
         if judged.answer == "use":
             break
-    truths, good = world.gains[chosen], world.gains[1:].max() - world.as_good
+    truths, good = world.gains[chosen], world.gains[1:].max()
     encoder = -math.inf if kind.encoder is None else kind.encoder
     used = judged.answer == "use" and truths[judged.picked] <= max(0.0, encoder)
     found.wrong.add([used or (judged.answer == "keep the base" and encoder >= 0)])
@@ -292,7 +228,7 @@ def search(world: World, kind: Kind, found: Found) -> Judgement:
     return judged
 
 
-def _sample(world: World, recipe: int, seeds: int) -> tuple[Sample, float]:
+def _sample(world: MadeUp, recipe: int, seeds: int) -> tuple[Sample, float]:
     """Test scores under fresh seeds, and the mean of development scores."""
     return _of_seeds([world.train(recipe) for _ in range(seeds)])
 
@@ -317,13 +253,11 @@ def _control(finalists: Sequence[Sample], picked: int, base: Sample) -> bool:
     return finalists[picked].mean - base.mean > float(stdtrit(spread.freedom, 1 - ALPHA / 2)) * error
 
 
-def calibrate(kind: Kind, searches: int, recorded: Recorded | None = None, *, as_recorded: bool = False) -> Found:
-    """So many searches of one kind, made up or replayed. Deterministic."""
+def calibrate(kind: Kind, searches: int) -> Found:
+    """So many searches of one kind. Deterministic."""
     found = Found()
     for number in range(searches):
-        random = np.random.default_rng([SEED, number])
-        world = MadeUp(kind, random) if recorded is None else Replay(recorded, kind, as_recorded, random)
-        search(world, kind, found)
+        search(MadeUp(kind, np.random.default_rng([SEED, number])), kind, found)
     return found
 
 
@@ -361,7 +295,6 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--searches", type=int, default=1000, help="of each kind")
     parser.add_argument("--only", choices=list(KINDS), help="one kind of search")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="replay a packed record instead")
     parser.add_argument("--schemes", action="store_true", help="what finals of so many trainings show")
     options = parser.parse_args(arguments)
     started = time.perf_counter()
@@ -380,14 +313,7 @@ def main(arguments: list[str]) -> None:
             "it is shown | use / base / encoder / nothing yet | control |"
         )
         print("| --- |" + " ---: |" * 7)
-    if options.record is not None:
-        for goal, recorded in Recorded.read(options.record).items():
-            for seeds, lenders in ((5, 0), (3, 0), (1, 3)):
-                for name, good in (("equal", 0), ("4 of 14 better", 4), ("as recorded, a good base", None)):
-                    kind = Kind(name, good=good or 0, seeds=seeds, lenders=lenders)
-                    found = calibrate(kind, options.searches, recorded, as_recorded=good is None)
-                    print(row_of_table(f"{goal}, {name}, {seeds} seed{'s' * (seeds > 1)}", found), flush=True)
-    elif not options.schemes:
+    if not options.schemes:
         for name in [options.only] if options.only else KINDS:
             print(row_of_table(name, calibrate(KINDS[name], options.searches)), flush=True)
     print(

@@ -1,12 +1,8 @@
-"""A frozen encoder and a small network on top of it: nine domains with a full grid, cheap enough to train all of it.
-
-It is the space of the recorded benchmark of searches (`docs/record.md`): every point of its grid was trained under
-several seeds, so that a search over it can be replayed.
-"""
+"""A frozen encoder and a small network on top of it: nine domains with a full grid, cheap enough to train all of it."""
 
 from __future__ import annotations
 
-from search_spaces.shared import RECORDED
+from search_spaces.shared import SMALL_GRID
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -21,7 +17,7 @@ SPACES = (
         paper="no single one: objectives of all four, on a frozen encoder as in Qiu 2022",
         base=Recipe().preferring(
             {
-                **RECORDED,
+                **SMALL_GRID,
                 "encoder.layers": 2,
                 "encoder.adapter": "mlp",
                 "head.dim": 64,

@@ -1,4 +1,4 @@
-"""What many spaces have in common: a base recipe that ranks negatives over pairs of NLI, that of recorded
+"""What many spaces have in common: a base recipe that ranks negatives over pairs of NLI, that of small
 grids, and the laptop's scale."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LAPTOP: Overrides = {
     "evaluation.protocol": "fast",
     "optimisation.learning_rate": 5e-4,
 }
-RECORDED: Overrides = {
+SMALL_GRID: Overrides = {
     "encoder.name": "sentence-transformers/all-MiniLM-L6-v2",
     "pooling.mode": "mean",
     "corpus.nli": "stanfordnlp/snli",
@@ -34,4 +34,4 @@ RECORDED: Overrides = {
     "optimisation.epochs": 10,
     "optimisation.max_steps": 48,
 }
-"""What the spaces have in common whose whole grid is recorded (`docs/record.md`)."""
+"""What the spaces have in common that are small enough to train their whole grid."""

@@ -1,12 +1,9 @@
-"""A whole encoder that is trained: eight domains with a full grid, small enough to train all of it.
-
-It is the space of the second recorded benchmark of searches (`docs/record.md`): where `frozen_grid` trains a network on
-top of a frozen encoder, every weight is trained here.
-"""
+"""A whole encoder that is trained: eight domains with a full grid, small enough to train all of it. Where `frozen_grid`
+trains a network on top of a frozen encoder, every weight is trained here."""
 
 from __future__ import annotations
 
-from search_spaces.shared import LAPTOP, RECORDED
+from search_spaces.shared import LAPTOP, SMALL_GRID
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
@@ -20,7 +17,7 @@ SPACES = (
         paper="no single one: objectives of all four",
         base=Recipe().preferring(
             {
-                **RECORDED,
+                **SMALL_GRID,
                 "optimisation.learning_rate": 5e-5,
                 "optimisation.batch_size": 32,
             }

@@ -18,18 +18,15 @@ from pathlib import Path
 from reports.ledger import STUDY, read_json
 from reports.ledger.folders import LOCK, SCHEMA
 from reports.upgrade.folder import OldFolder
-from reports.upgrade.recorded import upgrade_record
 from trainables.errors import UserError, shown
 
 
 def upgrade(results: Path) -> str:
-    """Bring the folder, or a recorded benchmark (`.parquet`), to today's schema; returns a sentence on what was done.
+    """Bring the folder to today's schema; returns a sentence on what was done.
 
     `UserError` where it is no study's, of a newer version, or a study writes there now.
     """
     results = results.resolve()
-    if results.suffix == ".parquet" and results.is_file():
-        return upgrade_record(results)
     made, before = (results.with_name(f"{results.name}.{state}") for state in ("new", "before"))
     if not results.exists() and made.is_dir() and before.is_dir():  # killed between the two names
         made.rename(results)

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from benchmarks import gpu, racing, record, rivals, training
+from benchmarks import gpu, racing, training
 from benchmarks._arithmetic import forward_flops
 from benchmarks._gpu_models import Triples, sentences
 from benchmarks._gpu_work import OBJECTIVES, PRECISIONS
@@ -61,8 +61,6 @@ def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch):
         (training, "--batch-size 1", "--batch-size must be at least 2, not 1"),
         (training, "--encoder nope", "--encoder 'nope' is no model folder"),
         (racing, "--studies 1", "--studies must be at least 2, not 1"),
-        (record, "--to x --nli y --senteval z --limit 0", "--limit must be at least 1, not 0"),
-        (rivals, "--record x --compute 0", "--compute must be above 0, not 0"),
         (training, "--encoder . --data empty.jsonl", "no labelled pair in 'empty.jsonl'"),
     ],
 )

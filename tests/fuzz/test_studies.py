@@ -27,7 +27,6 @@ from reports.live import html
 from reports.live.folder import Folder
 from reports.predictions import Predictions
 from reports.report import write_report
-from study.replay.from_ledger import read_ledger
 from study.search.warm_start import load_source
 from tests.fuzzing import (
     BYTES,
@@ -121,7 +120,7 @@ def test_study_json(study: Path) -> None:
 
 def test_records(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong one is set aside by name, and whoever reads the others does not see it. One that passes is good for all
-    that a report, a page, a replay and another search make of it."""
+    that a report, a page and another search make of it."""
     undraw(monkeypatch, PLOTS)
     file = sorted((study / LEDGER).iterdir())[0]
     (whole,) = (record for record in Ledger(study / LEDGER).read() if record.key == file.stem)
@@ -141,7 +140,6 @@ def test_records(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if passed and passed != [whole] and count <= max(2, INPUTS // 10):
             with limited(120), contextlib.suppress(UserError):
                 write_report(study)
-            read_or_refuse(lambda: read_ledger(study), [study])
             space = StudyInfo.load(study).load_space(study)
             read_or_refuse(lambda: load_source(study, space.base, space), [study])  # noqa: B023
     in_place(file, lambda: Ledger(study / LEDGER).sift())
@@ -367,44 +365,3 @@ def test_checkpoints(tmp_path: Path, name: str) -> None:
     for _ in each(tmp_path / "state" / name, BROKEN if name.endswith("json") else BYTES, name):
         found = read_or_refuse(lambda: load_state(tmp_path / "state", model, optimiser, {}), [tmp_path / "state"])
         assert isinstance(found, UserError) or found.step >= 0
-
-
-# ---- packed records ----
-
-
-def test_packed_records(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from study.replay.recorded import Recorded, read_record
-    from tests.made_record import write_record
-
-    file = write_record(tmp_path / "record.parquet", recipes=6, more_seeds=1)
-    table = pq.read_table(file)
-    said = json.loads(table.schema.metadata[b"record"])
-
-    def described(content: bytes, rng: Random) -> bytes:
-        pq.write_table(table.replace_schema_metadata({"record": json.dumps(mutate_json(said, rng))}), file)
-        return file.read_bytes()
-
-    def other_column(content: bytes, rng: Random) -> bytes:
-        """A column that is gone, or holds something else."""
-        place = rng.randrange(table.num_columns)
-        changed = table.remove_column(place)
-        value = rng.choice([None, -1, 0, 10**6, 1.5, float("nan"), float("inf"), "text", "", True, [1], {"a": 1}])
-        if rng.random() < 0.8:
-            changed = changed.append_column(table.column_names[place], pa.array([value] * table.num_rows))
-        pq.write_table(changed, file)
-        return file.read_bytes()
-
-    def rows(content: bytes, rng: Random) -> bytes:
-        """Rows twice, or none."""
-        pq.write_table(rng.choice([pa.concat_tables([table, table]), table.slice(0, rng.randrange(3))]), file)
-        return file.read_bytes()
-
-    kinds = BYTES | {f"described {i}": described for i in range(4)} | {f"column {i}": other_column for i in range(4)}
-    for _ in each(file, kinds | {"rows": rows}, "packed record"):
-        found = read_or_refuse(lambda: read_record(file), [file])
-        if isinstance(found, Recorded):
-            assert found.development.shape[:3] == found.seconds.shape
-    in_place(file, lambda: read_record(file))

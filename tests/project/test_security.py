@@ -28,11 +28,8 @@ from reports.live.server import serve
 from reports.markdown import code, table, text, verbatim
 from reports.trials_csv import inert
 from reports.upgrade.folder import OldFolder
-from reports.upgrade.recorded import upgrade_record
 from study.cli.options import parse
 from study.plan import decide, read_request
-from study.replay.__main__ import main as replay
-from study.replay.recorded import read_record
 from study.results_folder.check import check_results
 from study.results_folder.redact import redacted
 from tests.reports.formats.test_escaping import HOSTILE, _parser, structure
@@ -154,7 +151,6 @@ COMMANDS: dict[str, Callable[[Path], object]] = {
     "recipe": lambda results: read_request(parse(["--recipe", str(results), "--dry-run"])),
     "live": lambda results: serve(results),
     "upgrade": lambda results: OldFolder(results, json.loads((results / STUDY).read_text())),
-    "replay": lambda results: replay([str(results)]),
     "continued": lambda results: check_results(
         decide(read_request(parse(["--space", "scl_tau", "--scale", "laptop", "--results", str(results)])), 0)
     ),
@@ -278,19 +274,6 @@ class TestATamperedStudy:
         self.tamper(results, space_file="space.py")
         with pytest.raises(UserError, match="you have not run on this machine"):
             StudyInfo.load(results).load_space(results)
-
-    @pytest.mark.parametrize("read", [read_record, upgrade_record])
-    def test_no_code_that_a_recorded_benchmark_names_runs(self, outside: tuple[Path, Path], read: Any) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        _, evil = outside
-        about = json.dumps({"space": str(evil), "scale": "laptop", "schema": 1, "goals": []}).encode()
-        columns = {"recipe": ["a"], "seed": [0], "rung": [1]}
-        pq.write_table(pa.table(columns).replace_schema_metadata({b"record": about}), evil.with_name("made.parquet"))
-        with pytest.raises(UserError):
-            read(evil.with_name("made.parquet"))
-        assert not (evil.parent / "ran").exists()
 
     def test_no_file_behind_a_link_is_exported(self, tmp_path: Path) -> None:
         from reports.export import _without_links

@@ -39,7 +39,6 @@ from study.check import check_plan
 from study.cli.options import parse
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan, decide, read_request
-from study.replay.from_ledger import read_ledger
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.explorer import OptunaExplorer
 from study.search.merits import merits
@@ -238,12 +237,6 @@ def as_data(results: Results) -> str:
     return str(max(found, key=lambda one: float(one["goals"]["mine"]))["recipe"])
 
 
-def replayed(results: Results) -> str:
-    found = read_ledger(results.folder)
-    assert (found.development[:, 0, -1, 0] - found.test[:, 0, -1, 0]).tolist() == pytest.approx([4.0] * 6)
-    return found.hashes[int(found.test[:, 0, -1, 0].argmax())]
-
-
 def learnt_from(results: Results) -> str:
     plan = plan_of(results)
     source = load_source(results.folder, plan.base, plan.space)
@@ -289,7 +282,6 @@ PLACES: Mapping[str, Callable[[Results], str]] = {
     "trials.csv": in_the_table,
     "report.json": as_data,
     "export": _exported,
-    "replay": replayed,
     "warm start": learnt_from,
     "importance": of_importance,
     "front": on_the_front,

@@ -21,7 +21,6 @@ from reports.live.folder import Folder
 from reports.results import Results
 from reports.testing import changed
 from study.cli.listing import list_spaces
-from study.replay.__main__ import main as replay
 from study.run import main as study
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.errors import answer_user_errors
@@ -185,10 +184,10 @@ def study_cases() -> Iterator[Any]:
 def test_a_study_file_with_a_wrong_field_is_refused(
     file: Path, name: str, value: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the report, a continuing study, a replay, another study that would learn from it, and the live page."""
+    """By the report, a continuing study, another study that would learn from it, and the live page."""
     folder = file.parent
     file.write_bytes(put(json.loads(file.read_text()), name, value))
-    said = list(refused(capsys, (reports, [str(folder)]), (replay, [str(folder)])))
+    said = list(refused(capsys, (reports, [str(folder)])))
     assert all(str(folder) in line for line in said)
     assert name in said[0] or str(value).strip("[]'") in said[0] or "nested" in said[0]
     view = Folder(folder).view()
@@ -213,7 +212,7 @@ def test_a_look_that_is_none_is_refused(folder: Path, content: bytes, capsys: py
 def test_a_study_file_that_is_none_is_refused(file: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     folder = file.parent
     file.write_bytes(FILES[name])
-    commands = [(reports, [str(folder)]), (replay, [str(folder)]), (study, [*AGAIN, str(folder)])]
+    commands = [(reports, [str(folder)]), (study, [*AGAIN, str(folder)])]
     commands.append((reports, [str(folder), "--check"]))
     commands.append((study, [*AGAIN[:4], "--search", "optuna", "--dry-run", "--learn-from", str(folder)]))
     assert all(str(file) in said for said in refused(capsys, *commands))
@@ -259,13 +258,6 @@ def test_wrong_records_are_set_aside_named_and_run_again(folder: Path, capsys: p
     assert view.set_aside.keys() == wrong.keys()
     assert view.finished == len(right)
     html.page(view, html.verdicts(None, "", 0, False))
-    # a replay
-    capsys.readouterr()
-    assert answer_user_errors(lambda: replay([str(folder), "--repeats", "1", "--trials", "1", "--processes", "1"])) in (
-        0,
-        2,
-    )
-    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_continuing_study_names_a_wrong_record_and_runs_its_trial(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.calibrate_finals import KINDS, Found, Kind, MadeUp, Recorded, calibrate, main, scheme, search
+from benchmarks.calibrate_finals import KINDS, Found, MadeUp, calibrate, main, scheme, search
 from reports.looks import share
 from reports.statistics.finals import (
     KEPT,
@@ -268,17 +267,6 @@ def test_recipes_chosen_by_the_test_items_get_no_verdict():
     judged = [search(MadeUp(kind, np.random.default_rng([1, number])), kind, found) for number in range(20)]
     assert {one.answer for one in judged} == {"nothing yet"}
     assert found.control.value > 0.3
-
-
-@pytest.mark.parametrize("record", [slow_case("minilm"), slow_case("scenes")])
-def test_searches_replayed_from_a_record(record):
-    for recorded in Recorded.read(Path(f"benchmarks/recorded/frozen_grid-{record}.parquet")).values():
-        sound(calibrate(Kind("equal"), 100, recorded))
-        sound(calibrate(Kind("one seed", seeds=1, lenders=3), 100, recorded))
-        planted = calibrate(Kind("planted", good=4), 60, recorded)
-        sound(planted)
-        assert planted.shown.value >= 0.7
-        sound(calibrate(Kind("as recorded"), 60, recorded, as_recorded=True))
 
 
 def test_the_table_is_markdown(capsys):

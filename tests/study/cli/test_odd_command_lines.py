@@ -59,8 +59,6 @@ FILES: dict[str, str | bytes] = {
     "nul_study/study.json": '{"space": "x", "space_file": "a\\u0000b"}',
     "long_study/study.json": json.dumps({"space": LONG}),
     "thesis/thesis.txt": "years of work",
-    "wrong.parquet": b"PAR1" + bytes(100) + b"PAR1",
-    "empty.parquet": b"",
 }
 
 
@@ -84,7 +82,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def commands() -> dict[str, Callable[[Sequence[str]], int | None]]:
     from reports.__main__ import main as reports
-    from study.replay.__main__ import main as replay
     from study.run import main as study
     from trainables.corpora.__main__ import main as corpora
     from trainables.senteval.__main__ import main as senteval
@@ -94,7 +91,6 @@ def commands() -> dict[str, Callable[[Sequence[str]], int | None]]:
         "reports": reports,
         "senteval": senteval,
         "corpora": lambda given: corpora(list(given)),
-        "replay": replay,
     }
 
 
@@ -179,15 +175,6 @@ LINES: list[tuple[str, ...]] = [
     *lines_of("corpora", ("draw-spans",), "--out", (*PLACES, "x", "x.exe", FOLDER, "/proc/x.png")),
     ("corpora",),
     ("corpora", LONE),
-    # --- python -m study.replay
-    *lines_of("replay", (), "", (*PLACES, FILE, FOLDER, "../wrong.parquet", "../empty.parquet", DEEP_STUDY)),
-    *lines_of("replay", (), "", ("../odd_study", "../nul_study", "../list_study", "")),
-    *lines_of("replay", ("../wrong.parquet",), "--plugin", (LONG, LONE, "../loop.py")),
-    *lines_of("replay", ("../wrong.parquet",), "--sampler", ("", ",", "x", LONG)),
-    *lines_of("replay", ("../wrong.parquet",), "--trials", NO_NUMBERS),
-    *lines_of("replay", ("../wrong.parquet",), "--compute", ("", "x", "nan", "-1", "0")),
-    *lines_of("replay", ("../wrong.parquet",), "--seeds", ("", "x", "0", "2:1", "1:2:3")),
-    *lines_of("replay", ("../wrong.parquet",), "--learn-from", (LONG, LONE)),
 ]  # fmt: skip
 
 
