@@ -61,10 +61,10 @@ def _of_time(time: float, runs: Sequence[Run], ours: str) -> str:
         return text
     best = min(peers, key=lambda side: peers[side].mean())
     pairs = np.stack([_grid(sides[ours], "regret"), peers[best]], axis=-1)
-    means = _resampled(pairs)
-    low, high = np.quantile(means[:, 0] / means[:, 1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    ratio = pairs[..., 0].mean() / pairs[..., 1].mean()
-    return f"{text}\n\nThe regret of {ours} is {ratio:.2f} [{low:.2f}, {high:.2f}] of that of the best peer ({best})."
+    ours_mean, best_mean = pairs.mean(axis=(0, 1))
+    more = _interval(pairs[..., 0] - pairs[..., 1])
+    times = f"{ours_mean / best_mean:.2f} times" if best_mean else "beyond"
+    return f"{text}\n\nThe regret of {ours} is {times} that of the best peer ({best}): {more} points more."
 
 
 def _cells(runs: Sequence[Run]) -> list[str]:
@@ -73,8 +73,7 @@ def _cells(runs: Sequence[Run]) -> list[str]:
         grid = _grid(runs, "regret")
         if name == "units":
             grid = grid / _grid(runs, "scale")
-        low, high = np.quantile(_resampled(grid), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        found.append(f"{grid.mean():.2f} [{low:.2f}, {high:.2f}]")
+        found.append(_interval(grid))
     near = np.mean([run.regret <= NEAR for run in runs])
     worse = np.mean([run.gain < 0 for run in runs])
     counts = Counter(run.kind for run in runs if run.kind is not None)
@@ -91,10 +90,11 @@ def _grid(runs: Sequence[Run], name: str) -> np.ndarray:  # (sets, repeats)
     )
 
 
-def _resampled(grid: np.ndarray) -> np.ndarray:  # (sets, repeats, ...) -> (DRAWS, ...)
-    """Means over sets drawn again, and of each set over its repeats drawn again."""
+def _interval(grid: np.ndarray) -> str:  # (sets, repeats)
+    """The mean, and where it lies where sets are drawn again, and of each its repeats."""
     random = np.random.default_rng(0)
-    sets, repeats = grid.shape[:2]
+    sets, repeats = grid.shape
     rows = random.integers(sets, size=(DRAWS, sets, 1))
     columns = random.integers(repeats, size=(DRAWS, sets, repeats))
-    return np.asarray(grid[rows, columns].mean(axis=(1, 2)))
+    low, high = np.quantile(grid[rows, columns].mean(axis=(1, 2)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return f"{grid.mean():.2f} [{low:.2f}, {high:.2f}]"

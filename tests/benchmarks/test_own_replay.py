@@ -216,4 +216,4 @@ def test_a_page_has_a_table_for_each_time() -> None:
     text = page(runs, "ours")
     assert "| ours | 0.50 [0.50, 0.50] | 0.12 [0.12, 0.12] | 100% | 0.0% | use 100% |" in text
     assert "| peer | 2.00 [2.00, 2.00] | 0.50 [0.50, 0.50] | 0% | 100.0% |  |" in text
-    assert "The regret of ours is 0.25 [0.25, 0.25] of that of the best peer (peer)." in text
+    assert "The regret of ours is 0.25 times that of the best peer (peer): -1.50 [-1.50, -1.50] points more." in text
