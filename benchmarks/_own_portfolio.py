@@ -1,4 +1,5 @@
-"""Which recipes to try first, learned from sets of records: greedily, each the one that helps most after those before.
+"""Which recipes to try first, learned from sets of records: greedily, each the one that helps most after those before,
+for the time that it takes.
 
     order = portfolio(tables, 8)                # numbers of recipes
     regrets(order, table)                       # on another set after the first, the first two, ...
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmarks._own_recipes import RATE
-from benchmarks._own_table import OwnTable, common
+from benchmarks._own_table import WHOLE, OwnTable, common
 
 FIRST, SPREAD, LITERATURE = 4, 10.0, 2e-5
 """The first recipes have learning rates that differ by such a factor, and the literature's among them: what one small
@@ -36,17 +37,21 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
 
 def portfolio(tables: Sequence[OwnTable], size: int) -> list[int]:
     """So many recipes that half of the sets have at least, in the order of trying: each lowers the mean regret most
-    after those before it, and of those that lower it alike it is the best one by itself."""
+    after those before it, for the time that a training takes, and of those that lower it alike it is the best one by
+    itself."""
     candidates = common(tables, most_missing=len(tables) // 2)
     rates = {number: _rate(number, tables) for number in candidates}
     alone = {number: _mean_regret([number], tables) for number in candidates}
+    costs = {number: _cost(number, tables) for number in candidates}
     order: list[int] = []
+    lost = _mean_regret([], tables)
     while len(order) < min(size, len(candidates)):
         room = FIRST - len(order) - 1
         left = [one for one in candidates if one not in order]
         able = [one for one in left if room < 0 or _lacking([*order, one], rates) <= room]
-        after = {one: (_mean_regret([*order, one], tables), alone[one]) for one in able or left}
-        order.append(min(after, key=lambda one: after[one]))
+        after = {one: _mean_regret([*order, one], tables) for one in able or left}
+        order.append(min(after, key=lambda one: ((after[one] - lost) / costs[one], alone[one])))
+        lost = after[order[-1]]
     return order
 
 
@@ -70,7 +75,15 @@ def by_chance(table: OwnTable, size: int, repeats: int = 200) -> np.ndarray:  # 
 
 
 def _mean_regret(order: Sequence[int], tables: Sequence[OwnTable]) -> float:
-    return float(np.mean([regrets(order, table)[-1] for table in tables]))
+    untrained = [(table.truth.max() - table.as_it_came[1]) / table.scale for table in tables]
+    return float(np.mean([regrets(order, table)[-1] for table in tables] if order else untrained))
+
+
+def _cost(number: int, tables: Sequence[OwnTable]) -> float:
+    """Of a training on all of the data, the mean over sets."""
+    return float(
+        np.mean([table.costs[table.recipes.index(number), WHOLE] for table in tables if number in table.recipes])
+    )
 
 
 def _rate(number: int, tables: Sequence[OwnTable]) -> float:

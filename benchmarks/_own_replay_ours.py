@@ -17,7 +17,7 @@ import optuna
 
 from benchmarks._own_replay_sides import Proposer
 from benchmarks._own_replay_table import ONE, PLACES, Replayed
-from benchmarks._own_table import SHARES
+from benchmarks._own_table import REST, SHARES
 from benchmarks.calibration import ITEMS_ERROR
 from reports.answer import KINDS, Answer
 from reports.answer_parts import Finalist
@@ -67,6 +67,8 @@ class Ended:
     """As of `Answer`; `nothing` where a study would not have any."""
     place: int | None
     """The recipe that it says to use; None for the encoder as it came."""
+    picked: int | None
+    """The finalist that it would use, whatever is shown; without one as `place`."""
 
 
 class RecordedExplorer:
@@ -136,7 +138,7 @@ class Outcomes:
         table, seed = self.table, self.repeat % self.table.dev.shape[2]
         if not trial.recipe.trains:
             dev, self.tests[trial.key] = table.as_it_came
-            return table.rest * ONE, _record(trial, dev, table.rest, 0.0)
+            return REST * ONE, _record(trial, dev, REST, 0.0)
         part = SHARES.index(float(str(trial.recipe.flat()[SHARE])))
         place = table.place_of[trial.recipe.override({SHARE: 1.0}).hash]
         scores = table.explored(place, part, seed)
@@ -147,7 +149,7 @@ class Outcomes:
         if scores is None:
             return cost * ONE, None
         self.tests[trial.key] = scores[1]
-        return cost * ONE, _record(trial, scores[0], cost, cost - table.rest)
+        return cost * ONE, _record(trial, scores[0], cost, cost - REST)
 
 
 def _record(trial: Trial, dev: float, cost: float, training: float) -> Record:
@@ -166,7 +168,8 @@ def answered(table: Replayed, agenda: Agenda, tests: Mapping[str, float]) -> End
     fresh = _by_recipe(one for one in agenda.done.values() if is_fresh(one.seed))
     explored = _by_recipe(one for one in agenda.done.values() if one.recipe_hash in (base, untrained) and one.seed == 0)
     if base not in explored or agenda.finals is None or not (agenda.finalists is not None or agenda.limited):
-        return Ended("nothing", table.base if base in explored else None)
+        place = table.base if base in explored else None
+        return Ended("nothing", place, place)
     ready = {**fresh, base: fresh.get(base) or explored[base], untrained: explored[untrained]}
     samples = {key: _sample(table, records, tests) for key, records in ready.items()}
     lenders = {**samples, base: _sample(table, [*explored[base], *fresh.get(base, ())], tests)}
@@ -186,7 +189,8 @@ def answered(table: Replayed, agenda: Agenda, tests: Mapping[str, float]) -> End
         references={"base": _finalist(base)},
         base_over_encoder=Gain.of(over) if over else None,
     )
-    return Ended(found.kind, table.place_of[found.to_train.recipe] if found.to_train else None)
+    place = table.place_of[found.to_train.recipe] if found.to_train else None
+    return Ended(found.kind, place, place if judged.picked is None else table.place_of[finalists[judged.picked]])
 
 
 def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:

@@ -19,7 +19,7 @@ from optuna.samplers import BaseSampler, TPESampler
 
 from benchmarks._own_replay_sides import Proposer
 from benchmarks._own_replay_table import PLACES, Replayed
-from benchmarks._own_table import RUNGS, WHOLE
+from benchmarks._own_table import REST, RUNGS, WHOLE
 from study.search.samplers import SAMPLERS
 
 
@@ -91,7 +91,7 @@ def _whole(table: Replayed, until: float, first: Sequence[int], repeat: int, pee
     def begin(now: float) -> None:
         if now < until and proposer.has_more():
             trial, place = proposer.ask()
-            until_pause = table.rest + (table.costs[place, WHOLE] - table.rest) * pauses[0]
+            until_pause = REST + (table.costs[place, WHOLE] - REST) * pauses[0]
             heapq.heappush(events, (now + until_pause, next(number), trial, place, 0))
 
     for _ in range(PLACES):
@@ -104,7 +104,7 @@ def _whole(table: Replayed, until: float, first: Sequence[int], repeat: int, pee
             if not math.isnan(score := table.rungs[place, pause]):
                 trial.report(score, round(pauses[pause] / RUNGS[0]))
             if math.isnan(score) or not trial.should_prune():
-                more = (table.costs[place, WHOLE] - table.rest) * (pauses[pause + 1] - pauses[pause])
+                more = (table.costs[place, WHOLE] - REST) * (pauses[pause + 1] - pauses[pause])
                 heapq.heappush(events, (now + more, next(number), trial, place, pause + 1))
                 continue
             proposer.stop(trial)
@@ -124,13 +124,13 @@ def _first_rungs(table: Replayed, until: float, repeat: int, peer: Peer) -> list
     seen: list[tuple[float, int]] = []
     while free[0] < until / 2 and proposer.has_more():
         _, place = proposer.ask()
-        training = (table.costs[place, WHOLE] - table.rest) * RUNGS[0]
-        heapq.heapreplace(free, free[0] + table.rest + training)
+        training = (table.costs[place, WHOLE] - REST) * RUNGS[0]
+        heapq.heapreplace(free, free[0] + REST + training)
         if not math.isnan(score := table.rungs[place, 0]):
             seen.append((score, place))
     ended: list[Ended] = []
     for _, place in sorted(seen, reverse=True):
-        training = (table.costs[place, WHOLE] - table.rest) * (1 - RUNGS[0])
+        training = (table.costs[place, WHOLE] - REST) * (1 - RUNGS[0])
         if (now := free[0] + training) > until:
             continue
         heapq.heapreplace(free, now)

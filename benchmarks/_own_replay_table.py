@@ -7,8 +7,6 @@ A search that asks for a recipe gets the nearest recorded one that it has not tr
 their domain's own scale, from one end to the other 1 (rates and temperatures by their logarithms, lists of numbers by
 their places); another choice is 1 apart, and so is a key that one recipe alone has. Squares add up.
 
-What a training takes is `passes over the rows, steps, and the rest`, fitted to the set's recorded seconds, in units of
-a whole training with the base settings: seconds of several machines are in a record.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks._own_recipes import EPOCHS, based
+from benchmarks._own_recipes import based
 from benchmarks._own_table import SHARES, WHOLE, OwnTable
 from search_spaces.domain_values import scaled
 from search_spaces.own_data import OwnEncoder, OwnSpace, space_text
@@ -69,8 +67,10 @@ def _calls(tree: ast.expr) -> list[ast.Call]:
 
 
 def in_space(table: OwnTable) -> OwnTable | None:
-    """The recipes that a study's space has; None without its base settings."""
-    places = [place for place, keys in enumerate(table.keys) if _recipe(table.kind, keys) is not None]
+    """The recipes that a study's space has and that ran on the smallest part of the data, too; None without the space's
+    base settings."""
+    parted = ~np.isnan(table.seconds[:, 0, 0])
+    places = [place for place, keys in enumerate(table.keys) if parted[place] and _recipe(table.kind, keys) is not None]
     base = space_of(table.kind)[0]
     if base not in [found[0] for place in places if (found := _recipe(table.kind, table.keys[place]))]:
         return None
@@ -103,8 +103,6 @@ class Replayed:
     test: np.ndarray  # (recipes, seeds), on all of the data
     rungs: np.ndarray  # (recipes, rungs), development scores
     costs: np.ndarray  # (recipes, shares), in units of ONE
-    rest: float
-    """What of a training is neither passes nor steps, scoring for the most part, and all that the encoder takes."""
     as_it_came: tuple[float, float]
     moves: np.ndarray  # (any, 2), what another seed adds to a development and a test score
 
@@ -114,8 +112,6 @@ class Replayed:
         base, domains = space_of(table.kind)
         found = [known for keys in table.keys if (known := _recipe(table.kind, keys)) is not None]
         recipes = tuple(recipe for recipe, _ in found)
-        costs, rest = _costs(table, recipes)
-        one = costs[[recipe.hash for recipe in recipes].index(base.hash), WHOLE]
         moves = _moves([table])
         return cls(
             table.name,
@@ -127,8 +123,7 @@ class Replayed:
             _filled(table.dev, ~np.isnan(table.seconds)),
             table.test[:, WHOLE],
             table.rungs[:, :, 0],
-            costs / one,
-            rest / one,
+            table.costs,
             table.as_it_came,
             moves if len(moves) >= FEWEST_PAIRS else _moves([table, *others]),
         )
@@ -218,20 +213,6 @@ def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, s
                 near = above[0] if len(above) else below[-1]
                 first[place, share] = first[place, near] + np.nanmedian(first[:, share] - first[:, near])
     return dev
-
-
-def _costs(table: OwnTable, recipes: Sequence[Recipe]) -> tuple[np.ndarray, float]:
-    """Fitted seconds (recipes, shares), and the rest."""
-    from scipy.optimize import nnls
-
-    epochs = np.array([float(str(recipe.flat()[EPOCHS])) for recipe in recipes])
-    passes = epochs[:, None] * np.array(SHARES)
-    recorded, seconds = table.steps[:, :, 0], table.seconds[:, :, 0]
-    steps = np.where(np.isnan(recorded), recorded[:, [WHOLE]] * np.array(SHARES), recorded)
-    there = ~np.isnan(seconds)
-    columns = np.stack([passes, steps, np.ones_like(passes)], axis=-1)
-    weights, _ = nnls(columns[there], seconds[there])
-    return columns @ weights, float(weights[2])
 
 
 def _moves(tables: Sequence[OwnTable]) -> np.ndarray:  # (recipes with two seeds, 2)

@@ -34,7 +34,7 @@ TIMES = (8.0, 16.0, 32.0)
 """In whole trainings with the base settings, on all places together."""
 REPEATS, FEWEST, LONGEST = 20, 8, 16
 """Of each search on a set; recipes without which a set is left out; and how long a portfolio is learned."""
-OURS = "ours"
+OURS, PICKED = "ours", "its finalist"
 TRIAL: Mapping[str, Ours] = {
     OURS: Ours(),
     "ours, Optuna's Gaussian process": Ours("optuna_gp"),
@@ -115,6 +115,7 @@ def _on_set(
             for time in times:
                 ended = _own_replay_ours.search(own, time, first, repeat, how)
                 found.append(Run.of((name, repeat, side, time), ended.kind, ended.place, own))
+                found.append(Run.of((name, repeat, f"{side}, {PICKED}", time), ended.kind, ended.picked, own))
         for peer in (one for one in PEERS if one.name in peers):
             for time, place in zip(times, _own_replay_peers.search(own, times, first, repeat, peer), strict=True):
                 found.append(Run.of((name, repeat, peer.name, time), None, place, own))
@@ -126,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks own_replay", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument(
-        "--records", nargs="+", metavar="NAME", default=["minilm-2"], help="packed records (default: %(default)s)"
+        "--records", nargs="+", metavar="NAME", default=["minilm-2", "minilm-6"], help="packed records (default: %(default)s)"
     )
     parser.add_argument("--repeats", type=int, default=REPEATS, help="of each search on a set (default: %(default)s)")
     parser.add_argument(

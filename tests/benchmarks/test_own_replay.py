@@ -19,7 +19,7 @@ from benchmarks._own_replay_page import Run, page
 from benchmarks._own_replay_sides import Proposer
 from benchmarks._own_replay_table import Replayed, in_space, space_of
 from benchmarks._own_sets import SETS
-from benchmarks._own_table import SHARES, WHOLE, OwnTable, table_of
+from benchmarks._own_table import OF_STEPS, REST, SHARES, WHOLE, OwnTable, table_of
 from benchmarks.own_replay import OURS, TRIAL, replayed
 from reports.ledger.finals import FIRST_FRESH
 from study.search.ladder import Ladder
@@ -102,13 +102,15 @@ def test_what_is_asked_for_becomes_the_nearest_recipe_that_was_not_tried(own: Re
 
 
 def test_costs_are_passes_steps_and_the_rest(own: Replayed) -> None:
-    base = own.points[own.base]
-    one = 4 + 20 + 0.1 * math.ceil(ROWS / int(str(base[BATCH])))
-    assert own.rest == pytest.approx(4 / one)
     assert own.costs[own.base, WHOLE] == pytest.approx(1.0)
-    for place, point in enumerate(own.points):
-        steps = math.ceil(ROWS / 8 / int(str(point[BATCH]))) * int(str(point[EPOCHS]))
-        assert own.costs[place, 0] == pytest.approx((4 + 20 / 8 * float(str(point[EPOCHS])) + 0.1 * steps) / one)
+    base = own.points[own.base]
+    small, long = (
+        own.points.index({**base, **changes}) for changes in ({RATE: 2e-4, BATCH: 16}, {RATE: 2e-4, EPOCHS: 3})
+    )
+    steps = [math.ceil(ROWS / size) for size in (16, int(str(base[BATCH])))]
+    assert own.costs[small, WHOLE] == pytest.approx(1 + (1 - REST) * OF_STEPS * (steps[0] / steps[1] - 1))
+    assert own.costs[long, WHOLE] == pytest.approx(REST + 3 * (1 - REST))
+    assert own.costs[long, 0] == pytest.approx(REST + 3 * (1 - REST) / 8, abs=0.01)
 
 
 def test_holes_are_filled_from_other_parts(tables: Mapping[str, OwnTable]) -> None:
