@@ -121,8 +121,8 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int,
     agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
     agenda.ladder = ours.ladder
     outcomes = Outcomes(table, repeat)
-    drive(agenda, clock, outcomes)
-    return answered(table, agenda, outcomes.tests)
+    ran = drive(agenda, clock, outcomes)
+    return answered(table, agenda, [one.record for one in ran if one.record is not None], outcomes.tests)
 
 
 class Outcomes:
@@ -162,11 +162,11 @@ def _record(trial: Trial, dev: float, cost: float, training: float) -> Record:
     )
 
 
-def answered(table: Replayed, agenda: Agenda, tests: Mapping[str, float]) -> Ended:
+def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: Mapping[str, float]) -> Ended:
     """As a report answers, by the trials of the finals: where a limit cut these short, by those that are there."""
     base, untrained = table.space_base.hash, as_it_came(table.space_base).hash
-    fresh = _by_recipe(one for one in agenda.done.values() if is_fresh(one.seed))
-    explored = _by_recipe(one for one in agenda.done.values() if one.recipe_hash in (base, untrained) and one.seed == 0)
+    fresh = _by_recipe(one for one in records if is_fresh(one.seed))
+    explored = _by_recipe(one for one in records if one.recipe_hash in (base, untrained) and one.seed == 0)
     if base not in explored or agenda.finals is None or not (agenda.finalists is not None or agenda.limited):
         place = table.base if base in explored else None
         return Ended("nothing", place, place)

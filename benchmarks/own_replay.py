@@ -127,7 +127,11 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks own_replay", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument(
-        "--records", nargs="+", metavar="NAME", default=["minilm-2", "minilm-6"], help="packed records (default: %(default)s)"
+        "--records",
+        nargs="+",
+        metavar="NAME",
+        default=["minilm-2", "minilm-6"],
+        help="packed records (default: %(default)s)",
     )
     parser.add_argument("--repeats", type=int, default=REPEATS, help="of each search on a set (default: %(default)s)")
     parser.add_argument(
