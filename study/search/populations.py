@@ -82,7 +82,7 @@ class Populations:
                 yield there
 
     def _recorded(self, key: str) -> Trial | None:
-        record = self.agenda.done.get(key)
+        record = self.agenda.progress.done.get(key)
         return Trial(Recipe.from_flat(record.recipe), record.seed, "done") if record else None
 
     def _raced(self, key: str) -> Trial | None:
@@ -94,7 +94,7 @@ class Populations:
         return Trial(trial.recipe, seed, trial.name, trial.row)
 
     def _done(self, trial: Trial) -> bool:
-        return trial.key in self.agenda.done
+        return trial.key in self.agenda.progress.done
 
 
 def members_of(path: Path) -> list[str]:

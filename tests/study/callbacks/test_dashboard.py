@@ -43,7 +43,7 @@ def search(results: Path, space: str) -> list[Trial]:
     searcher.begin = lambda members, together: {"trials": members}
     for number in range(2):
         searcher.suggest(f"t{number}")
-    return list(searcher.agenda.running.values())
+    return list(searcher.agenda.progress.running.values())
 
 
 @pytest.fixture

@@ -212,7 +212,7 @@ def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) 
 def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
     found, clock, explorer = agenda(8)
     ran = drive(found, clock, outcome())
-    assert found.direct
+    assert found.exploration.direct
     assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
     (pick,) = found.finalists or ()
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) == 1

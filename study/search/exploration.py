@@ -1,0 +1,283 @@
+"""Which recipes are explored, and on how much of the data.
+
+Under a limit on the whole study recipes begin on a part of the data (`Ladder`): the best third of those seen there goes
+on to the next larger part, and at last to all of the data.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from reports.ledger import Record, trial_key
+from reports.ledger.finals import PART, SHARE
+from reports.recipe_names import BASE, part_name
+from search_spaces.goals import upward_values
+from study.search.course import Explored, Explorer
+from study.search.final_rounds import FinalRounds
+from study.search.ladder import DEAR, DIRECT, Ladder, ladder_for, on_part
+from study.search.progress import Progress
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+MOST_TOO_LONG = 8
+"""Recipes that a limit has no room for in a row, after which no other one is asked for."""
+
+
+class Exploration:
+    """Gives the trials that explore, and leaves room for the finals."""
+
+    def __init__(self, progress: Progress, finals: FinalRounds, explorer: Explorer | None) -> None:
+        self.progress, self.finals, self.explorer, self.course = progress, finals, explorer, progress.course
+        self.ladder: Ladder | None = None if self.course.parts else Ladder()
+        """Which parts of the data recipes begin on; None until the pace of a training is known."""
+        self.direct = False
+        """Whether the finalists are chosen by parts of the data alone."""
+        self.closed = explorer is None
+        """Whether no more recipe is asked for, nor promoted."""
+        self.queue: deque[Trial] = deque()
+        """Of explored recipes, those that may begin."""
+        self._wholes: dict[str, Explored] = {}  # by the key of a trial on a part, the recipe that it is a part of
+        self._base = Explored(self.course.base, BASE)
+        self._cuts: dict[tuple[str, float], Recipe | None] = {}
+        self._passed = 0  # recipes that were asked for since one began
+        if self.ladder is not None:
+            self._begin_ladder()
+        self._know_ladder()
+
+    # --- what the agenda asks of it
+
+    def pace(self) -> Iterator[Trial]:
+        """With the base settings on the smallest part: what it takes tells the pace of all that follows."""
+        if self.ladder is None and self._probe:
+            yield self._probe
+
+    def base_part(self) -> list[Trial]:
+        """The base settings on the part that recipes begin on."""
+        return self._parts_of(self._base, self.ladder.parts[:1]) if self.ladder else []
+
+    def trials(self) -> Iterator[Trial]:
+        """In the order in which they begin, as far as there is room."""
+        if self.closed or self.explorer is None or self.ladder is None:
+            return
+        yield from [*self.queue]
+        yield from self._promoted()
+        while self._passed < MOST_TOO_LONG and self._may_ask():
+            one = self.explorer.ask()
+            self._passed += 1
+            if one is not None:
+                yield from self._enter(one)
+        yield from self._promoted(closing=True)
+        if not self.progress.searching:
+            self.closed = True
+
+    def fits(self, trial: Trial) -> bool:
+        """Whether the limits have room for it, and for what comes later. A recipe that takes longer on a part of the
+        data than the base settings begins only where there is time for several like it."""
+        budget, later = self.progress.budget, self._later(trial.part)
+        if trial.part and self.ladder is not None and trial in self.queue:
+            usual = self.ladder.first(self.course.base)
+            budget.expect([usual, trial.recipe])
+            if budget.is_dearer(trial.recipe_hash, usual.hash):
+                return self.progress.fits([trial.recipe] * DEAR * budget.places, later)
+        return self.progress.fits([trial.recipe], later)
+
+    def begin(self, trial: Trial) -> None:
+        """It begins."""
+        self._passed = 0
+        self._unqueue(trial)
+
+    def tell(self, trial: Trial, record: Record | None) -> None:
+        """What became of a trial that is none of the finals."""
+        self._know_ladder()
+        self._inform(trial, record)
+
+    def decide_direct(self) -> None:
+        """Whether what is best on a part of the data has no time for a training on all of them before the finals."""
+        base, progress = self.course.base, self.progress
+        key = trial_key(base.hash, self.course.seeds[0])
+        begins = [] if key in progress.done or key in progress.running else [base]
+        first = (self.ladder or Ladder()).first(base)
+        self.direct = not progress.fits([*begins, *[first] * DIRECT], self._later(part=True))
+
+    @property
+    def opens_more(self) -> bool:
+        """Whether something of it may still begin."""
+        if self.closed or self.ladder is None:
+            return not self.closed
+        queued = any(trial.key not in self.progress.left_out for trial in self.queue)
+        return queued or (self._passed < MOST_TOO_LONG and self._may_ask())
+
+    @property
+    def unasked(self) -> int:
+        """How many recipes are still to be asked for, at most."""
+        if self.closed or self.explorer is None:
+            return 0
+        return max(0, self.course.recipes - len(self.explorer.explored))
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether recipes are left to ask for, were there room."""
+        explorer = self.explorer
+        return explorer is not None and len(explorer.explored) < self.course.recipes and explorer.has_more()
+
+    @property
+    def recipes(self) -> Mapping[str, Explored]:
+        """All that were asked for, by hash."""
+        return {one.recipe.hash: one for one in self.explorer.asked} if self.explorer else {}
+
+    @property
+    def first(self) -> Recipe:
+        """What begins a recipe like the base settings; these as they are once nothing is explored any more."""
+        return self.course.base if self.ladder is None or self.closed else self.ladder.first(self.course.base)
+
+    def by_parts(self) -> list[dict[str, float]]:
+        """Of each part of the data, the largest first, the scores there by the hash of the whole recipe."""
+        return [self._scores(share) for share in reversed(self.ladder.parts)] if self.ladder else []
+
+    # --- recipes
+
+    def _may_ask(self) -> bool:
+        """Whether another recipe is wanted, and one like the base settings has room."""
+        assert self.ladder is not None
+        first = self.ladder.first(self.course.base)
+        return self.wants_more and self.progress.fits([first], self._later(bool(self.ladder.parts)))
+
+    def _later(self, part: bool) -> list[list[str]]:
+        """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
+        data a first recipe on all of them, then the finals."""
+        best = self.progress.best(self.recipes)
+        first = [[self.course.base.hash]] if part and best is None and not self.direct else []
+        return [*first, *self.finals.later(best)]
+
+    def _enter(self, one: Explored) -> list[Trial]:
+        """Queue what begins an explored recipe; the explorer is told of what is done already."""
+        for trial in self._of_recipe(one):
+            if trial.key in self.progress.done or trial.key in self.progress.failed:
+                self._inform(trial, self.progress.done.get(trial.key))
+        return self._open(one)
+
+    def _open(self, one: Explored) -> list[Trial]:
+        opened = [trial for trial in self._of_recipe(one) if self.progress.is_open(trial) and trial not in self.queue]
+        self.queue.extend(opened)
+        return opened
+
+    def _of_recipe(self, one: Explored) -> list[Trial]:
+        """The trials that begin its exploration: on the smallest part, or on all of the data under as many seeds as are
+        decided."""
+        assert self.ladder is not None
+        if parts := self._parts_of(one, self.ladder.parts[:1]):
+            return parts
+        first = self.progress.done.get(trial_key(one.recipe.hash, self.course.seeds[0]))
+        through = not self.course.first_decides or (first is not None and first.status == "finished")
+        seeds = (self.course.seeds if through else self.course.seeds[:1]) if one.recipe.uses_seed else [0]
+        return [Trial(one.recipe, seed, one.name) for seed in seeds]
+
+    def _unqueue(self, trial: Trial) -> None:
+        if trial in self.queue:
+            self.queue.remove(trial)
+
+    def _inform(self, trial: Trial, record: Record | None) -> None:
+        """Tell the explorer of a trial."""
+        self._unqueue(trial)
+        if self.explorer is None:
+            return
+        begins_whole = self.ladder is not None and not self.ladder.parts
+        if trial.part:
+            one = self._wholes[trial.key]
+            first = self._parts_of(one, self.ladder.parts[:1]) if self.ladder else []
+            if trial not in first:
+                return  # the explorer knows all recipes by the same part
+            if one.recipe.hash == self.course.base.hash:
+                self.explorer.tell_row(one.recipe, one.name, [record])
+            else:
+                self.explorer.tell(one.recipe.hash, self.course.seeds[0], record)
+        elif begins_whole and (asked := self.recipes.get(trial.recipe_hash)):
+            self.explorer.tell(trial.recipe_hash, trial.seed, record)
+            if self.course.first_decides and trial.seed == self.course.seeds[0]:
+                self._open(asked)
+        elif begins_whole and trial.row:
+            self._tell_row([one for one in self.course.fixed if one.recipe_hash == trial.recipe_hash])
+
+    def _tell_row(self, trials: Sequence[Trial]) -> None:
+        """Once all trials of a row are done."""
+        row, done = trials[0], self.progress.done
+        if self.explorer is not None and row.row and all(trial.key in done for trial in trials):
+            self.explorer.tell_row(row.recipe, row.name, [done[trial.key] for trial in trials])
+
+    # --- parts of the data
+
+    @property
+    def _probe(self) -> Trial | None:
+        return self._part(self._base, Ladder.PROBE)
+
+    def _know_ladder(self) -> None:
+        """Decide once on which parts of the data recipes begin, by how many whole trainings a limit has room for."""
+        if self.ladder is not None:
+            return
+        done = self.progress.done
+        rooms, probe = self.progress.trainings([*done.values()]), self._probe
+        if probe is None or probe.key in self.progress.failed or (rooms is None and probe.key in done):
+            self.ladder = Ladder()
+        elif rooms is not None:
+            before = {record.recipe.get(SHARE) for record in done.values() if record.seed == PART}
+            self.ladder = ladder_for(rooms, self.course.base, before)
+        if self.ladder is not None:
+            self._begin_ladder()
+
+    def _begin_ladder(self) -> None:
+        """Tell the explorer what is done, and queue what earlier runs have asked for."""
+        assert self.ladder is not None
+        if not self.ladder.parts:
+            for _, trials in itertools.groupby(self.course.fixed, lambda trial: trial.recipe_hash):
+                self._tell_row([*trials])
+        for one in self.explorer.asked if self.explorer else ():
+            self._enter(one)
+
+    def _parts_of(self, one: Explored, shares: Iterable[float]) -> list[Trial]:
+        return [part for share in shares if (part := self._part(one, share))]
+
+    def _part(self, one: Explored, share: float) -> Trial | None:
+        """The recipe on a part of its data; None where it trains nothing, or its data cannot be cut."""
+        recipe = self._cut(one.recipe, share)
+        if recipe is None or not one.recipe.trains:
+            return None
+        trial = Trial(recipe, PART, part_name(share, one.name), part=True)
+        self._wholes[trial.key] = one
+        return trial
+
+    def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
+        if (recipe.hash, share) not in self._cuts:
+            self._cuts[recipe.hash, share] = on_part(recipe, share)
+        return self._cuts[recipe.hash, share]
+
+    def _promoted(self, closing: bool = False) -> Iterator[Trial]:
+        """Those that go on to the next larger part, the largest first: of all seen on a part the best third; while
+        closing whoever is better there than the base settings, the best first, as long as there is room."""
+        assert self.ladder is not None
+        recipes = self.recipes
+        for level, share in reversed([*enumerate(self.ladder.parts)]):
+            scores = self._scores(share)
+            base = scores.pop(self.course.base.hash, None)
+            order = sorted(scores, key=lambda key: scores[key], reverse=True)
+            best = order if closing else order[: len(order) // self.ladder.ratio]
+            for key in best:
+                if base is not None and scores[key] <= base:
+                    break
+                one = recipes[key]
+                larger = self._parts_of(one, self.ladder.parts[level + 1 : level + 2])
+                yield from larger
+                if (closing or not larger) and not self.direct:  # its end may have room where its way has none
+                    yield Trial(one.recipe, self.course.seeds[0], one.name)
+
+    def _scores(self, share: float) -> dict[str, float]:
+        """By the hash of the whole recipe, the scores on that part of the data."""
+        scores: dict[str, float] = {}
+        for one in (self._base, *self.recipes.values()):
+            part = self._cut(one.recipe, share)
+            record = self.progress.done.get(trial_key(part.hash, PART)) if part else None
+            if record is not None and record.status == "finished":
+                values = upward_values(self.course.goals, record.scores, record.cost)
+                scores |= {one.recipe.hash: values[0]} if values else {}
+        return scores

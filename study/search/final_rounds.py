@@ -1,0 +1,87 @@
+"""The finals of a study as they run: how large they are, who is in them, and what is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reports.ledger import trial_key
+from reports.ledger.finals import FIRST_FRESH
+from study.search.choice import by_merit, by_part
+from study.search.course import Explored
+from study.search.finals import Entrant, SearchFinals, rounds
+from study.search.progress import Progress
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+
+class FinalRounds:
+    """Gives the trials of the finals, seed by seed."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.course = progress, progress.course
+        self.size: SearchFinals | None = self.course.finals
+        """Changes once, where a limit has no room for what is usual; None where there are none."""
+        self.finalists: list[Entrant] | None = None
+        """None until they are chosen."""
+
+    def fit(self) -> bool:
+        """Fit them, once, into what a limit leaves; whether that is done now. There are none where not even the
+        smallest fit: then the base settings are compared with the encoder by their own trials."""
+        progress, course = self.progress, self.course
+        if self.size is None or not self.size.fits or not progress.budget.limits:
+            return False
+        fixed = {trial.key for trial in course.fixed}
+        rooms = progress.trainings([record for key, record in progress.done.items() if key not in fixed])
+        if rooms is None:
+            return False
+        base = trial_key(course.base.hash, course.seeds[0])
+        open_rows = sum(one.row and one.recipe.trains and one.key not in progress.done for one in course.fixed)
+        rooms -= open_rows if any(one.key == base for one in course.fixed) else 0
+        self.size = self.size.fitted(rooms, course.parts)
+        return True
+
+    def later(self, best: str | None) -> list[list[str]]:
+        """Recipes of the trials that they are still to have, with the `best` so far as finalist; then of their curve."""
+        if self.size is None:
+            return []
+        base = self.course.base.hash
+        open_now = [trial.recipe_hash for trial in self.open]
+        finalists = [best or base] * self.size.recipes * self.size.seeds if self.finalists is None else []
+        return [[*open_now, *finalists], [base] * self.size.curve_trainings]
+
+    def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
+        """The finalists: of the best on all of the data, or where nothing had the time for that on parts of them.
+        `explored` goes by hash, `by_parts` are scores of parts, the largest first."""
+        assert self.size is not None
+        self.finalists = by_merit(self.progress.merits(), self.course, self.size, explored, self._has_room)
+        if not self.finalists and self.progress.best(explored) is None:
+            self.finalists = by_part(by_parts, self.size, explored, self._has_room)
+
+    def trials(self) -> Iterator[Trial]:
+        """Whole rounds, as long as the limits have room for one."""
+        for group in self._rounds:
+            there = [trial for trial in group if self.progress.is_open(trial)]
+            if there and not self.progress.fits([trial.recipe for trial in there]):
+                self.progress.left_out |= {trial.key: trial for trial in there}
+                return  # a later seed of some would be of no use
+            yield from there
+
+    @property
+    def open(self) -> list[Trial]:
+        """Those that are known, and have not begun."""
+        return [trial for group in self._rounds for trial in group if self.progress.is_open(trial)]
+
+    @property
+    def unknown(self) -> int:
+        """How many trials finalists will have that are not chosen yet, at most."""
+        return self.size.recipes * self.size.seeds if self.size and self.finalists is None else 0
+
+    @property
+    def _rounds(self) -> list[list[Trial]]:
+        return rounds([*(self.finalists or ()), *(self.size.beside if self.size else ())])
+
+    def _has_room(self, recipe: Recipe) -> bool:
+        """For a recipe under its first fresh seed, beside the base settings under theirs, as far as these are open."""
+        own, *base = [Trial(one, FIRST_FRESH, "") for one in (recipe, self.course.base)]
+        left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
+        return not self.progress.is_open(own) or self.progress.fits(left)

@@ -1,0 +1,83 @@
+"""What of a study is done, what runs, and what its limits have room for."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+
+from reports.ledger import Record, is_fresh
+from study.search.budget import Budget, Running
+from study.search.course import Course
+from study.search.merits import Merit, merits
+from study.search.seed_race import StudySeedRace
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+
+class Progress:
+    """Of one study; its agenda keeps it, and what the agenda is made of reads it."""
+
+    def __init__(
+        self, course: Course, budget: Budget, records: Iterable[Record] = (), race: StudySeedRace | None = None
+    ) -> None:
+        self.course, self.budget, self.race = course, budget, race
+        self.done = {record.key: record for record in records}
+        self.running: dict[str, Trial] = {}
+        self.failed: set[str] = set()
+        """Keys of those that failed since this study began, or went on."""
+        self.left_out: dict[str, Trial] = {}
+        """By key, those that a limit had no room for when they were looked at last."""
+        self._since: dict[str, float] = {}  # by key of a trial that runs
+        self._ranked: tuple[int, list[Merit]] = (-1, [])  # how many were done then
+
+    def begin(self, trial: Trial) -> None:
+        self.running[trial.key], self._since[trial.key] = trial, self.budget.now
+
+    def end(self, key: str, record: Record | None) -> Trial:
+        """A trial that ran has its record, or None where it failed."""
+        if record is None:
+            self.failed.add(key)
+        else:
+            self.done[key] = record
+            self.budget.add(record)
+        return self.running.pop(key)
+
+    def is_open(self, trial: Trial) -> bool:
+        return not (trial.key in self.done or trial.key in self.running or trial.key in self.failed)
+
+    @property
+    def searching(self) -> list[Trial]:
+        """Those that run and are none of the finals."""
+        return [trial for trial in self.running.values() if not is_fresh(trial.seed)]
+
+    def merits(self) -> list[Merit]:
+        """Of recipes on all of the data, the best first."""
+        if self._ranked[0] != len(self.done):
+            course = self.course
+            ranked = merits(self.done.values(), course.goals, course.limits, self.race, len(course.seeds))
+            self._ranked = len(self.done), ranked
+        return self._ranked[1]
+
+    def best(self, recipes: Container[str]) -> str | None:
+        """Of these, by hash, the one that is the best on all of the data."""
+        return next((one.recipe_hash for one in self.merits() if one.recipe_hash in recipes), None)
+
+    def fits(self, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:
+        """Whether the limits have room for a trial of each, and then for the stages that come `later`, by hash."""
+        self.budget.expect(recipes)
+        return self.budget.fits([recipe.hash for recipe in recipes], self._busy, later)
+
+    def room(self, recipe: Recipe) -> float:
+        """How many trials of it the limits leave room for; infinite without any."""
+        self.budget.expect([recipe])
+        return self.budget.room(recipe.hash, self._busy)
+
+    def trainings(self, without: Sequence[Record]) -> float | None:
+        """How many whole trainings of the base settings the limits left room for before those `without`, so that a
+        study that goes on decides as it did; None while that is not known, or where there is no limit."""
+        self.budget.expect([self.course.base])
+        return self.budget.trainings(self.course.base.hash, without)
+
+    @property
+    def _busy(self) -> list[Running]:
+        now = self.budget.now
+        return [(trial.recipe_hash, now - self._since[key]) for key, trial in self.running.items()]
