@@ -162,7 +162,7 @@ class Agenda:
         if self.finals is None:
             return
         if self.finalists is None:
-            running = self.progress.searching
+            running = [trial for trial in self.progress.searching if self.exploration.decides(trial)]
             if self._opens_more or any(trial.row for trial in running):
                 return
             if not running:
@@ -185,8 +185,8 @@ class Agenda:
     # --- small things
 
     def _size_finals(self) -> None:
-        if self.rounds.fit() and self.finals and self.course.parts:
-            self.exploration.decide_direct()
+        if self.rounds.fit() and self.finals and self.course.parts and not self.exploration.decide_direct():
+            self.rounds.size, self.exploration.direct = None, False
 
     def _fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it. Rows come first, and finals keep room for nobody."""

@@ -109,23 +109,36 @@ class Budget:
         rooms = [(max(0.0, self.left(name)) + given_back[name]) / one for name, one in ones.items() if one]
         return min(rooms) if rooms and len(rooms) == len(ones) else None
 
-    def fits(self, trials: Sequence[str], running: Sequence[Running] = (), later: Sequence[Sequence[str]] = ()) -> bool:
+    def fits(
+        self,
+        trials: Sequence[str],
+        running: Sequence[Running] = (),
+        later: Sequence[Sequence[str]] = (),
+        beside: Sequence[Running] = (),
+    ) -> bool:
         """Whether trials of these recipes may begin beside those that run, and leave room for those of each stage in
-        `later`, which begins once the one before has ended. The first trials of a study always begin."""
-        return all(self._fits(name, trials, running, later) for name in self.limits)
+        `later`, which begins once the one before has ended, but for what runs `beside`. The first trials of a study
+        always begin."""
+        return all(self._fits(name, trials, running, later, beside) for name in self.limits)
 
     def _fits(
-        self, name: str, trials: Sequence[str], running: Sequence[Running], later: Sequence[Sequence[str]]
+        self,
+        name: str,
+        trials: Sequence[str],
+        running: Sequence[Running],
+        later: Sequence[Sequence[str]],
+        beside: Sequence[Running],
     ) -> bool:
         if any(self.guess(name, each) is None for each in trials):
             return True
         now, *stages = [[self.guess(name, each) or 0.0 for each in stage] for stage in (trials, *later)]
         if not LIMITS[name].clock:
-            under_way = math.fsum(self.guess(name, each) or 0.0 for each, _ in running)
+            under_way = math.fsum(self.guess(name, each) or 0.0 for each, _ in (*running, *beside))
             return math.fsum((*now, under_way, *itertools.chain(*stages))) <= self.left(name) + 1e-9  # rounding
-        busy = [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in running]
-        ends = makespan(now, self.places, busy) + math.fsum(makespan(stage, self.places) for stage in stages)
-        return SLACK * ends <= self.limits[name] - self.spent(name)
+        busy, others = (
+            [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in those] for those in (running, beside)
+        )
+        return SLACK * makespan(now, self.places, busy, stages, others) <= self.limits[name] - self.spent(name)
 
     def is_dearer(self, one: str, other: str) -> bool:
         """Whether a trial of one recipe is guessed to take half more than one of the other."""
@@ -153,13 +166,25 @@ class Budget:
         }
 
 
-def makespan(trials: Iterable[float], places: int, busy: Sequence[float] = ()) -> float:
-    """When the last of them ends, if each begins in order as soon as a place is free; `busy` is how long some of the
-    places still are."""
-    free = [*busy, *[0.0] * (places - len(busy))]
+def makespan(
+    trials: Sequence[float],
+    places: int,
+    busy: Sequence[float] = (),
+    later: Sequence[Sequence[float]] = (),
+    beside: Sequence[float] = (),
+) -> float:
+    """When the last of them ends, if each begins in order as soon as a place is free. `busy` is how long some of the
+    places still are. Each stage of `later` begins once the one before has ended, with what was busy; it does not wait
+    for those that are busy `beside`."""
+    free = [*busy, *beside, *[0.0] * (places - len(busy) - len(beside))]
     heapq.heapify(free)
-    for trial in trials:
-        heapq.heapreplace(free, free[0] + trial)
+    begin, end = 0.0, max(busy, default=0.0)
+    for stage in (trials, *later):
+        for trial in stage:
+            ends = max(begin, free[0]) + trial
+            heapq.heapreplace(free, ends)
+            end = max(end, ends)
+        begin = end
     return max(free)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from reports.ledger import Record, trial_key
+from reports.ledger import Record, is_fresh, trial_key
 from reports.ledger.finals import PART, SHARE
 from reports.recipe_names import BASE, part_name
 from search_spaces.goals import upward_values
@@ -73,15 +73,19 @@ class Exploration:
             self.closed = True
 
     def fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for it, and for what comes later. A recipe that takes longer on a part of the
-        data than the base settings begins only where there is time for several like it."""
-        budget, later = self.progress.budget, self._later(trial.part)
+        """Whether the limits have room for it, and for what comes later, be it this recipe that is in the finals or the
+        best so far. One that takes longer on a part of the data than the base settings begins only where there is time
+        for several like it."""
+        budget, wanted, awaited = self.progress.budget, 1, self._awaited(trial.part)
+        own = self._wholes[trial.key].recipe if trial.part else trial.recipe
         if trial.part and self.ladder is not None and trial in self.queue:
             usual = self.ladder.first(self.course.base)
             budget.expect([usual, trial.recipe])
             if budget.is_dearer(trial.recipe_hash, usual.hash):
-                return self.progress.fits([trial.recipe] * DEAR * budget.places, later)
-        return self.progress.fits([trial.recipe], later)
+                wanted, awaited = DEAR * budget.places, lambda _: True
+        budget.expect([own])
+        later = [self._later(trial.part, picked) for picked in {self._best, own.hash}]
+        return all(self.progress.fits([trial.recipe] * wanted, each, awaited) for each in later)
 
     def begin(self, trial: Trial) -> None:
         """It begins."""
@@ -93,13 +97,24 @@ class Exploration:
         self._know_ladder()
         self._inform(trial, record)
 
-    def decide_direct(self) -> None:
-        """Whether what is best on a part of the data has no time for a training on all of them before the finals."""
+    def decide_direct(self) -> bool:
+        """Whether what is best on a part of the data has no time for a training on all of them before the finals.
+        False where nothing is explored, and there is not even time for a recipe on a part before these."""
         base, progress = self.course.base, self.progress
         key = trial_key(base.hash, self.course.seeds[0])
         begins = [] if key in progress.done or key in progress.running else [base]
         first = (self.ladder or Ladder()).first(base)
-        self.direct = not progress.fits([*begins, *[first] * DIRECT], self._later(part=True))
+
+        def has_room(recipes: int) -> bool:
+            return progress.fits([*begins, *[first] * recipes], self._later(True, self._best), self._awaited(part=True))
+
+        self.direct = not has_room(DIRECT)
+        return not self.direct or bool(self.recipes) or has_room(1)
+
+    def decides(self, trial: Trial) -> bool:
+        """Whether what a trial that runs will score may decide who is in the finals."""
+        compared = self.finals.size.compared if self.finals.size else frozenset()
+        return not is_fresh(trial.seed) and not (self.direct and trial.recipe_hash in compared)
 
     @property
     def opens_more(self) -> bool:
@@ -142,14 +157,23 @@ class Exploration:
         """Whether another recipe is wanted, and one like the base settings has room."""
         assert self.ladder is not None
         first = self.ladder.first(self.course.base)
-        return self.wants_more and self.progress.fits([first], self._later(bool(self.ladder.parts)))
+        part = bool(self.ladder.parts)
+        return self.wants_more and self.progress.fits([first], self._later(part, self._best), self._awaited(part))
 
-    def _later(self, part: bool) -> list[list[str]]:
+    def _later(self, part: bool, picked: str | None) -> list[list[str]]:
         """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
-        data a first recipe on all of them, then the finals."""
-        best = self.progress.best(self.recipes)
-        first = [[self.course.base.hash]] if part and best is None and not self.direct else []
-        return [*first, *self.finals.later(best)]
+        data a first recipe on all of them, then the finals. They are of the recipe that is `picked`, by hash; where none
+        is known of one like the base settings."""
+        first = [[picked or self.course.base.hash]] if part and self._best is None and not self.direct else []
+        return [*first, *self.finals.later(picked)]
+
+    @property
+    def _best(self) -> str | None:
+        return self.progress.best(self.recipes)
+
+    def _awaited(self, part: bool) -> Callable[[Trial], bool]:
+        """For what of that which runs the first of these stages waits: after a `part` of the data for other parts."""
+        return lambda trial: trial.part if part else self.decides(trial)
 
     def _enter(self, one: Explored) -> list[Trial]:
         """Queue what begins an explored recipe; the explorer is told of what is done already."""
@@ -222,7 +246,7 @@ class Exploration:
             self.ladder = Ladder()
         elif rooms is not None:
             before = {record.recipe.get(SHARE) for record in done.values() if record.seed == PART}
-            self.ladder = ladder_for(rooms, self.course.base, before)
+            self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before)
         if self.ladder is not None:
             self._begin_ladder()
 

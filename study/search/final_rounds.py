@@ -40,13 +40,13 @@ class FinalRounds:
         self.size = self.size.fitted(rooms, course.parts)
         return True
 
-    def later(self, best: str | None) -> list[list[str]]:
-        """Recipes of the trials that they are still to have, with the `best` so far as finalist; then of their curve."""
+    def later(self, picked: str | None) -> list[list[str]]:
+        """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""
         if self.size is None:
             return []
         base = self.course.base.hash
         open_now = [trial.recipe_hash for trial in self.open]
-        finalists = [best or base] * self.size.recipes * self.size.seeds if self.finalists is None else []
+        finalists = [picked or base] * self.size.recipes * self.size.seeds if self.finalists is None else []
         return [[*open_now, *finalists], [base] * self.size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:

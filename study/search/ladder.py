@@ -14,6 +14,8 @@ RATIO = 3
 LADDERS: tuple[tuple[float, tuple[float, ...]], ...] = ((60.0, ()), (12.0, (0.25,)), (0.0, (0.125, 0.5)))
 """The parts that recipes go through before all of the data, by how many whole trainings a limit has room for at
 least."""
+ABREAST = 8
+"""More places than these let more recipes run at once, but no more of them one after another: they count as so many."""
 DEAR = 4
 """There must be time for so many recipes on each place that cost as much as a dear one, before it begins."""
 DIRECT = 4
@@ -41,7 +43,7 @@ def on_part(recipe: Recipe, share: float) -> Recipe | None:
     return recipe.override({SHARE: share * whole}) if isinstance(whole, int | float) else None
 
 
-def ladder_for(trainings: float, base: Recipe, known: Collection[Any] = ()) -> Ladder:
+def ladder_for(trainings: float, places: int, base: Recipe, known: Collection[Any] = ()) -> Ladder:
     """By how many whole trainings there is room for. `known` are the shares that parts of this study had before: one
     that goes on keeps to them."""
     whole = base.flat()[SHARE]
@@ -51,6 +53,6 @@ def ladder_for(trainings: float, base: Recipe, known: Collection[Any] = ()) -> L
         if own and own <= {*known}:
             return Ladder(parts)
     for least, parts in LADDERS:
-        if trainings >= least:
+        if trainings * min(1.0, ABREAST / places) >= least:
             return Ladder(parts)
     raise AssertionError("the last ladder has room for anything")

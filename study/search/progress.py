@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from reports.ledger import Record, is_fresh
 from study.search.budget import Budget, Running
@@ -61,23 +61,28 @@ class Progress:
         """Of these, by hash, the one that is the best on all of the data."""
         return next((one.recipe_hash for one in self.merits() if one.recipe_hash in recipes), None)
 
-    def fits(self, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:
-        """Whether the limits have room for a trial of each, and then for the stages that come `later`, by hash."""
+    def fits(
+        self,
+        recipes: Sequence[Recipe],
+        later: Sequence[Sequence[str]] = (),
+        awaited: Callable[[Trial], bool] = lambda _: True,
+    ) -> bool:
+        """Whether the limits have room for a trial of each, and then for the stages that come `later`, by hash, which
+        wait for what is `awaited` of those that run."""
         self.budget.expect(recipes)
-        return self.budget.fits([recipe.hash for recipe in recipes], self._busy, later)
+        now = self.budget.now
+        sides: dict[bool, list[Running]] = {True: [], False: []}
+        for key, trial in self.running.items():
+            sides[awaited(trial)].append((trial.recipe_hash, now - self._since[key]))
+        return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False])
 
     def room(self, recipe: Recipe) -> float:
         """How many trials of it the limits leave room for; infinite without any."""
         self.budget.expect([recipe])
-        return self.budget.room(recipe.hash, self._busy)
+        return self.budget.room(recipe.hash, [(trial.recipe_hash, 0.0) for trial in self.running.values()])
 
     def trainings(self, without: Sequence[Record]) -> float | None:
         """How many whole trainings of the base settings the limits left room for before those `without`, so that a
         study that goes on decides as it did; None while that is not known, or where there is no limit."""
         self.budget.expect([self.course.base])
         return self.budget.trainings(self.course.base.hash, without)
-
-    @property
-    def _busy(self) -> list[Running]:
-        now = self.budget.now
-        return [(trial.recipe_hash, now - self._since[key]) for key, trial in self.running.items()]

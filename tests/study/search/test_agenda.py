@@ -29,10 +29,11 @@ GOALS = searched(("sts",))
 
 
 class Rates:
-    """An explorer of learning rates."""
+    """An explorer of learning rates, each with the next number of epochs."""
 
-    def __init__(self, rates: Sequence[float], asked: Sequence[Explored] = ()) -> None:
+    def __init__(self, rates: Sequence[float], asked: Sequence[Explored] = (), epochs: Sequence[int] = (1,)) -> None:
         self.rates, self.asked, self.told = [*rates], [*asked], dict[str, Record | None]()
+        self.epochs = epochs
 
     @property
     def explored(self) -> list[str]:
@@ -42,8 +43,10 @@ class Rates:
         return len(self.asked) < len(self.rates)
 
     def ask(self) -> Explored | None:
-        rate = self.rates[len(self.asked)]
-        self.asked.append(Explored(BASE.override({"optimisation.learning_rate": rate}), f"rate {rate:g}"))
+        number = len(self.asked)
+        rate, epochs = self.rates[number], self.epochs[number % len(self.epochs)]
+        recipe = BASE.override({"optimisation.learning_rate": rate, "optimisation.epochs": epochs})
+        self.asked.append(Explored(recipe, f"rate {rate:g}"))
         return self.asked[-1]
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
@@ -59,16 +62,19 @@ def quality(recipe: Recipe) -> float:
     return 80.0 - 5 * abs(math.log10(recipe.optimisation.learning_rate) + 3) + 4 * math.log2(share)
 
 
-def outcome(whole: float = 3 * MINUTE, scoring: float = 6.0):
-    """A training on all of the data takes so many seconds, its scores a few."""
+def outcome(whole: float = 3 * MINUTE, scoring: float = 6.0, begin: float = 0.0):
+    """An epoch of all of the data takes so many seconds, to `begin` a training and its scores a few, whatever part of
+    the data it is on."""
 
     def of(trial: Trial) -> tuple[float, Record]:
         recipe = trial.recipe
-        training = whole * float(str(recipe.flat()["corpus.share"])) if recipe.trains else 0.0
+        share = float(str(recipe.flat()["corpus.share"])) if recipe.trains else 0.0
+        steps, ready = whole * share * recipe.optimisation.epochs, begin * recipe.trains
         score = quality(recipe) if recipe.trains else 60.0
-        cost = {"seconds": training + scoring, "train_seconds": training}
+        cost = {"seconds": ready + steps + scoring, "train_seconds": ready + steps}
         scores = {"STSBenchmark": {"dev_spearman_cosine": score + 0.01 * (trial.seed % 7)}}
-        return training + scoring, made_record(recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=cost)
+        record = made_record(recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=cost)
+        return cost["seconds"], dataclasses.replace(record, training={**record.training, "seconds": steps})
 
     return of
 
@@ -79,11 +85,12 @@ def agenda(
     places: int = 2,
     before: Sequence[Ran] = (),
     asked: Sequence[Explored] = (),
+    epochs: Sequence[int] = (1,),
     **changes,
 ) -> tuple[Agenda, Clock, Rates]:
     """Of a study, or of one that goes on: these ran before, and these recipes were asked for."""
     clock = Clock()
-    explorer = Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)], asked)
+    explorer = Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)], asked, epochs)
     limits = {"minutes": minutes} if minutes else {}
     records = kept(before)
     rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
@@ -114,6 +121,40 @@ def test_without_a_limit_all_recipes_train_on_all_of_the_data_and_the_best_is_in
     assert seeds(ran, best) == seeds(ran, BASE) == 5
     assert not found.limited
     assert found.remaining == 0
+
+
+KINDS: dict[str, tuple[dict[str, float], dict[str, Sequence[int]]]] = {
+    "time goes into steps": ({}, {}),
+    "a training takes long to begin": ({"begin": 0.5 * MINUTE}, {}),
+    "epochs differ": ({}, {"epochs": (1, 2, 1, 3)}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("trainings", [1.7, 2.5, 4, 9, 25])
+@pytest.mark.parametrize("places", [1, 2, 4, 8, 16])
+def test_a_limit_has_an_answer_and_a_larger_one_goes_on(trainings: float, places: int, kind: str) -> None:
+    """In time, no trial twice, and under as many seeds of the finalist as of the base settings. Once it is over, the
+    same command runs nothing."""
+    costs, explorers = KINDS[kind]
+    whole = outcome(**costs)(Trial(BASE, 0, "base"))[0] / MINUTE
+    ran: list[Ran] = []
+    asked: Sequence[Explored] = ()
+    for limit in (trainings, trainings, 2 * trainings):
+        study, clock, explorer = agenda(limit * whole, (), places, ran, asked, **explorers)
+        before, spent = [*ran], study.budget.spent("minutes")
+        ran += drive(study, clock, outcome(**costs))
+        assert len({one.trial.key for one in ran}) == len(ran)
+        assert spent * MINUTE + clock.seconds <= limit * whole * MINUTE
+        if limit == trainings and before:
+            assert ran == before
+        if limit < {1: 3.6, 2: 2.3}.get(places, 1.6):
+            continue  # there is room for the base settings alone
+        assert study.finals is not None
+        (pick,) = study.finalists or ()
+        assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 1
+        assert len({one.trial.name for one in ran if not one.trial.row}) >= 4
+        asked = explorer.asked
 
 
 @pytest.mark.parametrize("minutes", [20, 40, 90, 240])
@@ -199,9 +240,9 @@ def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> N
     assert clock.seconds <= 4.5 * MINUTE
 
 
-@pytest.mark.parametrize("places", [1, 2, 3, 4])
+@pytest.mark.parametrize("places", [1, 2, 3, 4, 8, 16])
 def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) -> None:
-    for minutes in range(8 if places > 1 else 12, 24):
+    for minutes in range({1: 12, 2: 8}.get(places, 5), 24):
         found, clock, _ = agenda(minutes, places=places)
         ran = drive(found, clock, outcome())
         assert found.finals is not None
