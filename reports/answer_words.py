@@ -220,7 +220,7 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         items = count(answer.remembered, "test item")
         said.append(f"training saw a text of {items}; the gain would be shown without any of them")
     if info.finals is not None and info.finals.smaller:
-        said.append("the finals have fewer recipes or seeds than usual, so that the limit leaves time to explore")
+        said.append("the finals are smaller than they would be without the limit, which leaves time to explore")
     return said
 
 

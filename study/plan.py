@@ -238,7 +238,7 @@ class Plan:
             self.base,
             rows,
             self.rows.get(self.space.baseline or ""),
-            fits=self.request.fit_finals,
+            settled=self.request.finals_by == "study",
             curve=self.request.learning_curve,
         )
 

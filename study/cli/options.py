@@ -106,8 +106,9 @@ class Request:
     goals: str | None
     finals: tuple[int, int] | None
     """How many recipes, and fresh seeds of each; None where the search ends without finals."""
-    fit_finals: bool
-    """Whether they become smaller where they would take more than half of a limit: nobody asked for so many."""
+    finals_by: Literal["default", "command", "study"]
+    """Who says so. Those of a study whose finalists are known keep their size; others are smaller under a limit that has
+    no room for them."""
     learning_curve: bool
     """Whether the finals end with the recipe to use on parts of its data."""
     limit: tuple[str, ...]
@@ -239,8 +240,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--finals",
         metavar="KxS",
         help="how a search ends: the best K recipes run again under S seeds that had no say in the choice, beside the "
-        f"base settings and the encoder as it came (default {FINALS}, fewer where these would take more than half of "
-        "a --limit, but at least 2x3); none leaves that out",
+        f"base settings and the encoder as it came (default {FINALS}); fewer of both where these would take more than "
+        "40 %% of a --limit; none leaves that out",
     )
     what.add_argument(
         "--learning-curve",
@@ -391,7 +392,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     if values["rungs"] and values["scheduler"] == "none":
         raise UserError("--rungs is where a scheduler may stop explored trials; add --scheduler asha")
     values["rungs"] = parse_rungs(values["rungs"]) if values["rungs"] else DEFAULT
-    values["fit_finals"] = values["finals"] is None
+    values["finals_by"] = "default" if values["finals"] is None else "command"
     values["finals"] = parse_finals(values["finals"] or FINALS) if values["search"] != "paper" else None
     if values["learning_curve"] and values["finals"] is None:
         raise UserError(

@@ -77,8 +77,9 @@ def continued(plan: Plan) -> Plan:
     if before.finals is not None and before.finals.curve is not None:
         plan = plan.asking(dataclasses.replace(plan.request, learning_curve=True))
     finals = before.finals
-    if finals is not None and (finals.finalists or finals.chosen) and plan.request.fit_finals:
-        kept = dataclasses.replace(plan.request, finals=(finals.recipes, finals.seeds), fit_finals=False)
+    known = finals is not None and bool(finals.finalists or finals.chosen)
+    if finals is not None and known and plan.request.finals_by == "default":
+        kept = dataclasses.replace(plan.request, finals=(finals.recipes, finals.seeds), finals_by="study")
         plan = plan.asking(kept)
     asked = plan.request
     if asked.search != "paper" or asked.only or before.search == "paper":
@@ -89,7 +90,7 @@ def continued(plan: Plan) -> Plan:
         search=before.search,
         trials=before.trials or len(before.explored) or asked.trials,
         finals=(before.finals.recipes, before.finals.seeds) if before.finals else None,
-        fit_finals=before.finals is not None and before.finals.smaller,
+        finals_by="study" if known else "default",
         seeds=max(asked.seeds, len(before.seeds)),
         most_seeds=max(asked.most_seeds, len(before.seeds), before.most_seeds or 0),
     )

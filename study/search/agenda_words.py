@@ -27,6 +27,8 @@ def plan_in_words(agenda: Agenda) -> str:
     last = "then the base settings are compared with the encoder as it came"
     if agenda.finals is not None:
         last = f"then {agenda.finals.in_words()}"
+        if (asked := agenda.course.finals) and agenda.finals.smaller:
+            last += f", as {asked.recipes}x{asked.seeds} would leave too little to explore"
     return f"{limits} on {places}: one training takes about {takes}; {first}; {last}"
 
 

@@ -162,8 +162,8 @@ class Exploration:
 
     def _later(self, part: bool, picked: str | None) -> list[list[str]]:
         """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
-        data a first recipe on all of them, then the finals. They are of the recipe that is `picked`, by hash; where none
-        is known of one like the base settings."""
+        data a first recipe on all of them, then the finals, of the recipe that is `picked`, by hash, or where none is
+        known of one like the base settings."""
         first = [[picked or self.course.base.hash]] if part and self._best is None and not self.direct else []
         return [*first, *self.finals.later(picked)]
 

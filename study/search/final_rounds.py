@@ -28,7 +28,7 @@ class FinalRounds:
         """Fit them, once, into what a limit leaves; whether that is done now. There are none where not even the
         smallest fit: then the base settings are compared with the encoder by their own trials."""
         progress, course = self.progress, self.course
-        if self.size is None or not self.size.fits or not progress.budget.limits:
+        if self.size is None or self.size.settled or not progress.budget.limits:
             return False
         fixed = {trial.key for trial in course.fixed}
         rooms = progress.trainings([record for key, record in progress.done.items() if key not in fixed])

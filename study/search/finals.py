@@ -28,9 +28,6 @@ from trainables.recipe import Recipe
 OF_FINALS, LEAST_FINALS = 0.4, 2
 """The share of what a limit leaves after the base settings that the finals may take, and the trainings that they get in
 any case where there is room for these and for some on a part of the data."""
-MOST_TRAININGS = 10
-"""Of finals that nobody asks for otherwise: one recipe and the base settings under five seeds each. Twice as many show
-a gain hardly more often (`finalists_for`)."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,8 @@ class SearchFinals:
     """By the hash of a row that runs, its label."""
     baseline: Recipe | None = None
     """The space's; None where it has none, and where it does not run."""
-    fits: bool = False
-    """Whether they may be smaller where a limit has no room for them."""
+    settled: bool = False
+    """Whether they keep their size; else they are smaller where a limit has no room for them."""
     smaller: bool = False
     """Whether they are."""
     curve: bool = False
@@ -115,7 +112,7 @@ class SearchFinals:
         data. None where not even the smallest fit."""
         least = LEAST_FINALS if parts and trainings >= LEAST_FINALS + 0.5 else 0
         sized = self.within(max(OF_FINALS * trainings, least))
-        return dataclasses.replace(sized, fits=False) if sized else None
+        return dataclasses.replace(sized, settled=True) if sized else None
 
     def within(self, trainings: float) -> SearchFinals | None:
         """Those for which so many trainings are enough, without their learning curve where it leaves no room for them;
@@ -124,10 +121,11 @@ class SearchFinals:
         return dataclasses.replace(self, curve=False)._within(trainings) if found is None and self.curve else found
 
     def _within(self, trainings: float) -> SearchFinals | None:
-        for most in range(min(MOST_TRAININGS, int(trainings)), 1, -1):
-            recipes, seeds = finalists_for(most)
-            smaller = (recipes, seeds) != (self.recipes, self.seeds)
-            sized = dataclasses.replace(self, recipes=recipes, seeds=seeds, smaller=smaller)
+        if self.trainings <= trainings:
+            return self
+        for most in range(min(self.trainings, int(trainings)), 1, -1):
+            recipes, seeds = map(min, finalists_for(most), (self.recipes, self.seeds))
+            sized = dataclasses.replace(self, recipes=recipes, seeds=seeds, smaller=True)
             if sized.trainings <= trainings:
                 return sized
         return None

@@ -31,7 +31,7 @@ LABELS = st.one_of(
     ),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
 )
-SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals", "fit_finals", "learning_curve")
+SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals", "finals_by", "learning_curve")
 
 
 def given_as(option: str, value: str, joined: bool, short: int) -> list[str]:

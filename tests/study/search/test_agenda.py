@@ -15,6 +15,7 @@ from reports.testing import made_record
 from search_spaces.goals import searched
 from study.rows import as_it_came
 from study.search.agenda import Agenda
+from study.search.agenda_words import plan_in_words
 from study.search.budget import Budget
 from study.search.course import Course, Explored
 from study.search.finals import OF_FINALS, SearchFinals
@@ -95,7 +96,7 @@ def agenda(
     records = kept(before)
     rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
     fixed = [Trial(as_it_came(BASE), 0, "untrained", True), Trial(BASE, 0, "base", True)]
-    finals = SearchFinals(1, 5, BASE, rows, fits=True)
+    finals = SearchFinals(1, 5, BASE, rows)
     course = Course(fixed, BASE, GOALS, recipes=len(explorer.rates), finals=finals, parts=bool(minutes), limits=limits)
     course = dataclasses.replace(course, **changes)
     return Agenda(course, Budget(course.limits, records, places, clock), records, explorer), clock, explorer
@@ -174,6 +175,20 @@ def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minut
     better = sum(quality(one.recipe) > quality(pick.recipe) for one in explorer.asked)
     assert better <= len(explorer.asked) / 4
     assert len(explorer.asked) >= (8 if minutes * places >= 40 else 2)
+
+
+@pytest.mark.parametrize(("minutes", "size"), [(8, (1, 1)), (20, (1, 2)), (60, (1, 7)), (120, (2, 10))])
+def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
+    minutes: float, size: tuple[int, int]
+) -> None:
+    asked = SearchFinals(2, 10, BASE, {as_it_came(BASE).hash: "untrained", BASE.hash: "base"})
+    found, clock, explorer = agenda(minutes, finals=asked)
+    ran = drive(found, clock, outcome())
+    assert found.finals is not None
+    assert (found.finals.recipes, found.finals.seeds) == size
+    assert seeds(ran, BASE) == found.finals.seeds
+    assert len(explorer.asked) >= 5
+    assert ("as 2x10 would leave too little to explore" in plan_in_words(found)) == (size != (2, 10))
 
 
 def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:

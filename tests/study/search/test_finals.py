@@ -243,7 +243,7 @@ class TestLimit:
 
     @pytest.mark.parametrize(("hours", "seeds_of"), [(0.2, None), (0.4, 1), (0.6, 2), (1.4, 5), (9.0, 5)])
     def test_they_take_two_fifths_of_it_at_most(self, hours: float, seeds_of: int | None) -> None:
-        found, ran, explorer = self.run(hours, (1, 5), finals=of((1, 5), fits=True))
+        found, ran, explorer = self.run(hours, (1, 5), finals=of((1, 5)))
         assert (found.finals and found.finals.seeds) == seeds_of
         assert sum(is_fresh(one.trial.seed) for one in ran) == 2 * (seeds_of or 0)
         assert explorer.asked

@@ -244,7 +244,7 @@ def test_its_models_are_not_kept(whole: tuple[Study, list[Trial], int]) -> None:
 class TestLimit:
     def test_room_is_kept_for_it_as_whole_trainings(self, tmp_path: Path) -> None:
         """Nine trials of 1/2, 1/4 and 1/8 should cost as much as three; here each takes as long as a whole one."""
-        limit = ("--limit", "worker_hours=0.5")
+        limit = ("--limit", "worker_hours=0.7")
         arguments = [*CURVE, *limit]
         arguments[arguments.index("4")] = "30"
         study = Study(tmp_path, *arguments)
@@ -252,9 +252,9 @@ class TestLimit:
         assert study.searcher.agenda.limited
         explored = len([trial for trial in ran if not is_fresh(trial.seed)])
         fresh = [trial for trial in ran if is_fresh(trial.seed)]
-        assert len(ran) == 30
+        assert len(ran) == 42
         assert [trial.part for trial in fresh[:FINALS]] == [False] * FINALS
-        assert explored == 30 - FINALS - 3
+        assert explored == 42 - FINALS - 3
         assert [trial.recipe.flat()["corpus.share"] for trial in parts(ran)] == [0.5] * 3
 
     def test_a_part_is_guessed_by_its_share(self, tmp_path: Path) -> None:
