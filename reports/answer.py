@@ -85,6 +85,8 @@ class Answer:
     """All of them, those picked too, best by the search's scores first."""
     left_out: tuple[str, ...] = ()
     """Those by name that a limit left without a fresh seed."""
+    failed: tuple[str, ...] = ()
+    """Those by name of which no fresh seed came to its end, as trials failed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
     """By `base`, `baseline`, `encoder`."""
     base_over_encoder: Gain | None = None
@@ -119,7 +121,9 @@ class Answer:
     noise: tuple[float, ...] = ()
     """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
-    """Recipes that could be finalists: explored ones, and rows."""
+    """Recipes that were trained, rows and explored ones, were it on a part of the data."""
+    whole: int = 0
+    """Of them those that were trained on all of the data, so that they could be finalists."""
     seconds: float = 0.0
     """Of all trials, the finals too."""
     trials: Extent | None = None
@@ -175,9 +179,11 @@ def rounded(value: Any) -> Any:
 
 
 def _answer(results: Results) -> Answer:
+    whole = {results.once(key) for key in results.recipes if key in results.trained}
     found = Answer(
         "rows",
-        tried=len({results.once(key) for key in results.recipes if key in results.trained}),
+        tried=len(whole | {results.once(recipe.hash) for _, recipe in results.wholes.values()}),
+        whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.of_all_trials),
         trials=finals_extent(results),
     )
@@ -195,7 +201,7 @@ class _Finals(FinalsEvidence):
     def answer(self, found: Answer) -> Answer:
         if self.figure is None:
             there = tuple(self._of(key, None) for key in self.finalists)
-            return dataclasses.replace(found, kind="open", finalists=there, left_out=self.left_out)
+            return dataclasses.replace(found, kind="open", finalists=there, left_out=self.left_out, failed=self.failed)
         development = [self.development(key) for key in self.finalists]
         upward = [[value for value in values if value is not None] for values in development]
         whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
@@ -219,6 +225,7 @@ class _Finals(FinalsEvidence):
             picked=tuple(finalists[place] for place in chosen),
             finalists=tuple(finalists),
             left_out=self.left_out,
+            failed=self.failed,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
             check=checked(self.evidence, self.lent, figure, first, self.references, self.looks) if chosen else None,

@@ -6,6 +6,7 @@ at most 30 words with at most one bracket; what would be longer goes on in a lin
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,8 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         return _unfinished(answer, info)
     if answer.figure is None:
         why = "what the finals compare has no test score in common" if answer.finalists else ENDED
-        return [Line("Open", f"nothing can be told: {why}")]
+        more = f"{larger} goes on with what is done" if (larger := _larger_limit(info)) and not answer.finalists else ""
+        return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
     first = answer.picked[0] if answer.picked else answer.references["base"]
     told = answer.kind in ("use", "open") and not answer.base_leads
     """Whether it is about the picked recipe, and not about what is kept."""
@@ -73,7 +75,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         *_lines("Note", _carried_over(answer, first, say)),
     ]
     if answer.kind == "open":
-        found += _lines("Next", _next(answer, info.search))
+        found += _lines("Next", _next(answer, info))
     if told:
         found += _lines("Worse", _worse(answer, say))
         found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
@@ -195,7 +197,8 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     items = [] if answer.items is None else [count(answer.items, "test item")]
     said = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
-    said.append(f"{count(answer.tried, 'recipe')} tried, {duration(answer.seconds)} of trials")
+    parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
+    said.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials")
     return [*said, *noise(answer), *filter(None, [SPREADS.get(answer.spreads)])]
 
 
@@ -214,6 +217,8 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
     if left := len(answer.left_out):
         said.append(f"the limit ended the finals before {count(left, 'finalist')} had run")
+    if failed := len(answer.failed):
+        said.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
     if answer.explored is not None:
         said.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
     if answer.remembered:
@@ -245,8 +250,18 @@ def _most(answer: Answer, say: Say) -> list[str]:
     return [f"{_signed(answer.most)} over {OVER[over]} is the largest gain that the intervals leave{of}"]
 
 
-def _next(answer: Answer, search: str) -> list[str]:
-    """What would settle it."""
+def _larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
+    """`--limit minutes=80`: of the limit that ended the study twice as much, or as much more as so many seeds of the
+    finals are, whose share of a limit is fixed; empty where none has ended it."""
+    if not info.limited:
+        return ""
+    times = max(2.0, seeds / info.finals.seeds if seeds and info.finals else 0.0)
+    number = info.limited["number"] * times
+    return f"--limit {info.limited['limit']}={math.ceil(number) if number > 10 else math.ceil(10 * number) / 10:g}"
+
+
+def _next(answer: Answer, info: StudyInfo) -> list[str]:
+    """What would settle it; where a limit has ended the study, under which larger one."""
     if answer.flags:
         return ["see the warnings of the report; what they name must be mended before anything can be told"]
     if not answer.fresh_items:
@@ -258,14 +273,18 @@ def _next(answer: Answer, search: str) -> list[str]:
             said.append("as measured there is no gain, which more seeds would not change")
         else:
             said.append("more seeds would not settle it: the test items are too few for so small a gain")
-        said.append("more recipes (--trials) may find a larger one")
-    elif answer.seeds is not None:
-        finals = f"--search {search} --finals {max(1, len(answer.finalists))}x{answer.seeds}"
+        said.append(f"more recipes ({_larger_limit(info) or '--trials'}) may find a larger one")
+        return said
+    seeds = answer.seeds if answer.seeds is not None else 5
+    size = f"{max(1, len(answer.finalists))}x{seeds}"
+    finals = f"--search {info.search} --finals {size} {_larger_limit(info, seeds)}".strip()
+    if answer.seeds is not None:
         said.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
     elif answer.spreads == "unknown":
-        said.append(f"--search {search} --finals {max(1, len(answer.finalists))}x5 would tell what another seed moves")
+        said.append(f"{finals} would tell what another seed moves")
     else:
         said.append("how many seeds would settle it is unknown")
+        said += [f"{larger} has time for more"] if (larger := _larger_limit(info)) else []
     return said
 
 

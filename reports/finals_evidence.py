@@ -42,7 +42,9 @@ class FinalsEvidence:
         self.recipes = self.evidence.results.recipes
         finals = results.info.finals
         assert finals is not None
-        self.left_out = tuple(called(results, key) for key in finals.finalists if key not in ready)
+        without = [key for key in finals.finalists if key not in ready]
+        self.failed = tuple(called(results, key) for key in without if key in results.failed_finals)
+        self.left_out = tuple(called(results, key) for key in without if key not in results.failed_finals)
         named = {"base": finals.base, "baseline": finals.baseline, "encoder": finals.as_it_came}
         self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
         if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:

@@ -5,6 +5,7 @@ most apart from the base, as `#17 tau 0.05, batch 128, cls`. Hashes are for file
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -55,6 +56,12 @@ def _recipe_names(results: Results) -> dict[str, str]:
 def part_name(share: float, whole: str) -> str:
     """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
     return f"{share_in_words(share)}: {whole}"
+
+
+def explored_on_part(name: str) -> int | None:
+    """The number of the explored recipe of which `part_name` made this name; None where it is of none."""
+    there = re.match(r"\d+/\d+ of the data: #(\d+)\b", name)
+    return int(there[1]) if there else None
 
 
 def share_in_words(share: float) -> str:

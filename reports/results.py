@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import apart, is_explored, whole_of
+from reports.ledger.finals import PART, apart, is_explored, is_fresh, whole_of
 from reports.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
+from reports.recipe_names import explored_on_part
 from reports.same_recipe import Ran, joined, shared_trials
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
@@ -217,6 +218,18 @@ class Results:
         """Recipe hash to the reason why a trial of it failed, but for those of parts and finals."""
         own = [failure for failure in read_failures(self.folder) if is_explored(failure.seed)]
         return {failure.recipe_hash: f"failed: {failure.reason}" for failure in own}
+
+    @cached_property
+    def failed_parts(self) -> set[str]:
+        """Hashes of the explored recipes of which a trial on a part of the data failed."""
+        own = [failure for failure in read_failures(self.folder) if failure.seed == PART]
+        numbers = [number for failure in own if (number := explored_on_part(failure.name)) is not None]
+        return {self.info.explored[number - 1] for number in numbers if 0 < number <= len(self.info.explored)}
+
+    @cached_property
+    def failed_finals(self) -> set[str]:
+        """Hashes of the recipes of which a trial of the finals failed."""
+        return {failure.recipe_hash for failure in read_failures(self.folder) if is_fresh(failure.seed)}
 
     def is_foreign(self, label: str) -> bool:
         """Whether the row is a model of other people, which is at most evaluated here."""

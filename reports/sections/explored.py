@@ -123,7 +123,7 @@ def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | Non
 def _counts(results: Results, explored: list[Candidate]) -> str:
     ends = dict.fromkeys(results.explored, "not finished")
     ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
-    ends |= dict.fromkeys(results.failures, "failed")
+    ends |= dict.fromkeys([*results.failed_parts, *results.failures], "failed")
     for record in results.records:
         stopped = "diverged" if str(record.training.get("stopped")).startswith("diverged") else "stopped early"
         through = record.status == "finished" and record.recipe_hash not in results.stopped

@@ -107,8 +107,8 @@ class Request:
     finals: tuple[int, int] | None
     """How many recipes, and fresh seeds of each; None where the search ends without finals."""
     finals_by: Literal["default", "command", "study"]
-    """Who says so. Those of a study whose finalists are known keep their size; others are smaller under a limit that has
-    no room for them."""
+    """Who says so. Those of a study whose finalists are known keep their size; others are smaller where a limit has no
+    room for them."""
     learning_curve: bool
     """Whether the finals end with the recipe to use on parts of its data."""
     limit: tuple[str, ...]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from reports.ledger import LEDGER, Finals, Ledger
 from reports.ledger.location import as_user_error
-from search_spaces.limits import ended_in_words
+from reports.markdown import duration
+from search_spaces.limits import LIMITS, ended_in_words
 from study.callbacks.dispatch import Dispatch
 from study.callbacks.live_page import show_live
 from study.callbacks.state import StudyState
@@ -21,6 +22,7 @@ from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results, save_info, with_search
+from study.search.budget import Budget
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
 from study.signals import deferred, stops_already
 from study.trial import Resources, Trial
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 PERFORM = "study.engine.worker:perform"
 """What a worker does with a task: train and evaluate."""
-
+NOTICED_SECONDS = 10.0
+"""A wait for a cluster from which on it is told that the study's clock began after it."""
 
 KILLED = (
     "error: the study was killed, or the head of its Ray was, without which it cannot go on; finished trials are kept: "
@@ -68,6 +71,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
             if cluster.joined:
                 cluster = wait_for_room(cluster, allotment)
                 info = dataclasses.replace(info, hardware=hardware(cluster))
+                _begin_clock(searcher.budget)
             return _run_trials(plan, cluster, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
         if searcher.agenda.limited:
@@ -138,6 +142,14 @@ def _run_trials(
     if writer.problem is not None:
         raise writer.problem
     return writer.failed
+
+
+def _begin_clock(budget: Budget) -> None:
+    """To wait for a cluster's room is no time of the study; a wait that a person notices is told."""
+    waited = budget.begin()
+    for name, number in budget.limits.items():
+        if LIMITS[name].clock and waited >= NOTICED_SECONDS:
+            say(f"the cluster has room after {duration(waited)}; the limit {name}={number:g} counts from now on")
 
 
 def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:

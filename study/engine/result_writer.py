@@ -85,6 +85,7 @@ class ResultWriter:
         self.starts = FailedStarts()
         self._seconds_left = seconds_left
         self._writes, self._halted = True, False  # whether results can be written; whether groups were told to stop
+        self._deadline = math.inf  # of what ends after a halt
         self._heard = 0
         """Events that are dealt with. A person may stop the study in the midst of one, which then comes again."""
         self.awaited = coordinator.events.remote(self._heard)
@@ -186,8 +187,11 @@ class ResultWriter:
         return self.problem is None and not self.late
 
     def finish(self) -> None:
-        """Wait for scores that are made apart, and for checkpoints to be removed."""
+        """Wait for scores that are made apart, and for checkpoints to be removed; once the study's time is over, no
+        longer than its halt may take."""
         while (self._scoring or self._removals or self._awaits_trials()) and self.problem is None:
+            if self.late and time.monotonic() >= self._deadline:
+                return
             self.drain()
             time.sleep(0.05)
 
@@ -198,9 +202,9 @@ class ResultWriter:
         """Have the worker groups write a last checkpoint, and keep what they told until then."""
         self._halted = True
         halted = self.coordinator.halt.remote(HALT_SECONDS)
-        deadline = time.monotonic() + HALT_SECONDS + 5
+        self._deadline = time.monotonic() + HALT_SECONDS + 5
         done: list[ObjectRef] = []
-        while self._writes and time.monotonic() < deadline and (self._scoring or not done):
+        while self._writes and time.monotonic() < self._deadline and (self._scoring or not done):
             done = _ready([halted])
             self.drain(wait=1.0 if done else 0.05)  # what was told before the halt may still be on its way
 

@@ -50,6 +50,12 @@ class Budget:
         for record in records:
             self.add(record)
 
+    def begin(self) -> float:
+        """The clock begins now, and not when this was made. Returns how many seconds ago that was."""
+        waited = self._clock() - self._begun
+        self._begun += waited
+        return waited
+
     def add(self, record: Record) -> None:
         """A trial has ended."""
         for name, costs in self._costs.items():

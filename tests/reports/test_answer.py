@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from reports.check import check
 from reports.export import _best_first
 from reports.formats.parsed import parser
 from reports.gain import Gain
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, fresh_seeds
 from reports.made_up import VERSIONS
 from reports.markdown import bullets, text
 from reports.recipe_names import called
@@ -210,7 +211,10 @@ def test_without_the_base_a_limit_leaves_nothing_to_tell(make: Make, tmp_path: P
     (tmp_path / LEDGER / f"{results.finals[results.base.hash][0].key}.json").unlink()
     results = limited(tmp_path)
     assert Answer.of(results).kind == "open"
-    assert said(results) == "Open   nothing can be told: the limit ended the study before the base settings had run"
+    assert said(results) == (
+        "Open   nothing can be told: the limit ended the study before the base settings had run\n"
+        "Next   --limit minutes=80 goes on with what is done"
+    )
 
 
 @pytest.mark.parametrize(("seen", "kind"), [slow_case(0, "use"), (2, "use"), (40, "open")])
@@ -245,6 +249,13 @@ def test_the_lines_of_a_gain(make: Make) -> None:
         "Model  python -m reports export results/scl_ablation-laptop '#1'\n"
         "Again  python study/run.py --recipe results/scl_ablation-laptop"
     )
+
+
+def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart(make: Make) -> None:
+    results = make()
+    answer = dataclasses.replace(Answer.of(results), tried=28)
+    words = "\n".join(as_text(lines(answer, results.info, str)))
+    assert "; 28 recipes tried, 7 of them on all of the data, 28 min of trials" in words
 
 
 def test_what_another_seed_moves_is_told_of_rows_too(tmp_path: Path) -> None:
@@ -622,3 +633,33 @@ def test_the_model_of_rows_is_that_of_what_is_shown_or_else_of_the_baseline(
     key = praised(results)
     assert (results.labels.get(key or "") in ROWS) is check_model(results)
     assert model is None or results.labels[key or ""] == ROWS[model]
+
+
+def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -> None:
+    """As many times larger as the seeds that would settle it are more; twice where that is unknown."""
+    gains, parts = STUDIES["open"]
+    make(gains, **parts)
+    results = limited(tmp_path)
+    answer = Answer.of(results)
+    assert answer.kind == "open"
+    assert answer.seeds is not None
+    minutes = math.ceil(40 * max(2.0, answer.seeds / 5))
+    assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in said(results)
+    never = dataclasses.replace(answer, never=True, seeds=None)
+    assert "more recipes (--limit minutes=80) may find" in "\n".join(as_text(lines(never, results.info, str)))
+
+
+def test_a_finalist_whose_trials_failed_is_not_told_as_ended_by_the_limit(make: Make, tmp_path: Path) -> None:
+    results = make(missing=5)  # all trials of the first finalist
+    finals = results.info.finals
+    assert finals is not None
+    name = "a finalist"
+    for seed in fresh_seeds(finals.seeds):
+        key = f"{finals.finalists[0]}-{seed}"
+        (tmp_path / FAILURES).mkdir(exist_ok=True)
+        (tmp_path / FAILURES / f"{key}.json").write_text(json.dumps({"trial": key, "name": name, "reason": "x"}))
+    results = limited(tmp_path)
+    answer = Answer.of(results)
+    assert (len(answer.failed), answer.left_out) == (1, ())
+    assert "all trials of 1 finalist in the finals failed" in said(results)
+    assert "the limit ended the finals" not in said(results)

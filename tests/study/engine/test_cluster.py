@@ -31,8 +31,11 @@ from study.engine.cluster import (
     start_cluster,
     wait_for_room,
 )
+from study.engine.launch import _begin_clock
 from study.engine.ray_internals import ONE_MACHINE
 from study.plan import decide, read_request
+from study.search.budget import Budget
+from study.testing.agenda import Clock
 from tests.conftest import end_head, free_port, start_head
 from trainables.errors import UserError
 
@@ -190,6 +193,17 @@ class TestWaiting:
         assert awaited(there, self.ASKED) is None
         assert wait_for_room(there, self.ASKED) is there
         assert awaited(there, Allotment(1, 8, 3, 1.0, 1)) is None  # an elastic one begins with its least
+
+    @pytest.mark.parametrize(("waited", "told"), [(4.0, ""), (720.0, "the cluster has room after 12 min; ")])
+    def test_to_wait_for_room_is_no_time_of_the_study(
+        self, waited: float, told: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        clock = Clock()
+        budget = Budget({"minutes": 40.0, "seconds": 9.0}, clock=clock)
+        clock.seconds = waited
+        _begin_clock(budget)
+        assert budget.seconds_left() == 40 * 60
+        assert capsys.readouterr().out == (told and f"{told}the limit minutes=40 counts from now on\n")
 
     def test_it_is_said_at_once_and_then_now_and_again(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

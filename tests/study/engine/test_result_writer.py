@@ -697,6 +697,20 @@ def test_when_the_time_is_over_what_runs_is_halted_and_the_study_ends(
     assert [*stage.settled] == [trials[0].key] * ends
 
 
+def test_when_the_time_is_over_scores_that_never_come_are_not_waited_for(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, clock = made(), itertools.count(step=5.0)
+    stage.begin(trial)
+    monkeypatch.setattr(module, "score_apart", Remote(lambda content: Reference(result(trial), ready=False)))
+    stage.tell(HandedOver(trial.key, [trial.key]))
+    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(stage.writer, "_seconds_left", lambda: 0.0)
+    assert not stage.writer.drain()
+    stage.writer.finish()
+    assert (stage.writer.problem, stage.writer.failed, [*stage.settled]) == (None, 0, [])
+
+
 class Stopped:
     """A person who presses ctrl-C at the so many-th line of the writer's code, counted in lines that run."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.ledger import Ledger, Record, is_fresh
-from reports.ledger.finals import PART
+from reports.answer import Answer
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh
+from reports.ledger.finals import PART, SHARE
 from reports.live.folder import Folder
 from reports.recipe_names import recipe_names
 from reports.results import Results
@@ -114,6 +117,27 @@ def test_simulated_time_has_the_same_trials_in_the_same_order(
     clock = Clock()
     ran = drive(Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, simulated)
     assert [(one.trial.key, one.trial.name) for one in ran] == [(trial.key, trial.name) for trial in whole[1]]
+
+
+def test_recipes_that_a_part_told_of_were_tried_and_one_that_failed_there_failed(
+    whole: tuple[Path, list[Trial], TuneSearcher], tmp_path: Path
+) -> None:
+    folder, ran, _ = whole
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    explored_whole = {trial.recipe_hash for trial in ran if not trial.row and trial.seed == 0}
+    answer = Answer.of(Results.load(tmp_path))
+    assert answer.tried > answer.whole > len(explored_whole)
+    again = [trial.recipe.override({SHARE: 1.0}).hash for trial in ran if trial.seed == PART]
+    lost = next(
+        trial
+        for trial, key in zip((trial for trial in ran if trial.seed == PART), again, strict=True)
+        if key not in explored_whole and not trial.name.endswith("base settings")
+    )
+    (tmp_path / LEDGER / f"{lost.key}.json").unlink()
+    (tmp_path / FAILURES).mkdir(exist_ok=True)
+    (tmp_path / FAILURES / f"{lost.key}.json").write_text(json.dumps({"trial": lost.key, "name": lost.name}))
+    assert ", 1 failed" in explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    assert "not finished" not in explored.write(Results.load(tmp_path), tmp_path / "pictures")
 
 
 @pytest.mark.parametrize("killed", [1, 4, 8, 9, 15, 24, 30, -9, -4, -1])
