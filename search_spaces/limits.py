@@ -85,6 +85,12 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
     return found
 
 
+def bounds_study(texts: Sequence[str]) -> bool:
+    """Whether any of these bounds a whole study, as far as plugins are not needed to know it."""
+    names = {text.partition("=")[0] for text in texts}
+    return any(limit.whole for name, limit in LIMITS.items() if name in names)
+
+
 def of_trials(limits: Mapping[str, float]) -> dict[str, float]:
     """Those that bound each trial."""
     return {name: number for name, number in limits.items() if not LIMITS[name].whole}

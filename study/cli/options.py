@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from search_spaces.limits import bounds_study
 from search_spaces.space import Scale, Search
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
@@ -400,8 +401,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             "or --search grid, and leave --finals none out"
         )
     values["max_rows"] = values["max_rows"] or MOST_ROWS
-    whole = any(text.startswith(("minutes=", "gpu_hours=", "worker_hours=")) for text in values["limit"])
-    values["trials"] = values["trials"] or (OPEN_TRIALS if whole else TRIALS)
+    values["trials"] = values["trials"] or (OPEN_TRIALS if bounds_study(values["limit"]) else TRIALS)
     several = ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit", "mteb")
     values |= {name: tuple(values[name]) for name in several}
     return Request(arguments=tuple(arguments), **values)

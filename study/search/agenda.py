@@ -153,7 +153,7 @@ class Agenda:
         yield from self.exploration.base_part()
 
     def _seeds(self) -> Iterator[Trial]:
-        if self.race and not (self._opens_more or self._cut_short or self.progress.left_out):
+        if self.race and not (self._opens_more or any(trial.row for trial in self.progress.left_out.values())):
             yield from self.race.next(self.budget.places, self.progress.searching)
 
     def _finals(self) -> Iterator[Trial]:

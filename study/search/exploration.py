@@ -24,6 +24,9 @@ from trainables.recipe import Recipe
 MOST_TOO_LONG = 8
 """Recipes that a limit has no room for in a row, after which no other one is asked for."""
 
+RACING = 2
+"""Recipes for whose further seeds there is room kept under a limit, where recipes race for them."""
+
 
 class Exploration:
     """Gives the trials that explore, and leaves room for the finals."""
@@ -84,7 +87,11 @@ class Exploration:
             if budget.is_dearer(trial.recipe_hash, usual.hash):
                 wanted, awaited = DEAR * budget.places, lambda _: True
         budget.expect([own])
-        later = [self._later(trial.part, picked) for picked in {self._best, own.hash}]
+        further = trial.seed >= len(self.course.seeds) and not trial.part
+        later = [
+            self.finals.later(picked) if further else self._later(trial.part, picked)
+            for picked in {self._best, own.hash}
+        ]
         return all(self.progress.fits([trial.recipe] * wanted, each, awaited) for each in later)
 
     def begin(self, trial: Trial) -> None:
@@ -164,8 +171,20 @@ class Exploration:
         """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
         data a first recipe on all of them, then the finals, of the recipe that is `picked`, by hash, or where none is
         known of one like the base settings."""
-        first = [[picked or self.course.base.hash]] if part and self._best is None and not self.direct else []
-        return [*first, *self.finals.later(picked)]
+        usual = picked or self.course.base.hash
+        first = [[usual]] if part and self._best is None and not self.direct else []
+        return [*first, [usual] * self._raced, *self.finals.later(picked)]
+
+    @property
+    def _raced(self) -> int:
+        """For how many further seeds exploration leaves room where recipes race: for those of the best, and of another
+        one."""
+        if self.progress.race is None or not self.progress.budget.limits:
+            return 0
+        least, most = len(self.course.seeds), self.progress.race.race.most
+        there = [trial.seed for trial in self.progress.running.values()]
+        there += [record.seed for record in self.progress.done.values()]
+        return max(0, RACING * (most - least) - sum(least <= seed < most for seed in there))
 
     @property
     def _best(self) -> str | None:

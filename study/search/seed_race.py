@@ -144,10 +144,10 @@ class StudySeedRace:
 
     def open(self, known: Collection[Trial]) -> int:
         """How many trials beyond the least seeds may still come at most, but for those that are known."""
-        for trial in known:
-            self._enter(trial)
         begun = sum(trial.seed >= self.race.least for trial in known)
-        return max(0, sum(map(self.race.open, self.race.recipes)) - begun)
+        new = {trial.recipe_hash for trial in known if trial.recipe.uses_seed} - self.race.recipes.keys()
+        further = len(new) * (self.race.most - self.race.least)
+        return max(0, sum(map(self.race.open, self.race.recipes)) + further - begun)
 
     def _enter(self, trial: Trial) -> None:
         self.named.setdefault(trial.recipe_hash, trial)

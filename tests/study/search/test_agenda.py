@@ -19,6 +19,7 @@ from study.search.agenda_words import plan_in_words
 from study.search.budget import Budget
 from study.search.course import Course, Explored
 from study.search.finals import OF_FINALS, SearchFinals
+from study.search.seed_race import StudySeedRace
 from study.testing.agenda import Clock, Ran, drive
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -189,6 +190,23 @@ def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     assert seeds(ran, BASE) == found.finals.seeds
     assert len(explorer.asked) >= 5
     assert ("as 2x10 would leave too little to explore" in plan_in_words(found)) == (size != (2, 10))
+
+
+@pytest.mark.parametrize("places", [1, 2, 4])
+@pytest.mark.parametrize("minutes", [40, 90])
+def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes: float, places: int) -> None:
+    """`--seeds 1:3`: those that may be the best get further seeds before time is over."""
+    study, clock, explorer = agenda(minutes, places=places, parts=False)
+    race = StudySeedRace(study.course.fixed, range(1), 3, GOALS, None, {})
+    budget = Budget(study.course.limits, (), places, clock)
+    study = Agenda(study.course, budget, (), explorer, race)
+    ran = drive(study, clock, outcome())
+    assert clock.seconds <= minutes * MINUTE
+    further = [one.trial for one in ran if one.trial.seed in (1, 2)]
+    assert further
+    assert len(explorer.asked) >= 3
+    (pick,) = study.finalists or ()
+    assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 1
 
 
 def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
