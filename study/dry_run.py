@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds
+from reports.ledger.finals import PART
 from reports.markdown import count, duration
 from search_spaces.goals import Goal, searched
 from search_spaces.limits import LIMITS, of_study
@@ -17,7 +18,7 @@ from study.plan import Plan
 from study.planned_power import gain_in_words
 from study.search.budget import Budget, makespan
 from study.trial import Trial
-from trainables.recipe import SCENES, SCENES_ENCODER, changed
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, changed
 
 START_SECONDS = 15.0
 """Processes until the first trial's first step, once for all, on the machines that this was measured on."""
@@ -44,9 +45,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         *(gain_in_words(plan, ledger) if finals else []),
         f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
-    for reason in dict.fromkeys(plan.missing.values()):
-        labels = [label for label, why in plan.missing.items() if why == reason]
-        lines.append(f"not run, because {reason}: {printable(', '.join(labels))}")
+    lines += _not_run(plan)
     if plan.explored and plan.space.goals:
         lines.append(f"searched for {', '.join(map(_goal, searched(plan.space.goals)))}")
     lines += _limits(plan, ledger, allotment)
@@ -55,6 +54,10 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     seconds, source = _estimate(plan, cluster, ledger)
     if seconds is None:
         lines.append(f"no estimate: {source}")
+    elif plan.explored and of_study(plan.limits):  # what it runs costs less, or more, and is not known before
+        room = count(int(_room(plan, ledger, allotment, seconds)), "training")
+        begin = "; recipes begin on a part of the data" if plan.course.parts else ""
+        lines.append(f"estimate: {duration(seconds)} per whole training ({source}), room for about {room}{begin}")
     else:
         wanted = total - ready + finals
         coming = int(min(wanted, _room(plan, ledger, allotment, seconds)))
@@ -85,8 +88,17 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
 def _limited(plan: Plan, cluster: Cluster, allotment: Allotment) -> str:
     """Of a search that has a limit: how many trials there will be is not known before some have run."""
     limits = " ".join(f"{name}={number:g}" for name, number in plan.limits.items())
-    where = f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once"
-    return f"{plan.space.title}; results in {plan.place.shown}\nlimit {limits}: {where}"
+    where = f"{count(allotment.concurrent, 'place')} on {cluster.describe()}, {_resources(allotment)}"
+    line = f"{plan.space.title}; limit {limits}: {where}; results in {plan.place.shown}"
+    return "\n".join([line, *_not_run(plan)])
+
+
+def _not_run(plan: Plan) -> list[str]:
+    """`not run, because …: SBERT baseline`, a line for each reason."""
+    rows: dict[str, list[str]] = {}
+    for label, reason in plan.missing.items():
+        rows.setdefault(reason, []).append(label)
+    return [f"not run, because {reason}: {printable(', '.join(labels))}" for reason, labels in rows.items()]
 
 
 def in_short(plan: Plan, cluster: Cluster) -> str:
@@ -123,8 +135,9 @@ def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
 
 
 def _asked(plan: Plan) -> str:
-    """`3 recipes from Optuna`; `at most` where the seeds of some may not run."""
-    return f"{count(plan.explored, 'recipe')} from Optuna{' at most' if plan.first_decides else ''}"
+    """`3 recipes from Optuna`; `at most` where the seeds of some, or they themselves, may not run."""
+    most = plan.first_decides or bool(of_study(plan.limits))
+    return f"{count(plan.explored, 'recipe')} from Optuna{' at most' if most else ''}"
 
 
 def _more_by_racing(plan: Plan, fixed: Sequence[Trial]) -> int:
@@ -184,25 +197,32 @@ def _goal(goal: Goal) -> str:
 
 def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:
     """What each limit bounds; of those on the whole study what is spent of them."""
-    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), allotment.concurrent)
+    budget, usual = _budget(plan, ledger, allotment)
     said = []
     for name, number in plan.limits.items():
         limit = LIMITS[name]
         line = f"limit {name}={number:g} ({limit.meaning})"
         if limit.whole:
             line += f": {round(budget.spent(name), 2):.3g} {limit.unit} spent"
-            one = budget.guess(name)
+            one = budget.guess(name, usual)
             line += f", room for about {count(int(budget.left(name) / one), 'trial')}" if one else ""
         said.append(line)
     return said
 
 
+def _budget(plan: Plan, ledger: Ledger, allotment: Allotment) -> tuple[Budget, str | None]:
+    """What is left, and by which recipe what a trial takes is guessed: by the base settings where Optuna explores."""
+    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), allotment.concurrent)
+    budget.expect([plan.base])
+    return budget, plan.base.hash if plan.explored else None
+
+
 def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> float:
     """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
-    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), allotment.concurrent)
+    budget, usual = _budget(plan, ledger, allotment)
     workers = allotment.workers
     cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * allotment.gpus_per_worker}
-    ones = {name: budget.guess(name) or LIMITS[name].of(cost) for name in budget.limits}
+    ones = {name: budget.guess(name, usual) or LIMITS[name].of(cost) for name in budget.limits}
     rooms = [max(0.0, budget.left(name)) / one for name, one in ones.items() if one]
     return min(rooms, default=math.inf) + 1e-9  # rounding must not cost a trial
 
@@ -213,10 +233,12 @@ def _resources(allotment: Allotment) -> str:
 
 
 def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | None, str]:
-    """Seconds a trial takes, or None, and how that is known: measured where trials are done, else from elsewhere."""
-    seconds = [record.cost["seconds"] for record in ledger.sift()[0] if record.cost.get("seconds")]
-    if seconds:
-        return fmean(seconds), f"mean of {count(len(seconds), 'finished trial')}"
+    """Seconds a trial takes that trains on all of the data, or None, and how that is known: measured where such trials
+    are done, else from elsewhere."""
+    done = [record for record in ledger.sift()[0] if record.cost.get("seconds") and record.seed != PART]
+    trained = [record for record in done if Recipe.from_flat(record.recipe).trains]
+    if there := trained or done:
+        return fmean(record.cost["seconds"] for record in there), f"mean of {count(len(there), 'finished trial')}"
     base = plan.base
     built_in = base.encoder.name == SCENES_ENCODER and base.encoder.adapter != "lora"
     if plan.evaluation.senteval == SCENES and built_in:

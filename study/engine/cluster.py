@@ -137,7 +137,6 @@ def start_cluster(cluster: Cluster) -> None:
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
     node = cluster.nodes[0]
-    print("starting Ray on this machine ...", flush=True)
     options = {"num_cpus": int(node["CPU"]), "num_gpus": int(node["GPU"]), "_temp_dir": str(_own_folder())}
     context = _start_ray(options)
     if context is None:  # on a busy machine; the second time Ray's files are in memory

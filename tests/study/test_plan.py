@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections import Counter
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.ledger import LEDGER, Ledger
+from reports.ledger.finals import PART
+from reports.testing import made_record
 from search_spaces import spaces
 from search_spaces.space import Domain, Row, Space
 from study.check import check_plan
@@ -17,6 +21,8 @@ from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
 from study.plan import Plan, decide, read_request
 from study.results_folder.prepare import prepare_results
+from study.rows import as_it_came
+from study.search.ladder import on_part
 from tests.conftest import lend_scenes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -455,3 +461,30 @@ class TestRungs:
         check_plan(self.plan(search, "steps:150", *longer))
         with pytest.raises(UserError, match="has 200 steps"):
             check_plan(self.plan(search, "steps:250", *longer))
+
+
+class TestLimited:
+    """A search under a limit, whose trials cost more and less than one of all of the data."""
+
+    def plan(self, folder: Path) -> Plan:
+        arguments = ("--space", "scl_tau", "--scale", "laptop", "--search", "optuna", "--limit", "minutes=40")
+        return plan_of(*arguments, "--set", "optimisation.max_steps=none", "--results", str(folder))
+
+    def test_an_estimate_is_of_trainings_on_all_of_the_data(self, tmp_path: Path) -> None:
+        plan, cluster = self.plan(tmp_path), cluster_of((2, 0))
+        ledger, part = Ledger(tmp_path / LEDGER), on_part(plan.base, 0.125)
+        assert part is not None
+        for recipe, seed, seconds in ((plan.base, 0, 120.0), (part, PART, 20.0), (as_it_came(plan.base), 0, 5.0)):
+            cost = {"seconds": seconds, "train_seconds": seconds}
+            ledger.write(made_record(dict(recipe.flat()), recipe.hash, seed, cost=cost))
+        said = preview(plan, cluster, allot(cluster, plan.request))
+        assert "estimate: 2 min per whole training (mean of 1 finished trial), room for about 39 trainings; " in said
+        assert "min spent, room for about 39 trials" in said
+        assert f"{plan.explored} recipes from Optuna at most" in said
+
+    def test_a_run_says_in_one_line_what_it_may_take_and_which_rows_do_not_run(self, tmp_path: Path) -> None:
+        plan, cluster = self.plan(tmp_path), cluster_of((2, 0))
+        plan = dataclasses.replace(plan, missing={"a row": "no file", "another": "no file"})
+        first, *missing = preview(plan, cluster, allot(cluster, plan.request), brief=True).splitlines()
+        assert "limit minutes=40: 2 places on 1 node" in first
+        assert missing == ["not run, because no file: a row, another"]
