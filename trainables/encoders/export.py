@@ -41,9 +41,12 @@ def save_transformer(
     prompts: Prompts,
     ending: Ending,
     folder: Path,
+    *,
+    pools_prompt: bool = True,
 ) -> None:
-    """Replace `folder` by the model with that pooling, that ending and those prompts, the query's by default; half a
-    model is never seen there. Weights are written as they are kept, and read as fp32, in which they are evaluated."""
+    """Replace `folder` by the model with that pooling, of prompts or not, that ending and those prompts, the query's by
+    default; half a model is never seen there. Weights are written as they are kept, and read as fp32, in which they are
+    evaluated."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
 
@@ -57,6 +60,9 @@ def save_transformer(
         states = {"output_hidden_states": pooling.every_layer}
         transformer = Transformer(str(plain), max_seq_length=max_length, config_kwargs=states)
         pooled = pooling.saved(config.hidden_size, config.num_hidden_layers, tokenizer)
+        for module in pooled:
+            if hasattr(module, "include_prompt"):
+                module.include_prompt = pools_prompt
         model = SentenceTransformer(
             modules=[transformer, *pooled, *_norm(ending)],
             device="cpu",

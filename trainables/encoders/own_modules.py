@@ -62,6 +62,12 @@ class Ending:
 PLAIN = Ending()
 
 
+def pools_prompt(name: str) -> bool:
+    """Whether the tokens of a prompt count where the model pools."""
+    poolings = [module for module in modules(name) if module_kind(module) == "Pooling"]
+    return all(module_settings(name, module).get("include_prompt") is not False for module in poolings)
+
+
 def own_ending(config: EncoderConfig) -> Ending:
     """Of the model that an encoder starts from; that of a plain transformer, and of an adapter, whose embeddings are
     others, is an empty one."""
@@ -176,7 +182,7 @@ def _modules_left_out(recipe: Recipe) -> Iterator[str]:
         mode = before or pooling_mode(name, module)
         if mode != recipe.pooling.mode:
             yield f"{path} ({mode})" if mode else path
-        elif recipe.encoder.query_prompt and module_settings(name, module).get("include_prompt") is False:
+        elif recipe.encoder.query_prompt and mode == "mean_without_cls" and not pools_prompt(name):
             yield f"{path} (without the prompt)"
 
 

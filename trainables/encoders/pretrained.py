@@ -25,7 +25,7 @@ from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_place
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.module_files import NO_LIMIT, lower_cases, own_modules, stated_length
-from trainables.encoders.own_modules import own_ending
+from trainables.encoders.own_modules import own_ending, pools_prompt
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import Mean, Pooling
 from trainables.encoders.precision import DTYPES, evaluated_in, resolve_precision
@@ -74,6 +74,7 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
         fresh=fresh,
         prompts=Prompts(config.query_prompt or "", config.document_prompt or ""),
         ending=own_ending(config),
+        pools_prompt=pools_prompt(config.name) or pooling.name == "mean_without_cls",
     )
     return encoder.to(device)
 

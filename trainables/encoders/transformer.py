@@ -43,9 +43,11 @@ class TransformerEncoder(nn.Module):
         fresh: Sequence[str] = (),
         prompts: Prompts = NO_PROMPTS,
         ending: Ending = PLAIN,
+        pools_prompt: bool = True,
     ) -> None:
         """`mlm_head` trains the same backbone, and is not saved with it. `fresh` names the backbone's parameters that
-        no checkpoint gave, `ending` is what a saved model has besides. Where the pooling counts padding, `encode`
+        no checkpoint gave, `ending` is what a saved model has besides. Where not `pools_prompt`, a prompt's tokens, and
+        what stands before it, are seen by the others but not pooled. Where the pooling counts padding, `encode`
         averages it in, as Liao's released code does: a sentence's embedding then depends on its batch."""
         super().__init__()
         self.backbone = backbone
@@ -53,7 +55,10 @@ class TransformerEncoder(nn.Module):
         self._passes = Passes(backbone, tokenizer.pad_token_id)
         self.pooling = pooling
         self.max_length = max_length
-        self.prompts, self.ending = prompts, ending
+        self.prompts, self.ending, self.pools_prompt = prompts, ending, pools_prompt
+        self._before: dict[str, list[int]] = {}  # by prompt its tokens and those before it, where these are not pooled
+        for prompt in (prompts.query, prompts.document):
+            self._know(prompt)
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
         self.mlm_head = mlm_head
         kept = {name for name, _ in backbone.named_parameters()}  # a layer may have been cut off
@@ -96,6 +101,7 @@ class TransformerEncoder(nn.Module):
             "tokenizer": tokenizer_settings(self.tokenizer),
             **({"prompts": dataclasses.asdict(self.prompts)} if self.prompts else {}),
             **({"pooling's keys": keys} if keys else {}),
+            **({} if self.pools_prompt else {"prompt pooled": False}),
         }
         return digest(type(self), settings, self.backbone.state_dict().items())
 
@@ -107,8 +113,14 @@ class TransformerEncoder(nn.Module):
         return self._tokenized(token_ids, sentences, self.prompts.query if prompt is None else prompt)
 
     def _tokenized(self, how: Callable[..., list[list[int]]], sentences: Sequence[str], prompt: str) -> list[list[int]]:
+        self._know(prompt)
         texts = [f"{prompt}{sentence}" for sentence in sentences] if prompt else sentences
         return [ids or [self.tokenizer.pad_token_id] for ids in how(self.tokenizer, texts, self.max_length)]
+
+    def _know(self, prompt: str) -> None:
+        if prompt and not self.pools_prompt and prompt not in self._before:
+            (alone,) = token_ids(self.tokenizer, [prompt], self.max_length)
+            self._before[prompt] = alone[: len(alone) - (alone[-1] in self.tokenizer.all_special_ids)]
 
     @property
     def specials(self) -> int:
@@ -178,8 +190,24 @@ class TransformerEncoder(nn.Module):
         if self.unsavable:
             raise UserError(f"the model cannot be saved: {self.unsavable}")
         parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
-        save_transformer(*parts, folder)
+        save_transformer(*parts, folder, pools_prompt=self.pools_prompt)
 
     def _pooled(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         """Of one pass."""
-        return self.pooling.pool_row(*self._passes.states(tokens, self.pooling.every_layer))
+        states, lengths = self._passes.states(tokens, self.pooling.every_layer)
+        if self._before:
+            skipped = list(map(self._of_prompt, tokens))
+            kept = [torch.arange(len(row)) >= skip for row, skip in zip(tokens, skipped, strict=True)]
+            places = to_device(torch.cat(kept).nonzero().squeeze(1), self.device)
+            states, lengths = tuple(state[places] for state in states), lengths - torch.tensor(skipped)
+        return self.pooling.pool_row(states, lengths)
+
+    def _of_prompt(self, tokens: Sequence[int]) -> int:
+        """How many tokens of a sentence are its prompt's or stand before that; one is left in any case. As
+        sentence-transformers counts, as many as the prompt has alone: its last one may be another in a sentence."""
+        least = len(self._around[0]) + 1
+        for before in self._before.values():
+            sure = min(len(before), max(least, len(before) - 1))
+            if [*tokens[:sure]] == before[:sure]:
+                return min(len(before), len(tokens) - 1)
+        return 0

@@ -82,6 +82,16 @@ def remade(*parts: Any, keep: int = 2, **more: Any) -> Change:
     return change
 
 
+def without_prompt(**settings: Any) -> Change:
+    """Prompts for queries and documents, whose tokens are not pooled."""
+
+    def change(folder: Path) -> None:
+        pooling(include_prompt=False, **settings)(folder)
+        model(prompts={"query": "two men ", "document": "a dog "}, default_prompt_name="query")(folder)
+
+    return change
+
+
 def before_pooling(module: Any) -> Change:
     return remade(module, Pooling(DIM, "mean"), keep=1)
 
@@ -163,6 +173,9 @@ FOLLOWED: dict[str, tuple[Change, ...]] = {
     "`prompts`: query, document": (
         model(prompts={"query": "two men ", "document": "a dog "}, default_prompt_name="query"),
     ),
+    "`Pooling`: include_prompt": tuple(
+        without_prompt(pooling_mode=mode) for mode in ("mean", "cls", "max", "lasttoken")
+    ),
     "`default_prompt_name`": (model(prompts={"sts": "two men ", "query": "a dog "}, default_prompt_name="sts"),),
     "`similarity_fn_name`": (remade(Normalize(), similarity_fn_name="dot"),),
 }
@@ -174,15 +187,6 @@ NAMED: dict[str, tuple[tuple[Change, str], ...]] = {
         (pooling(pooling_mode="mean_sqrt_len_tokens"), "1_Pooling (mean_sqrt_len_tokens)"),
         (pooling(pooling_mode=["cls", "mean"]), "1_Pooling"),
         (pooling(pooling_mode=..., pooling_mode_cls_token=True, pooling_mode_max_tokens=True), "1_Pooling"),
-    ),
-    "`Pooling`: include_prompt": (
-        (
-            lambda folder: (
-                pooling(include_prompt=False)(folder),
-                model(prompts={"query": "two men "}, default_prompt_name="query")(folder),
-            ),
-            "1_Pooling (without the prompt)",
-        ),
     ),
     "`MultiVectorMask`": ((before_pooling(MultiVectorMask(["dogs"])), "1_MultiVectorMask"),),
     "`WeightedLayerPooling`": (
