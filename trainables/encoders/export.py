@@ -49,6 +49,7 @@ def save_transformer(
     evaluated."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as StockPooling
 
     config = backbone.config
     assert pooling.saved is not None
@@ -61,7 +62,7 @@ def save_transformer(
         transformer = Transformer(str(plain), max_seq_length=max_length, config_kwargs=states)
         pooled = pooling.saved(config.hidden_size, config.num_hidden_layers, tokenizer)
         for module in pooled:
-            if hasattr(module, "include_prompt"):
+            if isinstance(module, StockPooling):
                 module.include_prompt = pools_prompt
         model = SentenceTransformer(
             modules=[transformer, *pooled, *_norm(ending)],

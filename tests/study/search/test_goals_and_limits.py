@@ -199,16 +199,18 @@ class TestCommandLine:
     def test_an_estimate_stops_at_the_limit(self, tmp_path: Path) -> None:
         """72 seconds are room for four trials of 15, as they are taken to last; for one more where one took 35."""
         plan = plan_of(tmp_path, *TAU, "--limit", "worker_hours=0.02")
-        total = len(plan.fixed_trials()) + plan.explored
-        text = preview(plan, CLUSTER, ALLOTMENT)
-        assert f"in all without {total - 4} trials beyond the limits" in text
+        assert "room for about 4 trainings" in preview(plan, CLUSTER, ALLOTMENT)
+        rows = plan_of(tmp_path, *TAU[:2], "--limit", "worker_hours=0.02")
+        total = len(rows.fixed_trials())
+        assert f"in all without {total - 4} trials beyond the limits" in preview(rows, CLUSTER, ALLOTMENT)
         recipe = plan.fixed_trials()[0].recipe
         scores: dict[str, Any] = {task: {} for task in task_names(plan.evaluation.tasks)}
         record = made_record(
             dict(recipe.flat()), recipe.hash, 0, protocol="fast", scores=scores, cost={"seconds": 35.0}
         )
         Ledger(tmp_path / "ledger").write(record)
-        assert f"in all without {total - 2} trials beyond the limits" in preview(plan, CLUSTER, ALLOTMENT)
+        assert "room for about 1 training\n" in preview(plan, CLUSTER, ALLOTMENT)
+        assert f"in all without {total - 2} trials beyond the limits" in preview(rows, CLUSTER, ALLOTMENT)
         assert "beyond the limits" not in preview(plan_of(tmp_path, *TAU), CLUSTER, ALLOTMENT)
 
 
