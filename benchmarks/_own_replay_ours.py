@@ -115,11 +115,11 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int,
     size = parse_finals(FINALS)
     assert size is not None
     limits = {"minutes": trainings * ONE / 60 / PLACES}
-    finals = SearchFinals(*size, base, rows, fits=True)
+    finals = SearchFinals(*size, base, rows)
     course = Course(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
     explorer = RecordedExplorer(table, ours.sampler, first[: ours.first], repeat)
     agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
-    agenda.ladder = ours.ladder
+    agenda.exploration.ladder = ours.ladder
     outcomes = Outcomes(table, repeat)
     ran = drive(agenda, clock, outcomes)
     return answered(table, agenda, [one.record for one in ran if one.record is not None], outcomes.tests)
