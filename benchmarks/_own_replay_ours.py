@@ -119,7 +119,7 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int,
     course = Course(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
     explorer = RecordedExplorer(table, ours.sampler, first[: ours.first], repeat)
     agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
-    agenda.exploration.ladder = ours.ladder
+    agenda.exploration.ladder = ours.ladder or agenda.exploration.ladder
     outcomes = Outcomes(table, repeat)
     ran = drive(agenda, clock, outcomes)
     return answered(table, agenda, [one.record for one in ran if one.record is not None], outcomes.tests)

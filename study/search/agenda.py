@@ -185,8 +185,7 @@ class Agenda:
     # --- small things
 
     def _size_finals(self) -> None:
-        if self.rounds.fit() and self.finals and self.course.parts and not self.exploration.decide_direct():
-            self.rounds.size, self.exploration.direct = None, False
+        self.rounds.fit()
 
     def _fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it. Rows come first, and finals keep room for nobody."""

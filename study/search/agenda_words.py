@@ -7,10 +7,11 @@ from reports.markdown import count, duration
 from reports.recipe_names import share_in_words
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
+from study.search.ladder import LOOKS
 
 
 def plan_in_words(agenda: Agenda) -> str:
-    """`40 minutes on 2 places: one training takes about 3 min. Recipes begin on 1/8 of the data; ...`; empty where no
+    """`40 minutes on 2 places: one training takes about 3 min. For half of it recipes train on 1/8 of the data; ...`; empty where no
     limit says how much there is room for."""
     budget = agenda.budget
     ones = {name: one for name in budget.limits if (one := budget.guess(name, agenda.course.base.hash)) is not None}
@@ -22,7 +23,8 @@ def plan_in_words(agenda: Agenda) -> str:
     )
     parts, first = agenda.ladder.parts, "recipes train whole"
     if parts:
-        first = f"recipes begin on {share_in_words(parts[0])}, and the best third goes on"
+        first = f"for {LOOKS:.0%} of that recipes train on {share_in_words(parts[0])}"
+        first += "".join(f", the best third on {share_in_words(part)} too" for part in parts[1:])
     places = count(budget.places, "place")
     last = "then the base settings are compared with the encoder as it came"
     if agenda.finals is not None:

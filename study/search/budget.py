@@ -28,7 +28,8 @@ class Budget:
     """Adds up what trials cost. Those of earlier runs count; one that failed left no record, and does not.
 
     What a trial will take is guessed from those that ended: from the other seeds of its recipe, else by its epochs and
-    its share of the data from the trainings that came to their end, else from all.
+    its share of the data from trainings that came to their end, those of its recipe on parts of the data if there are
+    any; else from all.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class Budget:
         self.limits = of_study(limits)
         self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
-        self._parts: dict[str, list[tuple[float, float]]] = {name: [] for name in self.limits}  # an epoch, and the rest
+        self._parts: dict[str, list[tuple[str, float, float]]] = {name: [] for name in self.limits}
+        """Of each training the recipe on all of its data, what an epoch takes, and the rest."""
         self._epochs: dict[str, float] = {}  # by recipe
+        self._wholes: dict[str, str] = {}  # by recipe, the one on all of its data
         records = [*records] if self.limits else []
         self._earlier = busy_seconds(records)
         for record in records:
@@ -67,11 +70,13 @@ class Budget:
                 seconds, whole = record.training.get("seconds") or cost.get("train_seconds"), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole:
                     training = value * seconds / whole
-                    self._parts[name].append((training / epochs, value - training))
+                    self._parts[name].append((_whole(record.recipe), training / epochs, value - training))
 
     def expect(self, recipes: Iterable[Recipe]) -> None:
         """Trials of these run or are next: how long their trainings are is known."""
-        self._epochs |= {recipe.hash: epochs for recipe in recipes if (epochs := _epochs(recipe.flat())) is not None}
+        for recipe in recipes:
+            if recipe.hash not in self._wholes and (epochs := _epochs(recipe.flat())) is not None:
+                self._epochs[recipe.hash], self._wholes[recipe.hash] = epochs, _whole(recipe.flat())
 
     def spent(self, name: str) -> float:
         """Of that limit, by all trials that ended; of time, since it began, and while trials of earlier runs ran."""
@@ -99,7 +104,9 @@ class Budget:
         """By trials of that recipe, else by its epochs; None where that tells nothing."""
         values, epochs = self._costs[name].get(recipe_hash), self._epochs.get(recipe_hash)
         if not values and epochs is not None:
-            values = [epochs * epoch + rest for epoch, rest in self._parts[name]]
+            every = self._parts[name]
+            own = [part for part in every if part[0] == self._wholes[recipe_hash]]
+            values = [epochs * epoch + rest for _, epoch, rest in own or every]
         return fmean(values) if values else None
 
     @property
@@ -121,11 +128,12 @@ class Budget:
         running: Sequence[Running] = (),
         later: Sequence[Sequence[str]] = (),
         beside: Sequence[Running] = (),
+        within: float = 1.0,
     ) -> bool:
         """Whether trials of these recipes may begin beside those that run, and leave room for those of each stage in
-        `later`, which begins once the one before has ended, but for what runs `beside`. The first trials of a study
-        always begin."""
-        return all(self._fits(name, trials, running, later, beside) for name in self.limits)
+        `later`, which begins once the one before has ended, but for what runs `beside`: `within` that share of the
+        limits. The first trials of a study always begin."""
+        return all(self._fits(name, trials, running, later, beside, within) for name in self.limits)
 
     def _fits(
         self,
@@ -134,22 +142,19 @@ class Budget:
         running: Sequence[Running],
         later: Sequence[Sequence[str]],
         beside: Sequence[Running],
+        within: float,
     ) -> bool:
         if any(self.guess(name, each) is None for each in trials):
             return True
         now, *stages = [[self.guess(name, each) or 0.0 for each in stage] for stage in (trials, *later)]
         if not LIMITS[name].clock:
             under_way = math.fsum(self.guess(name, each) or 0.0 for each, _ in (*running, *beside))
-            return math.fsum((*now, under_way, *itertools.chain(*stages))) <= self.left(name) + 1e-9  # rounding
+            used = math.fsum((self.spent(name), *now, under_way, *itertools.chain(*stages)))
+            return used <= within * self.limits[name] + 1e-9  # rounding
         busy, others = (
             [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in those] for those in (running, beside)
         )
-        return SLACK * makespan(now, self.places, busy, stages, others) <= self.limits[name] - self.spent(name)
-
-    def is_dearer(self, one: str, other: str) -> bool:
-        """Whether a trial of one recipe is guessed to take half more than one of the other."""
-        guesses = [(self.guess(name, one), self.guess(name, other)) for name in self.limits]
-        return any(mine is not None and usual is not None and mine > 1.5 * usual for mine, usual in guesses)
+        return SLACK * makespan(now, self.places, busy, stages, others) <= within * self.limits[name] - self.spent(name)
 
     def room(self, recipe_hash: str, running: Sequence[Running] = ()) -> float:
         """How many trials of that recipe may begin beside those that run; infinite where nothing bounds them."""
@@ -191,7 +196,12 @@ def makespan(
             heapq.heapreplace(free, ends)
             end = max(end, ends)
         begin = end
-    return max(free)
+    return end
+
+
+def _whole(recipe: Mapping[str, Any]) -> str:
+    """This flat recipe but for the share of its data."""
+    return repr(sorted((key, str(value)) for key, value in recipe.items() if key != "corpus.share"))
 
 
 def _epochs(recipe: Mapping[str, Any]) -> float | None:

@@ -1,14 +1,15 @@
 """Which recipes are explored, and on how much of the data.
 
-Under a limit on the whole study recipes begin on a part of the data (`Ladder`): the best third of those seen there goes
-on to the next larger part, and at last to all of the data.
+Under a limit on the whole study recipes train on a part of the data (`Ladder`) for half of it; the best third of those
+seen on a part goes on to the next larger one. What is best there is a finalist. Else they train on all of the data.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reports.ledger import Record, is_fresh, trial_key
 from reports.ledger.finals import PART, SHARE
@@ -16,12 +17,12 @@ from reports.recipe_names import BASE, part_name
 from search_spaces.goals import upward_values
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
-from study.search.ladder import DEAR, DIRECT, Ladder, ladder_for, on_part
+from study.search.ladder import LOOKS, Ladder, ladder_for, on_part
 from study.search.progress import Progress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-MOST_TOO_LONG = 8
+MOST_TOO_LONG = 16
 """Recipes that a limit has no room for in a row, after which no other one is asked for."""
 
 RACING = 2
@@ -35,8 +36,6 @@ class Exploration:
         self.progress, self.finals, self.explorer, self.course = progress, finals, explorer, progress.course
         self.ladder: Ladder | None = None if self.course.parts else Ladder()
         """Which parts of the data recipes begin on; None until the pace of a training is known."""
-        self.direct = False
-        """Whether the finalists are chosen by parts of the data alone."""
         self.closed = explorer is None
         """Whether no more recipe is asked for, nor promoted."""
         self.queue: deque[Trial] = deque()
@@ -71,28 +70,20 @@ class Exploration:
             self._passed += 1
             if one is not None:
                 yield from self._enter(one)
-        yield from self._promoted(closing=True)
         if not self.progress.searching:
             self.closed = True
 
     def fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it, and for what comes later, be it this recipe that is in the finals or the
-        best so far. One that takes longer on a part of the data than the base settings begins only where there is time
-        for several like it."""
-        budget, wanted, awaited = self.progress.budget, 1, self._awaited(trial.part)
-        own = self._wholes[trial.key].recipe if trial.part else trial.recipe
-        if trial.part and self.ladder is not None and trial in self.queue:
-            usual = self.ladder.first(self.course.base)
-            budget.expect([usual, trial.recipe])
-            if budget.is_dearer(trial.recipe_hash, usual.hash):
-                wanted, awaited = DEAR * budget.places, lambda _: True
-        budget.expect([own])
-        further = trial.seed >= len(self.course.seeds) and not trial.part
+        best so far."""
+        if trial.part:
+            return self._may_look(trial.recipe, self._wholes[trial.key].recipe)
+        self.progress.budget.expect([trial.recipe])
+        further = trial.seed >= len(self.course.seeds)
         later = [
-            self.finals.later(picked) if further else self._later(trial.part, picked)
-            for picked in {self._best, own.hash}
+            self.finals.later(picked) if further else self._later(picked) for picked in {self._best, trial.recipe_hash}
         ]
-        return all(self.progress.fits([trial.recipe] * wanted, each, awaited) for each in later)
+        return all(self.progress.fits([trial.recipe], each, self.decides) for each in later)
 
     def begin(self, trial: Trial) -> None:
         """It begins."""
@@ -104,24 +95,9 @@ class Exploration:
         self._know_ladder()
         self._inform(trial, record)
 
-    def decide_direct(self) -> bool:
-        """Whether what is best on a part of the data has no time for a training on all of them before the finals.
-        False where nothing is explored, and there is not even time for a recipe on a part before these."""
-        base, progress = self.course.base, self.progress
-        key = trial_key(base.hash, self.course.seeds[0])
-        begins = [] if key in progress.done or key in progress.running else [base]
-        first = (self.ladder or Ladder()).first(base)
-
-        def has_room(recipes: int) -> bool:
-            return progress.fits([*begins, *[first] * recipes], self._later(True, self._best), self._awaited(part=True))
-
-        self.direct = not has_room(DIRECT)
-        return not self.direct or bool(self.recipes) or has_room(1)
-
     def decides(self, trial: Trial) -> bool:
         """Whether what a trial that runs will score may decide who is in the finals."""
-        compared = self.finals.size.compared if self.finals.size else frozenset()
-        return not is_fresh(trial.seed) and not (self.direct and trial.recipe_hash in compared)
+        return trial.part or (not is_fresh(trial.seed) and not self._by_parts)
 
     @property
     def opens_more(self) -> bool:
@@ -162,18 +138,30 @@ class Exploration:
 
     def _may_ask(self) -> bool:
         """Whether another recipe is wanted, and one like the base settings has room."""
-        assert self.ladder is not None
-        first = self.ladder.first(self.course.base)
-        part = bool(self.ladder.parts)
-        return self.wants_more and self.progress.fits([first], self._later(part, self._best), self._awaited(part))
+        base = self.course.base
+        if not self.wants_more:
+            return False
+        if self._by_parts:
+            return self._may_look(self.first, base)
+        return self.progress.fits([base], self._later(self._best), self.decides)
 
-    def _later(self, part: bool, picked: str | None) -> list[list[str]]:
-        """Recipes of the trials for which what is explored must leave room, stage by stage: where it is a `part` of the
-        data a first recipe on all of them, then the finals, of the recipe that is `picked`, by hash, or where none is
-        known of one like the base settings."""
-        usual = picked or self.course.base.hash
-        first = [[usual]] if part and self._best is None and not self.direct else []
-        return [*first, [usual] * self._raced, *self.finals.later(picked)]
+    def _may_look(self, look: Recipe, whole: Recipe) -> bool:
+        """Whether a recipe may train on a part of the data: within the share of the limit that is for this, and so that
+        it could be judged afterwards, beside the base settings."""
+        base = self.course.base
+        self.progress.budget.expect([whole, base])
+        judged = [[whole.hash, base.hash]] if self.finals.size else []
+        return all(self.progress.fits([look], *how) for how in ((judged, self.decides), ((), self.decides, LOOKS)))
+
+    def _later(self, picked: str | None) -> list[list[str]]:
+        """Recipes of the trials for which what is explored must leave room, stage by stage: of the finals of the recipe
+        that is `picked`, by hash, or where none is known of one like the base settings."""
+        return [[picked or self.course.base.hash] * self._raced, *self.finals.later(picked)]
+
+    @property
+    def _by_parts(self) -> bool:
+        """Whether recipes train on parts of the data until one of them is a finalist."""
+        return self.ladder is not None and bool(self.ladder.parts)
 
     @property
     def _raced(self) -> int:
@@ -189,10 +177,6 @@ class Exploration:
     @property
     def _best(self) -> str | None:
         return self.progress.best(self.recipes)
-
-    def _awaited(self, part: bool) -> Callable[[Trial], bool]:
-        """For what of that which runs the first of these stages waits: after a `part` of the data for other parts."""
-        return lambda trial: trial.part if part else self.decides(trial)
 
     def _enter(self, one: Explored) -> list[Trial]:
         """Queue what begins an explored recipe; the explorer is told of what is done already."""
@@ -295,24 +279,17 @@ class Exploration:
             self._cuts[recipe.hash, share] = on_part(recipe, share)
         return self._cuts[recipe.hash, share]
 
-    def _promoted(self, closing: bool = False) -> Iterator[Trial]:
-        """Those that go on to the next larger part, the largest first: of all seen on a part the best third; while
-        closing whoever is better there than the base settings, the best first, as long as there is room."""
+    def _promoted(self) -> Iterator[Trial]:
+        """Those that go on to the next larger part, the largest first: of all seen on a part the best third, as far as
+        they are better there than the base settings."""
         assert self.ladder is not None
-        recipes = self.recipes
-        for level, share in reversed([*enumerate(self.ladder.parts)]):
+        for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
             scores = self._scores(share)
-            base = scores.pop(self.course.base.hash, None)
-            order = sorted(scores, key=lambda key: scores[key], reverse=True)
-            best = order if closing else order[: len(order) // self.ladder.ratio]
+            base = scores.pop(self.course.base.hash, -math.inf)
+            best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // self.ladder.ratio]
+            yield from self._parts_of(self._base, [larger] if best else [])
             for key in best:
-                if base is not None and scores[key] <= base:
-                    break
-                one = recipes[key]
-                larger = self._parts_of(one, self.ladder.parts[level + 1 : level + 2])
-                yield from larger
-                if (closing or not larger) and not self.direct:  # its end may have room where its way has none
-                    yield Trial(one.recipe, self.course.seeds[0], one.name)
+                yield from self._parts_of(self.recipes[key], [larger] if scores[key] > base else [])
 
     def _scores(self, share: float) -> dict[str, float]:
         """By the hash of the whole recipe, the scores on that part of the data."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from reports.ledger import trial_key
 from reports.ledger.finals import FIRST_FRESH
 from study.search.choice import by_merit, by_part
 from study.search.course import Explored
-from study.search.finals import Entrant, SearchFinals, rounds
+from study.search.finals import Entrant, SearchFinals, rounds, seeds_of
 from study.search.progress import Progress
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -50,16 +51,34 @@ class FinalRounds:
         return [[*open_now, *finalists], [base] * self.size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
-        """The finalists: of the best on all of the data, or where nothing had the time for that on parts of them.
-        `explored` goes by hash, `by_parts` are scores of parts, the largest first."""
+        """The finalists: of the best on parts of the data, or where there are no parts on all of them. `explored` goes
+        by hash, `by_parts` are scores of parts, the largest first."""
         assert self.size is not None
-        self.finalists = by_merit(self.progress.merits(), self.course, self.size, explored, self._has_room)
-        if not self.finalists and self.progress.best(explored) is None:
-            self.finalists = by_part(by_parts, self.size, explored, self._has_room)
+        self.finalists = by_part(by_parts, self.size, explored, self._has_room)
+        if self.finalists:
+            self._grow()
+        else:
+            self.finalists = by_merit(self.progress.merits(), self.course, self.size, explored, self._has_room)
+
+    def _grow(self) -> None:
+        """Give finalists as many seeds as there is room for, now that it is known how long they take: at most as many
+        as there would be without a limit."""
+        assert self.size is not None
+        assert self.finalists is not None
+        assert self.course.finals is not None
+        recipes = [*(one.recipe for one in self.finalists), self.course.base]
+        for seeds in range(self.course.finals.seeds, self.size.seeds, -1):
+            if self.progress.fits([recipe for recipe in recipes for _ in range(seeds)]):
+                smaller = (self.size.recipes, seeds) != (self.course.finals.recipes, self.course.finals.seeds)
+                self.size = dataclasses.replace(self.size, seeds=seeds, smaller=smaller)
+                self.finalists = [
+                    dataclasses.replace(one, seeds=seeds_of(one.recipe, seeds, False)) for one in self.finalists
+                ]
+                return
 
     def trials(self) -> Iterator[Trial]:
-        """Whole rounds, as long as the limits have room for one."""
-        for group in self._rounds:
+        """Whole rounds, as long as the limits have room for one; before the finalists are chosen the first."""
+        for group in self._rounds if self.finalists is not None else self._rounds[:1]:
             there = [trial for trial in group if self.progress.is_open(trial)]
             if there and not self.progress.fits([trial.recipe for trial in there]):
                 self.progress.left_out |= {trial.key: trial for trial in there}

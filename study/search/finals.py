@@ -22,10 +22,11 @@ from reports.recipe_names import AS_IT_CAME, BASE
 from reports.statistics.finals import finalists_for
 from reports.statistics.fronts import front_numbers, spread
 from study.rows import as_it_came
+from study.search.ladder import LOOKS
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-OF_FINALS, LEAST_FINALS = 0.4, 2
+OF_FINALS, LEAST_FINALS = 1 - LOOKS, 2
 """The share of what a limit leaves after the base settings that the finals may take, and the trainings that they get in
 any case where there is room for these and for some on a part of the data."""
 

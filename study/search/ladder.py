@@ -11,16 +11,12 @@ from trainables.recipe import Recipe
 
 RATIO = 3
 """Of so many recipes on a part of the data one goes on."""
-LADDERS: tuple[tuple[float, tuple[float, ...]], ...] = ((60.0, ()), (12.0, (0.25,)), (0.0, (0.125, 0.5)))
-"""The parts that recipes go through before all of the data, by how many whole trainings a limit has room for at
-least."""
+LADDERS: tuple[tuple[float, tuple[float, ...]], ...] = ((24.0, (0.125, 0.5)), (0.0, (0.125,)))
+"""The parts that recipes go through before the finals, by how many whole trainings a limit has room for at least."""
 ABREAST = 8
 """More places than these let more recipes run at once, but no more of them one after another: they count as so many."""
-DEAR = 4
-"""There must be time for so many recipes on each place that cost as much as a dear one, before it begins."""
-DIRECT = 4
-"""Where there is no time for so many recipes on a part of the data and one on all of them before the finals, what is
-best on a part is a finalist at once."""
+LOOKS = 0.5
+"""Of a limit, what recipes on parts of the data may take; the rest is for the finals."""
 
 
 @dataclass(frozen=True)

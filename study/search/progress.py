@@ -66,15 +66,16 @@ class Progress:
         recipes: Sequence[Recipe],
         later: Sequence[Sequence[str]] = (),
         awaited: Callable[[Trial], bool] = lambda _: True,
+        within: float = 1.0,
     ) -> bool:
-        """Whether the limits have room for a trial of each, and then for the stages that come `later`, by hash, which
-        wait for what is `awaited` of those that run."""
+        """Whether the limits, or `within` that share of them, have room for a trial of each, and then for the stages
+        that come `later`, by hash, which wait for what is `awaited` of those that run."""
         self.budget.expect(recipes)
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
         for key, trial in self.running.items():
             sides[awaited(trial)].append((trial.recipe_hash, now - self._since[key]))
-        return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False])
+        return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], within)
 
     def room(self, recipe: Recipe) -> float:
         """How many trials of it the limits leave room for; infinite without any."""

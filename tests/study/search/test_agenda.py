@@ -19,6 +19,7 @@ from study.search.agenda_words import plan_in_words
 from study.search.budget import Budget
 from study.search.course import Course, Explored
 from study.search.finals import OF_FINALS, SearchFinals
+from study.search.ladder import Ladder
 from study.search.seed_race import StudySeedRace
 from study.testing.agenda import Clock, Ran, drive
 from study.trial import Trial
@@ -172,13 +173,13 @@ def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minut
     own = [one for one in ran if is_fresh(one.trial.seed) and one.trial.recipe.trains]
     spent = sum(one.ended - one.began for one in ran)
     assert sum(one.ended - one.began for one in own) <= 1.2 * OF_FINALS * minutes * MINUTE * places
-    assert spent >= 0.55 * minutes * MINUTE * places
+    assert spent >= 0.5 * minutes * MINUTE * places
     better = sum(quality(one.recipe) > quality(pick.recipe) for one in explorer.asked)
     assert better <= len(explorer.asked) / 4
     assert len(explorer.asked) >= (8 if minutes * places >= 40 else 2)
 
 
-@pytest.mark.parametrize(("minutes", "size"), [(8, (1, 1)), (20, (1, 2)), (60, (1, 7)), (120, (2, 10))])
+@pytest.mark.parametrize(("minutes", "size"), [(8, (1, 1)), (20, (1, 2)), (60, (1, 9)), (120, (2, 10))])
 def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     minutes: float, size: tuple[int, int]
 ) -> None:
@@ -210,14 +211,40 @@ def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes
 
 
 def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
-    found, clock, explorer = agenda(30)
+    found, clock, explorer = agenda(60)
     ran = drive(found, clock, outcome())
-    assert found.ladder is not None
-    first = [one.trial for one in ran if one.trial.recipe.flat().get("corpus.share") == found.ladder.parts[0]]
-    whole = [one.trial for one in ran if one.trial.seed == 0 and not one.trial.row]
-    assert {trial.seed for trial in first} == {PART}
-    assert 1 <= len(whole) <= len(first) / 2
-    assert max(map(quality, (trial.recipe for trial in whole))) == max(quality(one.recipe) for one in explorer.asked)
+    assert found.ladder == Ladder((0.125, 0.5))
+    first, second = (
+        [one.trial for one in ran if one.trial.recipe.flat().get("corpus.share") == share]
+        for share in found.ladder.parts
+    )
+    assert {trial.seed for trial in (*first, *second)} == {PART}
+    assert 2 <= len(second) <= len(first) / 2
+    assert {BASE} < {trial.recipe.override({"corpus.share": 1.0}) for trial in second}
+    assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
+    (pick,) = found.finalists or ()
+    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.asked)
+
+
+def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> None:
+    """The best recipe takes ten times as long as the others: on a part there is time for it, but not for finals."""
+    slow, usual = 1e-3, outcome()
+
+    def of(trial: Trial) -> tuple[float, Record]:
+        seconds, record = usual(trial)
+        if trial.recipe.flat().get("optimisation.learning_rate") != slow:
+            return seconds, record
+        cost = {"seconds": 10 * seconds, "train_seconds": 10 * seconds}
+        return 10 * seconds, dataclasses.replace(record, cost=cost)
+
+    found, clock, _ = agenda(20, rates=[slow, 3e-4, 1e-4, 3e-5, 1e-5, 2e-4])
+    ran = drive(found, clock, of)
+    looks = [one for one in ran if one.trial.part]
+    assert {one.trial.recipe.flat()["optimisation.learning_rate"] for one in looks} >= {slow, 3e-4}
+    assert max(one.ended for one in looks) <= 10 * MINUTE
+    (pick,) = found.finalists or ()
+    assert pick.name == "rate 0.0003"
+    assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 2
 
 
 def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
@@ -286,7 +313,6 @@ def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) 
 def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
     found, clock, explorer = agenda(8)
     ran = drive(found, clock, outcome())
-    assert found.exploration.direct
     assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
     (pick,) = found.finalists or ()
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) == 1

@@ -67,11 +67,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial], 
 
 def test_the_best_on_a_part_go_on_and_one_is_judged(whole: tuple[Path, list[Trial], TuneSearcher]) -> None:
     _, ran, searcher = whole
-    assert searcher.agenda.ladder == Ladder((0.25,))
+    assert searcher.agenda.ladder == Ladder((0.125, 0.5))
     parts = [trial for trial in ran if trial.seed == PART]
-    explored = [trial for trial in ran if not trial.row and trial.seed == 0]
+    larger = [trial for trial in parts if trial.recipe.flat()[SHARE] == 0.5]
     assert len(parts) >= 15
-    assert 1 <= len(explored) <= len(parts) / 2
+    assert 2 <= len(larger) <= len(parts) / 2
+    assert not [trial for trial in ran if not trial.row and trial.seed == 0]
     assert sum(is_fresh(trial.seed) for trial in ran) == 3 + 3 + 3 + 1
     assert searcher.agenda.limited
 
@@ -89,7 +90,7 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     assert all(names[one.recipe.hash] == one.name for one in searcher.explorer.asked)
     shown = Folder(folder).view().names
     assert {shown[f"{key}-{PART}"] for key in parts} >= asked
-    left = len(asked) - sum(not trial.row and trial.seed == 0 for trial in ran)
+    left = len({name.partition(": ")[2] for name in asked})
     assert f", {left} ended on a part of the data" in explored.write(found, folder / "pictures")
     table = explored.write(found, folder / "pictures").partition("Development scores by how much")[2].splitlines()
     rows = [line for line in table if line.startswith("| `")]
