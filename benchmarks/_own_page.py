@@ -25,6 +25,11 @@ SHOWN = (1, 2, 3, 4, 6, 8)
 """After so many recipes regrets are shown."""
 
 
+def pages(records: Mapping[str, Mapping[str, OwnTable]]) -> str:
+    """Each record under its name."""
+    return "\n\n".join(f"### {name}\n\n{page(tables)}" for name, tables in records.items())
+
+
 def page(tables: Mapping[str, OwnTable]) -> str:
     """All tables; sets with few recipes stand in those of scores alone."""
     telling = {name: table for name, table in tables.items() if len(table.recipes) >= FEWEST}
@@ -95,8 +100,8 @@ def _seen(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scores(tables: Mapping[str, OwnTable]) -> str:
-    """Every recipe on every set, the best of each set in bold."""
-    numbers = sorted({number for table in tables.values() for number in table.recipes})
+    """Every recipe of the list on every set, the best of each set in bold."""
+    numbers = sorted({number for table in tables.values() for number in table.recipes if number < len(LISTED)})
     rows = [[_named(number), *(_score(number, table) for table in tables.values())] for number in numbers]
     title = f"Test scores on all of the data, the best {BEST} of a set in bold"
     return markdown(title, ["recipe", *tables], rows)
@@ -112,7 +117,7 @@ def _score(number: int, table: OwnTable) -> str:
 
 def _named(number: int) -> str:
     """A recipe by its number, and what it changes of a base."""
-    return f"{number} {in_words(LISTED[number]) if number < len(LISTED) else 'by chance'}"
+    return f"{number} {in_words(LISTED[number])}"
 
 
 def in_words(keys: Mapping[str, Value]) -> str:

@@ -35,16 +35,16 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
     return np.array(found)
 
 
-def portfolio(tables: Sequence[OwnTable], size: int) -> list[int]:
-    """So many recipes of the list that half of the sets have at least, in the order of trying: each lowers the mean
-    regret most after those before it, for the time that a training takes, and of those that lower it alike it is the
-    best one by itself."""
+def portfolio(tables: Sequence[OwnTable], size: int, begin: Sequence[int] = ()) -> list[int]:
+    """So many recipes of the list that half of the sets have at least, in the order of trying, after those that it has
+    to `begin` with: each lowers the mean regret most after those before it, for the time that a training takes, and of
+    those that lower it alike it is the best one by itself."""
     candidates = [one for one in common(tables, most_missing=len(tables) // 2) if one < len(LISTED)]
     rates = {number: _rate(number, tables) for number in candidates}
     alone = {number: _mean_regret([number], tables) for number in candidates}
     costs = {number: _cost(number, tables) for number in candidates}
-    order: list[int] = []
-    lost = _mean_regret([], tables)
+    order = [*begin]
+    lost = _mean_regret(order, tables)
     while len(order) < min(size, len(candidates)):
         room = FIRST - len(order) - 1
         left = [one for one in candidates if one not in order]

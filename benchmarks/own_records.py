@@ -3,7 +3,7 @@
     python -m benchmarks own_records --to FOLDER --data DIR      # appends to FOLDER/1.jsonl; stop and start at will
     python -m benchmarks own_records --to FOLDER --data DIR --process 2/4      # a fourth of the work, to FOLDER/2.jsonl
     python -m benchmarks own_records --to FOLDER --pack FILE     # all of it as one Parquet file: numbers, no sentences
-    python -m benchmarks own_records --table                     # what the packed record says
+    python -m benchmarks own_records --table minilm-2 minilm-6   # what packed records say
 
 The space of each set is the one that `--train` makes of its files, and a training that of a trial. `docs/record_own.md`
 says what came of it.
@@ -24,7 +24,7 @@ from typing import Any
 
 import trainables
 from benchmarks._asked import add_encoder, check_page, chosen_encoder, write_between
-from benchmarks._own_page import page
+from benchmarks._own_page import pages
 from benchmarks._own_recipes import AS_IT_CAME, NUMBERS, based, designed
 from benchmarks._own_sets import SETS, Prepared, prepared
 from benchmarks._own_table import load
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
     asked = _parser().parse_args(arguments)
     if asked.table:
         check_page(asked.out, BEGIN)
-        text = page(load(asked.table))
+        text = pages({record: load(record) for record in asked.table})
         print(text)
         if asked.out is not None:
             write_between(asked.out, BEGIN, text, END)
@@ -252,9 +252,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--to", metavar="FOLDER", help="where records go, and the sets' files")
     parser.add_argument("--pack", metavar="FILE", help="write what is in --to as one Parquet file, and record nothing")
     parser.add_argument("--after", metavar="FILE", help="a packed record, of which nothing is trained again")
-    parser.add_argument(
-        "--table", nargs="?", const="minilm-2", metavar="RECORD", help="what a packed record says (default: %(const)s)"
-    )
+    parser.add_argument("--table", nargs="+", metavar="RECORD", help="what packed records say, such as minilm-2")
     parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the tables into, after {BEGIN}")
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")

@@ -108,7 +108,8 @@ def _on_set(
     name: str,
 ) -> list[Run]:
     others = [table for table in tables.values() if table.name != tables[name].name]
-    own, first = Replayed.of(tables[name], others), portfolio(others, LONGEST)
+    own = Replayed.of(tables[name], others)
+    first = portfolio(others, LONGEST, [own.numbers[own.base]])
     found = []
     for repeat in range(repeats):
         for side, how in ours.items():

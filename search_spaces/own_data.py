@@ -41,11 +41,16 @@ MINED_FROM = 500
 
 
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
+TEMPERATURE = "objective.temperature"
 FIRST_NARROW: tuple[Overrides, ...] = (
-    {RATE: 2e-4, BATCH: 16},
+    {RATE: 5e-4, TEMPERATURE: 0.1},
+    {RATE: 2e-5, BATCH: 16},
+    {RATE: 5e-4, TEMPERATURE: 0.02},
     {RATE: 5e-4, EPOCHS: 3},
-    {RATE: 2e-5},
-    {RATE: 1e-3},
+    {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
+    {RATE: 2e-4, BATCH: 16},
+    {RATE: 1e-4, EPOCHS: 10},
+    {RATE: 2e-4, BATCH: 128, EPOCHS: 3},
 )
 FIRST_WIDE: tuple[Overrides, ...] = (
     {RATE: 1e-4},

@@ -11,8 +11,8 @@ from study.search.ladder import LOOKS
 
 
 def plan_in_words(agenda: Agenda) -> str:
-    """`40 minutes on 2 places: one training takes about 3 min. For half of it recipes train on 1/8 of the data; ...`; empty where no
-    limit says how much there is room for."""
+    """`40 minutes on 2 places: one training takes about 3 min; for 50% of that recipes train on 1/8 of the data; ...`;
+    empty where no limit says how much there is room for."""
     budget = agenda.budget
     ones = {name: one for name in budget.limits if (one := budget.guess(name, agenda.course.base.hash)) is not None}
     if agenda.ladder is None or not ones:

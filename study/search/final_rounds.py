@@ -77,8 +77,10 @@ class FinalRounds:
                 return
 
     def trials(self) -> Iterator[Trial]:
-        """Whole rounds, as long as the limits have room for one; before the finalists are chosen the first."""
-        for group in self._rounds if self.finalists is not None else self._rounds[:1]:
+        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows the first:
+        how many they will have is not known."""
+        early = self.finalists is None and self.progress.budget.limits
+        for group in self._rounds[:1] if early else self._rounds:
             there = [trial for trial in group if self.progress.is_open(trial)]
             if there and not self.progress.fits([trial.recipe for trial in there]):
                 self.progress.left_out |= {trial.key: trial for trial in there}

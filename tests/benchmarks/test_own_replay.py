@@ -198,7 +198,7 @@ def test_a_set_is_judged_by_what_other_data_taught(
 ) -> None:
     taught: list[list[str]] = []
 
-    def spied(others: list[OwnTable], size: int) -> list[int]:
+    def spied(others: list[OwnTable], size: int, begin: list[int]) -> list[int]:
         taught.append([table.name for table in others])
         return []
 

@@ -235,7 +235,7 @@ def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> 
         if trial.recipe.flat().get("optimisation.learning_rate") != slow:
             return seconds, record
         cost = {"seconds": 10 * seconds, "train_seconds": 10 * seconds}
-        return 10 * seconds, dataclasses.replace(record, cost=cost)
+        return 10 * seconds, dataclasses.replace(record, cost=cost, training={})
 
     found, clock, _ = agenda(20, rates=[slow, 3e-4, 1e-4, 3e-5, 1e-5, 2e-4])
     ran = drive(found, clock, of)
