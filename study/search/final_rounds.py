@@ -77,8 +77,8 @@ class FinalRounds:
                 return
 
     def trials(self) -> Iterator[Trial]:
-        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows the first:
-        how many they will have is not known."""
+        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows the
+        first: how many they will have is not known."""
         early = self.finalists is None and self.progress.budget.limits
         for group in self._rounds[:1] if early else self._rounds:
             there = [trial for trial in group if self.progress.is_open(trial)]
