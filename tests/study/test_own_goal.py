@@ -332,7 +332,7 @@ def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Res
     """On its own development part alone; a weighted goal is one that a scheduler for one goal judges."""
     assert plan_of(planted).exploring.tasks == ("mine",)
     assert plan_of(planted).exploring.parts == "development"
-    plan = plan_of(planted, "mine*3,sts", "--scheduler", "hyperband")
+    plan = plan_of(planted, "mine*3,sts", "--scheduler", "asha")
     assert {*plan.exploring.tasks} == {"mine", "STSBenchmark"}
     assert plan.rungs is not None
     (measure,) = plan.rungs.measures

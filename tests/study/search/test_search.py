@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -339,6 +340,16 @@ def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path)
         _, _, searcher = make(tmp_path, *arguments, *more)
         assert searcher.explorer is not None
         assert searcher.explorer.sampler.name == searcher.explorer.ask_tell.study.user_attrs[SAMPLER] == then
+
+
+def test_a_study_whose_scheduler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
+    search = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha")
+    again(tmp_path, *search)
+    info = StudyInfo.load(tmp_path)
+    dataclasses.replace(info, stopping={**info.stopping, "scheduler": "median"}).save(tmp_path)
+    with pytest.raises(UserError, match=r"'median', which there is not; .*: --search optuna --scheduler none or asha"):
+        again(tmp_path, "--space", "scl_tau")
+    assert again(tmp_path, *search)[0].request.scheduler == "asha"
 
 
 def test_a_study_whose_sampler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
