@@ -38,7 +38,6 @@ OURS, PICKED = "ours", "its finalist"
 TRIAL: Mapping[str, Ours] = {
     OURS: Ours(),
     "ours, Optuna's Gaussian process": Ours("optuna_gp"),
-    "ours, TPE": Ours("tpe"),
     "ours, no model": Ours("random"),
     "ours, no portfolio": Ours(first=0),
     "ours, a portfolio of 4": Ours(first=4),

@@ -12,7 +12,8 @@ from reports.ledger.names import to_write
 from reports.ledger.own_code import check_trusted, read_code
 from search_spaces.limits import of_trials
 from study.plan import Plan
-from trainables.errors import UserError
+from study.search.schedulers import SCHEDULERS
+from trainables.errors import UserError, choices, shown
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import run_source
 from trainables.recipe import Recipe
@@ -95,6 +96,11 @@ def continued(plan: Plan) -> Plan:
         most_seeds=max(asked.most_seeds, len(before.seeds), before.most_seeds or 0),
     )
     scheduler, rungs = (before.stopping.get(name) for name in ("scheduler", "rungs"))
+    if scheduler and scheduler not in SCHEDULERS:
+        raise UserError(
+            f"{plan.place.shown} holds a search with the scheduler {shown(scheduler)}, which there is not; go on with "
+            f"another one: --search {before.search} --scheduler {choices(SCHEDULERS)}, and --rungs {rungs}"
+        )
     if scheduler and rungs:
         request = dataclasses.replace(request, scheduler=scheduler, rungs=parse_rungs(rungs))
     return plan.asking(request)

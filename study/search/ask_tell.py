@@ -8,7 +8,6 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import optuna
 from optuna.samplers import BaseGASampler
@@ -29,14 +28,6 @@ STOPPED, SMALL = "stopped early", 1e-3
 
 LEARNT = "learnt from"
 """User attribute of a trial that another study proposed: which one."""
-
-
-@runtime_checkable
-class BindsSpace(Protocol):
-    """A sampler that wants to know the domains: it asks for whole recipes, with what applies alone."""
-
-    def bind(self, domains: Sequence[Domain], flat: Mapping[str, Value]) -> None:
-        """The domains, each after those that decide whether it is asked for, and the flat base recipe."""
 
 
 @dataclass
@@ -90,8 +81,6 @@ class AskTell:
     def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
         if self.warm_start is not None:
             self._enqueue(self.warm_start)
-        if isinstance(self.study.sampler, BindsSpace):
-            self.study.sampler.bind(self.domains, self.flat)
         trial = self.study.ask()
         chosen: dict[str, Value] = {}
         flat = dict(self.flat)

@@ -24,8 +24,8 @@ from study.cli.terminal import printable, say
 from study.search.changed_space import HASH, LEFT, NAME, ROW, of_space
 from study.search.distributions import drawn
 from study.search.points import applying
-from study.search.samplers import DEFAULT_SAMPLER, FORMER_SAMPLER, SAMPLERS
-from trainables.errors import UserError, unforeseen
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
+from trainables.errors import UserError, choices, shown, unforeseen
 from trainables.recipe import Recipe
 from trainables.typed_json import parse_json
 
@@ -41,7 +41,7 @@ def open_journal(
 
     `sampler` is a name; None: the one that the journal was begun or last continued with. It is kept as `SAMPLER`,
     and its seed is the number of trials that the journal holds. `UserError` for a journal of a search in other
-    directions.
+    directions, and for one whose sampler there is not.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
@@ -53,7 +53,12 @@ def open_journal(
             "own goals with --goals, or give this search its own folder with --results"
         )
     known = len(study.get_trials(deepcopy=False))
-    chosen = sampler or str(study.user_attrs.get(SAMPLER) or (FORMER_SAMPLER if known else DEFAULT_SAMPLER))
+    chosen = sampler or str(study.user_attrs.get(SAMPLER) or DEFAULT_SAMPLER)
+    if chosen not in SAMPLERS:
+        raise UserError(
+            f"{results / JOURNAL} is of a search with the sampler {shown(chosen)}, which there is not; go on with "
+            f"another one: --sampler {choices(SAMPLERS)}"
+        )
     with of_journal(results):
         now = of_space(study.get_trials(deepcopy=False), base, domains, SAMPLERS[chosen].conditional)
         if now is not None:

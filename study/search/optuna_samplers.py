@@ -31,13 +31,6 @@ def qmc(seed: int) -> BaseSampler:
     )
 
 
-def gp(seed: int) -> BaseSampler:
-    """Ours: Optuna's knows no conditional domains, takes ten times as long, and asks for a recipe again."""
-    from study.search.gaussian_process import GaussianProcessSampler
-
-    return GaussianProcessSampler(seed)
-
-
 def optuna_gp(seed: int) -> BaseSampler:
     """With its defaults: scores have noise. It learns from nothing but finished trials."""
     return _quietly(lambda: GPSampler(seed=seed, deterministic_objective=False, warn_independent_sampling=False))

@@ -73,15 +73,15 @@ class SamplerEntry:
             raise UserError(f"--sampler {self.name} needs two domains at least, and {space.name!r} has one")
 
 
-DEFAULT_SAMPLER, FORMER_SAMPLER = "gp", "tpe"
-"""What chooses where nobody names a sampler: in a new study, and in one that was begun before its journal named one."""
+DEFAULT_SAMPLER = "tpe"
+"""What chooses where nobody names a sampler, and a study's journal does not either."""
 
 SAMPLERS = Registry(
     "sampler",
     SamplerEntry(
         "tpe",
         "study.search.optuna_samplers:tpe",
-        "a tree-structured Parzen estimator, for many hundred recipes",
+        "Optuna's tree-structured Parzen estimator (default)",
         forgetful=True,
     ),
     SamplerEntry("random", "study.search.optuna_samplers:random", "independent draws", limits=False, forgetful=True),
@@ -91,12 +91,6 @@ SAMPLERS = Registry(
         "draws that lie evenly (Sobol)",
         conditional=False,
         limits=False,
-        forgetful=True,
-    ),
-    SamplerEntry(
-        "gp",
-        "study.search.optuna_samplers:gp",
-        "a Gaussian process, for tens of expensive recipes (default)",
         forgetful=True,
     ),
     SamplerEntry(

@@ -81,16 +81,4 @@ SCHEDULERS = Registry(
         "at each rung the best share goes on, as large as this rung's part of the next one",
         several_goals=True,
     ),
-    SchedulerEntry(
-        "hyperband",
-        "study.search.halving:hyperband",
-        "several of asha that begin at different rungs, for trials that begin slowly",
-        several_goals=True,
-    ),
-    SchedulerEntry(
-        "median",
-        "study.search.halving:median",
-        "at each rung the better half goes on, from five trials on",
-        several_goals=True,
-    ),
 )

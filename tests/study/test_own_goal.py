@@ -332,7 +332,7 @@ def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Res
     """On its own development part alone; a weighted goal is one that a scheduler for one goal judges."""
     assert plan_of(planted).exploring.tasks == ("mine",)
     assert plan_of(planted).exploring.parts == "development"
-    plan = plan_of(planted, "mine*3,sts", "--scheduler", "hyperband")
+    plan = plan_of(planted, "mine*3,sts", "--scheduler", "asha")
     assert {*plan.exploring.tasks} == {"mine", "STSBenchmark"}
     assert plan.rungs is not None
     (measure,) = plan.rungs.measures
@@ -399,7 +399,7 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
     best = min(taus, key=lambda key: abs(math.log(taus[key] / PLANTED[goal])))
     far = sorted(abs(math.log(tau / PLANTED[goal])) for tau in taus.values())
     assert far[0] < 0.05
-    assert far[len(far) // 2] < 0.2, "of random ones half would be further than 0.9"
+    assert far[len(far) // 2] < 0.45, "of random ones half would be further than 0.9"
     assert [one.recipe for one in Answer.of(results).picked] == [best]
     assert ranking(results)[0].recipe_hash == best
     named = Findings.of(_with_models(results)).best

@@ -29,11 +29,11 @@ CHANGES = [
     for samplers, before, now in [
         ([name for name in SAMPLERS if SAMPLERS[name].choices], TWO, "choices=(0.02, 0.05, 0.1)"),
         ([name for name in SAMPLERS if not SAMPLERS[name].choices], SHORT, "low=0.01, high=0.2"),
-        (["gp", "tpe"], SHORT, "low=0.03, high=0.2, log=True"),
-        (["gp"], SHORT, TWO),
+        (["tpe"], SHORT, "low=0.03, high=0.2, log=True"),
+        (["tpe"], SHORT, TWO),
         (["tpe"], TWO, "low=0.01, high=0.2"),
-        (["gp"], TWO, "choices=(0.05, 0.1)"),
-        (["gp"], TWO, None),
+        (["tpe"], TWO, "choices=(0.05, 0.1)"),
+        (["tpe"], TWO, None),
     ]
     for sampler in samplers
 ]
@@ -98,5 +98,5 @@ def test_what_a_sampler_refuses_is_one_sentence(tmp_path: Path, monkeypatch: pyt
 
     _, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "1")
     monkeypatch.setattr(optuna.Study, "ask", refuse)
-    with pytest.raises(UserError, match=r"the sampler gp gave no next recipe \(ValueError: Cat.*another one, such"):
+    with pytest.raises(UserError, match=r"the sampler tpe gave no next recipe \(ValueError: Cat.*another one, such"):
         run_all(searcher, ledger)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.statistics.fronts import front_numbers, spread, trials_before
-from study.search.halving import Hyperband, SuccessiveHalving, asha, median
+from study.search.halving import SuccessiveHalving, asha
 from study.search.schedulers import Setting
-from trainables.training.rungs import DEFAULT
 
 FEW_VALUES = st.integers(0, 6)
 """So few that trials are often equal in a goal, or in all."""
@@ -150,37 +148,3 @@ class TestHalving:
             for number, values in enumerate(before):
                 halving.goes_on(str(number), 1, values)
             assert halving.goes_on("fourth", 1, fourth) == goes_on
-
-    def test_the_median_waits_for_some_trials(self) -> None:
-        scheduler = median(Setting((1.0, 2.0)))
-        assert [scheduler.goes_on(str(value), 1, [value]) for value in (9, 8, 7, 6, 5, 10)] == [True] * 4 + [
-            False,
-            True,
-        ]
-
-
-class TestBrackets:
-    @pytest.fixture
-    def brackets(self) -> Hyperband:
-        return Hyperband(Setting(DEFAULT.ladder))
-
-    def test_all_get_about_the_same_compute(self, brackets: Hyperband) -> None:
-        """Of 3,000 trials whose scores are drawn, counted here step by step."""
-        random = np.random.default_rng(0)
-        spent = np.zeros(len(brackets.brackets))
-        for trial in range(3000):
-            before = 0.0
-            for rung, resource in enumerate(DEFAULT.ladder, 1):
-                cost, before = resource - before, resource
-                asked = rung <= len(DEFAULT.at)
-                goes_on = asked and brackets.goes_on(str(trial), rung, [random.normal()])
-                spent[brackets.of[str(trial)]] += cost
-                if not goes_on:
-                    break
-        assert spent.max() / spent.min() < 1.15
-
-    def test_a_bracket_stops_nobody_before_its_first_rung(self, brackets: Hyperband) -> None:
-        for trial in range(200):
-            goes_on = brackets.goes_on(str(trial), 1, [-trial])
-            assert goes_on or brackets.of[str(trial)] == 0
-        assert {brackets.of[str(trial)] for trial in range(200)} == set(range(len(DEFAULT.ladder)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -15,21 +16,20 @@ from ray.tune.search import Searcher
 from reports.ledger import Ledger, StudyInfo, trial_key
 from reports.ledger.folders import POPULATIONS
 from reports.testing import made_record
-from search_spaces.goals import searched
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
-from study.search.journal import SAMPLER, explored_recipe, open_journal
+from study.search.journal import SAMPLER, explored_recipe
 from study.search.populations import files_key
-from study.search.samplers import SAMPLERS
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
 from tests.conftest import slow_case
+from trainables.errors import UserError
 from trainables.files import write_whole
-from trainables.recipe import Recipe
 from trainables.senteval import task_names
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
@@ -334,18 +334,35 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     assert [task.seed for config in run_all(again, ledger) for task in config["trials"]] == [1, 2]
 
 
-@pytest.mark.parametrize(("begun", "then"), [("tpe", "tpe"), ("", "gp"), ("before it was noted", "tpe")])
-def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path, begun: str, then: str) -> None:
+def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
-    if begun == "before it was noted":
-        study = open_journal(tmp_path, "scl_tau", "tpe", searched(()), Recipe(), ())
-        study.add_trial(optuna.trial.create_trial(values=[1.0]))
-        study._storage.set_study_user_attr(study._study_id, SAMPLER, None)  # as if it were not there
-    else:
-        make(tmp_path, *arguments, *(("--sampler", begun) if begun else ()))
-    _, _, searcher = make(tmp_path, *arguments)
+    for more, then in (((), DEFAULT_SAMPLER), (("--sampler", "random"), "random"), ((), "random")):
+        _, _, searcher = make(tmp_path, *arguments, *more)
+        assert searcher.explorer is not None
+        assert searcher.explorer.sampler.name == searcher.explorer.ask_tell.study.user_attrs[SAMPLER] == then
+
+
+def test_a_study_whose_scheduler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
+    search = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha")
+    again(tmp_path, *search)
+    info = StudyInfo.load(tmp_path)
+    dataclasses.replace(info, stopping={**info.stopping, "scheduler": "median"}).save(tmp_path)
+    with pytest.raises(UserError, match=r"'median', which there is not; .*: --search optuna --scheduler none or asha"):
+        again(tmp_path, "--space", "scl_tau")
+    assert again(tmp_path, *search)[0].request.scheduler == "asha"
+
+
+def test_a_study_whose_sampler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
+    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    _, ledger, searcher = make(tmp_path, *arguments, "--trials", "2")
     assert searcher.explorer is not None
-    assert searcher.explorer.sampler.name == searcher.explorer.ask_tell.study.user_attrs[SAMPLER] == then
+    run_all(searcher, ledger)
+    searcher.explorer.ask_tell.study.set_user_attr(SAMPLER, "gp")
+    with pytest.raises(UserError, match=r"with the sampler 'gp', which there is not; .*: --sampler tpe, random, .* or"):
+        make(tmp_path, *arguments)
+    _, ledger, searcher = make(tmp_path, *arguments, "--sampler", "tpe")
+    run_all(searcher, ledger)
+    assert len(searcher.explored) == 3
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
