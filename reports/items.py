@@ -54,9 +54,9 @@ class Items:
     task: str
     number: str
     recipe: str
-    """What people call the picked recipe."""
+    """What people call the picked recipe; the base settings where none was picked."""
     over: str
-    """What it is compared with: `base` or `encoder`."""
+    """What it is compared with: `base`, or `encoder`."""
     items: int
     """All of them."""
     gain: float
@@ -74,16 +74,17 @@ class Items:
         no answer, or kept no answers to the task's items."""
         check_name("--items", "task", task, TASKS)
         answer = Answer.of(results)
-        over = next((name for name in OVER if name in answer.references), None)
-        if not answer.picked or over is None:
+        known = [("", next(iter(answer.picked), None)), *((name, answer.references.get(name)) for name in OVER)]
+        compared = [(name, one) for name, one in known if one is not None][:2]
+        if len(compared) < 2:
             raise UserError(
-                f"--items {task}: {results.folder} has no finals that picked a recipe, so there is nothing to compare; "
-                "a search ends in them (--search optuna)"
+                f"--items {task}: {results.folder} has no finals, so there is nothing to compare; a search ends in them "
+                "(--search optuna)"
             )
-        keys = answer.references[over].recipe, answer.picked[0].recipe
+        (_, judged), (over, reference) = compared
         wanted = results.own_figure.weights if results.own_figure else {}
         name = next((one for own, one in wanted if own == task), TASKS[task].metric)
-        before, after = (_Seeds.of(results, key, task, name) for key in keys)
+        before, after = (_Seeds.of(results, key, task, name) for key in (reference.recipe, judged.recipe))
         if before.named != after.named or len(before.moves) != len(after.moves):
             raise UserError(f"--items {task}: the two recipes were scored on other items, so none can be compared")
         gain = after.value - before.value
@@ -110,7 +111,7 @@ class Items:
                 for place in order
             )
 
-        return cls(task, name, answer.picked[0].name, over, len(change), gain, told(mended), told(broke), why)
+        return cls(task, name, judged.name, over, len(change), gain, told(mended), told(broke), why)
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: every item that changed."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from reports.__main__ import main
+from reports.answer import Answer
 from reports.items import Items
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
 from reports.results import Results
@@ -176,5 +177,14 @@ def test_what_cannot_be_shown(options: tuple[str, ...], said: str, results: Resu
 
 
 def test_a_study_without_finals_has_no_answer_to_compare(results: Results) -> None:
-    with pytest.raises(UserError, match="has no finals that picked a recipe"):
+    with pytest.raises(UserError, match="has no finals, so there is nothing"):
         Items.of(dataclasses.replace(results, info=dataclasses.replace(results.info, finals=None)), "mine")
+
+
+def test_where_no_recipe_was_picked_the_base_is_compared_with_the_encoder(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = dataclasses.replace(Answer.of(results), picked=())
+    monkeypatch.setattr(Answer, "of", lambda _: answer)
+    found = Items.of(results, "mine")
+    assert (found.recipe, found.over) == (answer.references["base"].name, "encoder")
