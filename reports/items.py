@@ -78,8 +78,8 @@ class Items:
         compared = [(name, one) for name, one in known if one is not None][:2]
         if len(compared) < 2:
             raise UserError(
-                f"--items {task}: {results.folder} has no finals, so there is nothing to compare; a search ends in them "
-                "(--search optuna)"
+                f"--items {task}: {results.folder} has no finals, so there is nothing to compare; a search ends in "
+                "them (--search optuna)"
             )
         (_, judged), (over, reference) = compared
         wanted = results.own_figure.weights if results.own_figure else {}

@@ -250,6 +250,7 @@ class Plan:
         parts = whole and self.explored > 0 and len(goals) == 1 and not goals[0].cost and self.rungs is None
         parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
         parts = parts and self.base.optimisation.max_steps is None  # else a part costs as much as the whole
+        parts = parts and self.finals is not None  # which alone train what is best on a part on all of the data
         searches = SHARE in {domain.key for domain in self.space.domains}
         return Course(
             self.fixed_trials(),

@@ -242,7 +242,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         metavar="KxS",
         help="how a search ends: the best K recipes run again under S seeds that had no say in the choice, beside the "
         f"base settings and the encoder as it came (default {FINALS}); fewer of both where these would take more than "
-        "40 %% of a --limit; none leaves that out",
+        "half of a --limit; none leaves that out",
     )
     what.add_argument(
         "--learning-curve",

@@ -15,6 +15,7 @@ from reports.ledger import Record, is_fresh, trial_key
 from reports.ledger.finals import PART, SHARE
 from reports.recipe_names import BASE, part_name
 from search_spaces.goals import upward_values
+from search_spaces.limits import exceeded
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import LOOKS, Ladder, ladder_for, on_part
@@ -146,12 +147,20 @@ class Exploration:
         return self.progress.fits([base], self._later(self._best), self.decides)
 
     def _may_look(self, look: Recipe, whole: Recipe) -> bool:
-        """Whether a recipe may train on a part of the data: within the share of the limit that is for this, and so that
-        it could be judged afterwards, beside the base settings."""
-        base = self.course.base
-        self.progress.budget.expect([whole, base])
-        judged = [[whole.hash, base.hash]] if self.finals.size else []
-        return all(self.progress.fits([look], *how) for how in ((judged, self.decides), ((), self.decides, LOOKS)))
+        """Whether a recipe may train on a part of the data: so that it could be judged afterwards, beside the base
+        settings, and within the share of the limit that is for this, or where whole finals have room afterwards."""
+        base, finals, progress = self.course.base, self.course.finals, self.progress
+        progress.budget.expect([whole, base])
+        if (
+            finals is None
+            or self.finals.size is None
+            or not progress.fits([look], [[whole.hash, base.hash]], self.decides)
+        ):
+            return False
+        beside = [one.recipe.hash for one in finals.beside for _ in one.seeds]
+        all_of_them = [*[whole.hash] * finals.recipes * finals.seeds, *beside]
+        later = [all_of_them, [base.hash] * finals.curve_trainings]
+        return progress.fits([look], (), self.decides, LOOKS) or progress.fits([look], later, self.decides)
 
     def _later(self, picked: str | None) -> list[list[str]]:
         """Recipes of the trials for which what is explored must leave room, stage by stage: of the finals of the recipe
@@ -287,9 +296,9 @@ class Exploration:
             scores = self._scores(share)
             base = scores.pop(self.course.base.hash, -math.inf)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // self.ladder.ratio]
-            yield from self._parts_of(self._base, [larger] if best else [])
-            for key in best:
-                yield from self._parts_of(self.recipes[key], [larger] if scores[key] > base else [])
+            better = [self.recipes[key] for key in best if scores[key] > base]
+            for one in (self._base, *better) if better else ():
+                yield from self._parts_of(one, [larger])
 
     def _scores(self, share: float) -> dict[str, float]:
         """By the hash of the whole recipe, the scores on that part of the data."""
@@ -297,7 +306,7 @@ class Exploration:
         for one in (self._base, *self.recipes.values()):
             part = self._cut(one.recipe, share)
             record = self.progress.done.get(trial_key(part.hash, PART)) if part else None
-            if record is not None and record.status == "finished":
+            if record is not None and record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
                 values = upward_values(self.course.goals, record.scores, record.cost)
                 scores |= {one.recipe.hash: values[0]} if values else {}
         return scores

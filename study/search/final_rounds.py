@@ -66,14 +66,15 @@ class FinalRounds:
         assert self.size is not None
         assert self.finalists is not None
         assert self.course.finals is not None
-        recipes = [*(one.recipe for one in self.finalists), self.course.base]
         for seeds in range(self.course.finals.seeds, self.size.seeds, -1):
-            if self.progress.fits([recipe for recipe in recipes for _ in range(seeds)]):
-                smaller = (self.size.recipes, seeds) != (self.course.finals.recipes, self.course.finals.seeds)
-                self.size = dataclasses.replace(self.size, seeds=seeds, smaller=smaller)
-                self.finalists = [
-                    dataclasses.replace(one, seeds=seeds_of(one.recipe, seeds, False)) for one in self.finalists
-                ]
+            smaller = (self.size.recipes, seeds) != (self.course.finals.recipes, self.course.finals.seeds)
+            size = dataclasses.replace(self.size, seeds=seeds, smaller=smaller)
+            grown = [dataclasses.replace(one, seeds=seeds_of(one.recipe, seeds, False)) for one in self.finalists]
+            left = [
+                trial.recipe for one in (*grown, *size.beside) for trial in one.trials if self.progress.is_open(trial)
+            ]
+            if self.progress.fits(left, [[self.course.base.hash] * size.curve_trainings]):
+                self.size, self.finalists = size, grown
                 return
 
     def trials(self) -> Iterator[Trial]:
