@@ -53,7 +53,7 @@ class Agenda:
         self.parts: list[Entrant] | None = None if curve else []
         """Of the learning curve; None until its recipe is known."""
         self._returned: deque[Trial] = deque()
-        self._size_finals()
+        self.rounds.fit()
 
     # --- what is asked of it
 
@@ -91,7 +91,7 @@ class Agenda:
         if self.race and not trial.part:
             self.race.tell(trial, trial.seed, record)
         self.exploration.tell(trial, record)
-        self._size_finals()
+        self.rounds.fit()
 
     @property
     def limited(self) -> bool:
@@ -183,9 +183,6 @@ class Agenda:
         yield from (trial for one in self.parts for trial in one.trials)
 
     # --- small things
-
-    def _size_finals(self) -> None:
-        self.rounds.fit()
 
     def _fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it. Rows come first, and finals keep room for nobody."""

@@ -44,8 +44,8 @@ class Budget:
         self.limits = of_study(limits)
         self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
-        self._parts: dict[str, list[tuple[str, float, float]]] = {name: [] for name in self.limits}
-        """Of each training the recipe on all of its data, what an epoch takes, and the rest."""
+        self._parts: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in self.limits}
+        """By limit and recipe on all of its data, of each training what an epoch takes, and the rest."""
         self._epochs: dict[str, float] = {}  # by recipe
         self._wholes: dict[str, str] = {}  # by recipe, the one on all of its data
         records = [*records] if self.limits else []
@@ -70,7 +70,8 @@ class Budget:
                 seconds, whole = record.training.get("seconds") or cost.get("train_seconds"), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole:
                     training = value * seconds / whole
-                    self._parts[name].append((_whole(record.recipe), training / epochs, value - training))
+                    parts = self._parts[name].setdefault(_whole(record.recipe), [])
+                    parts.append((training / epochs, value - training))
 
     def expect(self, recipes: Iterable[Recipe]) -> None:
         """Trials of these run or are next: how long their trainings are is known."""
@@ -104,9 +105,9 @@ class Budget:
         """By trials of that recipe, else by its epochs; None where that tells nothing."""
         values, epochs = self._costs[name].get(recipe_hash), self._epochs.get(recipe_hash)
         if not values and epochs is not None:
-            every = self._parts[name]
-            own = [part for part in every if part[0] == self._wholes[recipe_hash]]
-            values = [epochs * epoch + rest for _, epoch, rest in own or every]
+            parts = self._parts[name]
+            own = parts.get(self._wholes[recipe_hash]) or itertools.chain.from_iterable(parts.values())
+            values = [epochs * epoch + rest for epoch, rest in own]
         return fmean(values) if values else None
 
     @property
