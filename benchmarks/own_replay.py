@@ -42,12 +42,9 @@ TRIAL: Mapping[str, Ours] = {
     "ours, no portfolio": Ours(first=0),
     "ours, a portfolio of 4": Ours(first=4),
     "ours, a portfolio of 16": Ours(first=16),
-    "ours, from an eighth, a third goes on": Ours(ladder=Ladder((0.125,))),
-    "ours, from an eighth, a half goes on": Ours(ladder=Ladder((0.125,), 2)),
-    "ours, from an eighth, a fifth goes on": Ours(ladder=Ladder((0.125,), 5)),
-    "ours, from an eighth by a half of the data": Ours(ladder=Ladder((0.125, 0.5))),
-    "ours, from a quarter, a third goes on": Ours(ladder=Ladder((0.25,))),
-    "ours, from a quarter, a half goes on": Ours(ladder=Ladder((0.25,), 2)),
+    "ours, on an eighth alone": Ours(ladder=Ladder((0.125,))),
+    "ours, on an eighth, the best third on a half": Ours(ladder=Ladder((0.125, 0.5))),
+    "ours, on a quarter alone": Ours(ladder=Ladder((0.25,))),
     "ours, all of the data at once": Ours(ladder=Ladder()),
 }
 """What is on trial, beside what a study has."""
