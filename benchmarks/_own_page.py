@@ -17,11 +17,11 @@ from benchmarks._own_table import (
 )
 from trainables.recipe import Value
 
-BEST, SIZE = 3, 8
-"""Recipes of a set that are in bold, and of a portfolio."""
-KEPT, FEWEST = (1 / 2, 1 / 3, 1 / 5, 1 / 10), 5
-"""Shares of the recipes that go on after a look; and recipes without which a set says nothing of looks."""
-SHOWN = (1, 2, 3, 4, 6, 8)
+SIZE = 8
+"""Recipes of a portfolio."""
+KEPT, FEWEST = 1 / 3, 5
+"""The share of the recipes that goes on after a look; and recipes without which a set says nothing of looks."""
+SHOWN = (1, 2, 4, 8)
 """After so many recipes regrets are shown."""
 
 
@@ -31,9 +31,11 @@ def pages(records: Mapping[str, Mapping[str, OwnTable]]) -> str:
 
 
 def page(tables: Mapping[str, OwnTable]) -> str:
-    """All tables; sets with few recipes stand in those of scores alone."""
+    """All tables. Sets with few recipes are in that of scores alone; labelled ones, whose recipes hardly differ, are
+    not in those of looks and settings."""
     telling = {name: table for name, table in tables.items() if len(table.recipes) >= FEWEST}
-    parts = [_sets(tables), _looks(telling), _scores(tables), _effects(telling), _portfolios(telling)]
+    differing = {name: table for name, table in telling.items() if table.kind != "labelled"}
+    parts = [_sets(tables), _looks(differing), _effects(differing), _portfolios(telling)]
     return "\n\n".join(parts)
 
 
@@ -52,44 +54,36 @@ def _sets(tables: Mapping[str, OwnTable]) -> str:
                 name,
                 table.kind,
                 str(len(table.recipes)),
-                f"{np.nansum(table.seconds) / 60:.0f}",
                 f"{table.as_it_came[1]:.1f}",
                 f"{table.truth[table.base]:.1f}",
                 f"{table.truth[best]:.1f}",
                 f"{table.truth[chosen]:.1f}",
-                f"{seed_deviation(table):.2f}",
+                "" if np.isnan(seed_deviation(table)) else f"{seed_deviation(table):.2f}",
                 f"{rank_correlation(table.chosen_by, table.truth):.2f}",
             ]
         )
-    head = ["set", "kind", "recipes", "minutes", "as it came", "base", "best", "chosen by dev", "seed deviation"]
+    head = ["set", "kind", "recipes", "untrained", "base", "best", "chosen by dev", "seed deviation"]
     return markdown("Test scores of recipes on all of the data", [*head, "rank correlation of dev"], rows)
 
 
 def _looks(tables: Mapping[str, OwnTable]) -> str:
     """How well each ranks recipes by their worth, and what is lost where it keeps the best."""
-    names = [*next(iter(tables.values())).looks]
+    names = [look for look in next(iter(tables.values())).looks if look != "1 of the data"]
     found = {name: {look: _seen(table, look) for look in names} for name, table in tables.items()}
     ranks = [
         [name, *(f"{rank_correlation(*one):.2f}" if len(one[0]) >= FEWEST else "" for one in looks.values())]
         for name, looks in found.items()
     ]
     lost = []
-    for share in KEPT:
-        cells = []
-        for look in names:
-            each = [
-                top_regret(*looks[look], share) / tables[name].scale
-                for name, looks in found.items()
-                if len(looks[look][0]) >= FEWEST
-            ]
-            cells.append(f"{np.mean(each):.2f} ({max(each):.2f})" if each else "")
-        lost.append([f"{share:.0%}", *cells])
-    return "\n\n".join(
-        [
-            markdown("Rank correlation with the test score on all of the data", ["set", *names], ranks),
-            markdown("Regret of keeping the best of each, mean over sets (and most)", ["kept", *names], lost),
+    for look in names:
+        each = [
+            top_regret(*looks[look], KEPT) / tables[name].scale
+            for name, looks in found.items()
+            if len(looks[look][0]) >= FEWEST
         ]
-    )
+        lost.append(f"{np.mean(each):.2f} ({max(each):.2f})" if each else "")
+    title = "Rank correlation with the test score on all of the data; and the regret of keeping the best third"
+    return markdown(title, ["set", *names], [*ranks, ["regret, mean (most)", *lost]])
 
 
 def _seen(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
@@ -99,46 +93,25 @@ def _seen(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
     return scores[there], table.truth[there]
 
 
-def _scores(tables: Mapping[str, OwnTable]) -> str:
-    """Every recipe of the list on every set, the best of each set in bold."""
-    numbers = sorted({number for table in tables.values() for number in table.recipes if number < len(LISTED)})
-    rows = [[_named(number), *(_score(number, table) for table in tables.values())] for number in numbers]
-    title = f"Test scores on all of the data, the best {BEST} of a set in bold"
-    return markdown(title, ["recipe", *tables], rows)
-
-
-def _score(number: int, table: OwnTable) -> str:
-    if number not in table.recipes:
-        return ""
-    place = table.recipes.index(number)
-    better = int((table.truth > table.truth[place]).sum())
-    return f"**{table.truth[place]:.1f}**" if better < BEST else f"{table.truth[place]:.1f}"
-
-
-def _named(number: int) -> str:
-    """A recipe by its number, and what it changes of a base."""
-    return f"{number} {in_words(LISTED[number])}"
-
-
-def in_words(keys: Mapping[str, Value]) -> str:
-    """`learning_rate 0.0001, epochs 3`; the base without any."""
-    return ", ".join(f"{key.partition('.')[2]} {value}" for key, value in keys.items()) or "base"
-
-
 def _effects(tables: Mapping[str, OwnTable]) -> str:
-    by_set = {name: effects(table) for name, table in tables.items()}
-    settings = sorted({one for found in by_set.values() for one in found}, key=str)
-    settings = [one for one in settings if sum(one in found for found in by_set.values()) > 1]
+    """By kind of data, the mean over its sets."""
+    kinds: dict[str, list[dict[tuple[str, Value], list[float]]]] = {}
+    for table in tables.values():
+        kinds.setdefault(table.kind, []).append(effects(table))
+    gains = [own for sets in kinds.values() for own in sets]
+    settings = sorted({setting for own in gains for setting in own}, key=str)
     rows = [
-        [
-            in_words({key: value}),
-            *(f"{np.mean(found[key, value]):+.1f}" if (key, value) in found else "" for found in by_set.values()),
-        ]
-        for key, value in settings
+        [f"{setting[0]} {setting[1]}", *(_gain(setting, sets) for sets in kinds.values())]
+        for setting in settings
+        if sum(setting in own for own in gains) > 1
     ]
-    return markdown(
-        "Points of test score that a setting adds, the rest of the recipe alike", ["setting", *tables], rows
-    )
+    title = "Points of test score that a setting adds, the rest of the recipe alike: mean over the sets of a kind"
+    return markdown(title, ["setting", *kinds], rows)
+
+
+def _gain(setting: tuple[str, Value], sets: Sequence[Mapping[tuple[str, Value], Sequence[float]]]) -> str:
+    each = [np.mean(own[setting]) for own in sets if setting in own]
+    return f"{np.mean(each):+.1f}" if each else ""
 
 
 def _portfolios(tables: Mapping[str, OwnTable]) -> str:
@@ -151,3 +124,9 @@ def _portfolios(tables: Mapping[str, OwnTable]) -> str:
     title = "Mean regret (1: what the best gains over the base) after so many recipes"
     order = "; ".join(map(_named, portfolio([*tables.values()], SIZE)))
     return f"{markdown(title, ['', *map(str, SHOWN)], rows)}\n\nThe portfolio of all sets: {order}."
+
+
+def _named(number: int) -> str:
+    """A recipe by its number, and what it changes of a base: `10 learning_rate 0.0005, epochs 3`."""
+    changes = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in LISTED[number].items())
+    return f"{number} {changes or 'base'}"
