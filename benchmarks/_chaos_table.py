@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks._chaos_work import EVERY, PAUSE, STEPS
 
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Markdown: a row a seed, and what all of them come to."""
+    """Markdown: a row a fault, and what all of them come to."""
     from reports.markdown import table
 
     seeds = sorted(int(row["seed"]) for row in rows)
-    both = any("tune" in row for row in rows)
-    lines = []
+    systems = [("The study", "study"), *([("Plain Tune", "tune")] if any("tune" in row for row in rows) else [])]
+    strikes: dict[str, list[Mapping[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (str(row["fault"]), int(row["seed"]))):
-        study, tune = row["study"], row.get("tune")
-        done = f"{study['done']}, after {study['moment']:.0%}"
-        if tune and tune["done"] != study["done"]:
-            done += f" (plain Tune: {tune['done']})"
-        line = [str(row["seed"]), str(row["fault"]), done]
-        lines.append(line + _cells(study) + (_cells(tune) if both else []))
-    heads = ["the study", "steps repeated (most of a trial)", "seconds lost"]
-    heads = ["seed", "fault", "what was done", *heads, *(["plain Tune", *heads[1:]] if both else [])]
-    systems = [("The study", "study"), *([("Plain Tune", "tune")] if both else [])]
+        strikes.setdefault(str(row["fault"]), []).append(row)
+    lines = [
+        [
+            fault,
+            _listed(row["seed"] for row in those),
+            *(cell for _, system in systems for cell in _cells(those, system)),
+        ]
+        for fault, those in strikes.items()
+    ]
+    heads = [head for name, _ in systems for head in (name, "steps repeated (most of a trial)", "seconds lost")]
     return "\n\n".join(
         [
-            f"{len(seeds)} seeds: {', '.join(map(str, seeds))}. Trials of {STEPS} steps of {PAUSE:g} s, a checkpoint "
+            f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}. Trials of {STEPS} steps of {PAUSE:g} s, a checkpoint "
             f"every {EVERY} steps.",
-            table(heads, lines),
+            table(["fault", "seeds", *heads], lines),
             *(_sums(name, [row[system] for row in rows if system in row]) for name, system in systems),
         ]
     )
 
 
-def _cells(outcome: Mapping[str, Any] | None) -> list[str]:
-    if outcome is None:
+def _cells(rows: Sequence[Mapping[str, Any]], system: str) -> list[str]:
+    """How it went on, what was repeated and what was lost, by seed; what is the same under all seeds once."""
+    outcomes = [row[system] for row in rows if system in row]
+    if not outcomes:
         return ["not run", "", ""]
-    return [_told(outcome), f"{outcome['repeated']} ({outcome['longest']})", f"{outcome['seconds']:.0f}"]
+    return [
+        _listed(dict.fromkeys(map(_told, outcomes))),
+        _listed(f"{outcome['repeated']} ({outcome['longest']})" for outcome in outcomes),
+        _listed(f"{outcome['seconds']:.0f}" for outcome in outcomes),
+    ]
+
+
+def _listed(parts: Iterable[object]) -> str:
+    return "; ".join(map(str, parts))
 
 
 def _told(outcome: Mapping[str, Any]) -> str:

@@ -89,11 +89,8 @@ def test_the_table_says_what_each_system_lost() -> None:
         for seed, tune in ((4, lost), (5, never))
     ]
     text = re.sub(" +", " ", page(rows))
-    assert (
-        "| 4 | a worker group killed | kill -9, after 50% (plain Tune: kill -9 of a worker) | went on | 3 (2) | 2 |"
-        in text
-    )
-    assert "| the same command went on, 1 finished trials trained again, **another result** | 90 (2) | 2 |" in text
-    assert "| **no result**: it failed, 2 times | 90 (2) | 2 |" in text
+    again = "the same command went on, 1 finished trials trained again, **another result**"
+    tune = f"{again}; **no result**: it failed, 2 times"
+    assert f"| a worker group killed | 4; 5 | went on | 3 (2); 3 (2) | 2; 2 | {tune} | 90 (2); 90 (2) | 2; 2 |" in text
     assert "The study: promises broken in 0; 2 of 2 came to the undisturbed result" in text
     assert "Plain Tune: 0 of 2 came to the undisturbed result; 1 finished trials trained again." in text
