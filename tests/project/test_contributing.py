@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, followed: every code block is written to a file, loaded as a plugin, and its entry used."""
+"""The plugins that CONTRIBUTING.md links: each is loaded from outside the repository, and its entry used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing import callbacks as followed
 from study.testing.search import SamplerContract, SchedulerContract
 from tests.conftest import ROWS, pairs_of
-from tests.contributing import BLOCKS
+from tests.contributing import PLUGINS
 from tests.objective_batches import labelled
 from tests.synthetic_results import PLOTS, make_results, undraw
 from tests.trainables.senteval import test_own_kind as own_kind
@@ -61,6 +61,7 @@ from trainables.trial import population_key
 from trainables.trial.build import build_encoder, build_model
 from trainables.trial.data_requests import sampler_request
 
+ROOT = Path(__file__).resolve().parents[2]
 FOLLOWED = (Path(__file__), Path(own_kind.__file__))
 Plug = Callable[[str, Any], Any]
 IN_A_POPULATION = {"encoder.adapter": "mlp", "objective.name": "ntxent", "corpus.layout": "pairs"}
@@ -74,13 +75,13 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
-    """`plug("my_objective.py", OBJECTIVES)` loads that block as a plugin and returns its entry, for one test."""
+    """`plug("my_objective.py", OBJECTIVES)` loads that plugin and returns its entry, for one test."""
     monkeypatch.setattr(plugins, "_ran", {})
     added = []
 
     def load(name: str, registry: Any) -> Any:
         before = set(registry)
-        (outside / name).write_text(BLOCKS[name])
+        (outside / name).write_text(PLUGINS[name])
         load_plugin(outside / name)
         (new,) = set(registry) - before
         added.append((registry, new))
@@ -91,15 +92,16 @@ def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
         registry.remove(name)
 
 
-def test_every_block_is_followed() -> None:
+def test_every_plugin_is_linked_and_followed() -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in FOLLOWED)
-    assert len(BLOCKS) == 17
-    assert [name for name in BLOCKS if f'"{name}"' not in tests] == []
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\(docs/plugins/(\w+\.py)\)", page)) == set(PLUGINS)
+    assert [name for name in PLUGINS if f'"{name}"' not in tests] == []
 
 
-@pytest.mark.parametrize("name", BLOCKS)
-def test_a_block_is_short(name: str) -> None:
-    assert len(BLOCKS[name].splitlines()) < 60
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_plugin_is_short(name: str) -> None:
+    assert len(PLUGINS[name].splitlines()) < 60
 
 
 def test_an_objective(plug: Plug) -> None:
@@ -121,7 +123,7 @@ def test_an_objective(plug: Plug) -> None:
 def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
     """Both, over the ranges that they name, and the one that decides the score stands first."""
     plug("my_objective.py", OBJECTIVES)
-    (outside / "my_search.py").write_text(BLOCKS["my_search.py"])
+    (outside / "my_search.py").write_text(PLUGINS["my_search.py"])
     space = load_space(outside / "my_search.py")
     domains = space.domains
     search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), space.recipe("laptop"), domains)
@@ -314,7 +316,7 @@ def test_a_protocol(plug: Plug, outside: Path) -> None:
 
 
 def test_a_space(tmp_path: Path) -> None:
-    (tmp_path / "my_space.py").write_text(BLOCKS["my_space.py"])
+    (tmp_path / "my_space.py").write_text(PLUGINS["my_space.py"])
     space = load_space(str(tmp_path / "my_space.py"))
     assert [row.label for row in space.rows] == ["margin 5", "margin 1"]
 

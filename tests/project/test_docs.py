@@ -22,6 +22,7 @@ from search_spaces.goals import GOALS
 from study.cli.options import parse
 from study.plan import decide, read_request
 from tests import keys_page
+from tests.contributing import PLUGINS
 from trainables import plugins
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import answer_user_errors
@@ -31,7 +32,7 @@ from trainables.recipe import keys
 from trainables.senteval.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
@@ -93,19 +94,27 @@ def test_the_tutorials_commands_run(
     assert "test_accuracy" in json.loads((tmp_path / "places.json").read_text())["tasks"]["places"]
 
 
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ +(.+)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text()):
         if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+            linked = page.parent / target if target else page
+            assert linked.exists(), target
+            assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
 
 
 def test_the_commands_of_the_first_pages_name_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what they set can be set."""
     text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/studies.md"))
-    for page in ("CONTRIBUTING.md", "docs/tutorial.md"):
-        for name, content in re.findall(r"^```python (\S+)\n(.*?)^```", (ROOT / page).read_text(), re.S | re.M):
-            (tmp_path / name).write_text(content)
+    tutorial = re.findall(r"^```python (\S+)\n(.*?)^```", (ROOT / "docs/tutorial.md").read_text(), re.S | re.M)
+    for name, content in [*PLUGINS.items(), *tutorial]:
+        (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(OBJECTIVES, "_entries", dict(OBJECTIVES))  # as they were, after the test
     monkeypatch.setattr(plugins, "_ran", {})

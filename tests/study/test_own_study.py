@@ -24,7 +24,7 @@ from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.rows import as_it_came
 from study.run import main
-from tests.contributing import BLOCKS
+from tests.contributing import PLUGINS
 from tests.synthetic_results import make_record
 from trainables.corpora import scenes
 from trainables.errors import UserError
@@ -124,7 +124,7 @@ def test_many_pairs_are_offered_mined_negatives_that_the_search_can_choose(tmp_p
 
 def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
     """Where it learns from the data, and over the ranges that its keys name; without it nothing is different."""
-    Path("my_objective.py").write_text(BLOCKS["my_objective.py"])
+    Path("my_objective.py").write_text(PLUGINS["my_objective.py"])
     arguments = ["--train", write("pairs"), "--encoder", "scenes-small"]
     without = plan_of(*arguments, "--results", "without").space.domains
     plan = plan_of(*arguments, "--plugin", "my_objective.py", "--results", "with")

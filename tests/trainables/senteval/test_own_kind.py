@@ -18,7 +18,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import Goal
-from tests.contributing import BLOCKS
+from tests.contributing import PLUGINS
 from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
@@ -30,7 +30,7 @@ from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
 
-PLUGIN = BLOCKS["my_kind.py"]
+PLUGIN = PLUGINS["my_kind.py"]
 PAIRS = {"dev.txt": 30, "test.txt": 60}
 
 
