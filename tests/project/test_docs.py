@@ -66,7 +66,7 @@ def test_the_tutorials_commands_run(
     for name, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```", text, re.S | re.M):
         (tmp_path / name).write_text(content)
     commands = [line for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()]
-    assert len(commands) == 14
+    assert len(commands) == 13
     studies = [
         command
         for command in commands
