@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from reports.guards.words import listed
 from reports.markdown import count, duration
 from reports.recipe_names import share_in_words
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
+from study.search.budget import SLACK
+from study.search.finals import LEAST_SEARCH
 from study.search.ladder import LOOKS
 
 
@@ -18,20 +23,34 @@ def plan_in_words(agenda: Agenda) -> str:
     if agenda.ladder is None or not ones:
         return ""
     limits = " and ".join(f"{number:g} {LIMITS[name].name}" for name, number in budget.limits.items())
+    places = count(budget.places, "place")
     takes = " and ".join(
         duration(60 * one) if LIMITS[name].clock else f"{one:.2g} {LIMITS[name].name}" for name, one in ones.items()
     )
+    begin = f"{limits} on {places}: one training takes about {takes}"
+    last = "the base settings are compared with the encoder as it came"
+    if agenda.finals is None and agenda.course.finals is not None:
+        return f"{begin}, which leaves too little to search: {last}{_least(agenda, ones)}"
     parts, first = agenda.ladder.parts, "recipes train whole"
     if parts:
         first = f"for {LOOKS:.0%} of that recipes train on {share_in_words(parts[0])}"
         first += "".join(f", the best third on {share_in_words(part)} too" for part in parts[1:])
-    places = count(budget.places, "place")
-    last = "then the base settings are compared with the encoder as it came"
     if agenda.finals is not None:
-        last = f"then {agenda.finals.in_words()}"
+        last = agenda.finals.in_words()
         if (asked := agenda.course.finals) and agenda.finals.smaller:
             last += f", as {asked.recipes}x{asked.seeds} would leave too little to explore"
-    return f"{limits} on {places}: one training takes about {takes}; {first}; {last}"
+    return f"{begin}; {first}; then {last}"
+
+
+def _least(agenda: Agenda, ones: Mapping[str, float]) -> str:
+    """`; minutes=12 would do`: the limits that leave room for a search."""
+    budget, rooms = agenda.budget, agenda.rounds.rooms
+    if rooms is None:
+        return ""
+    places = {name: budget.places if LIMITS[name].clock else 1 for name in ones}
+    more = {name: SLACK * (LEAST_SEARCH - rooms) * one / places[name] for name, one in ones.items()}
+    least = (f"{name}={math.ceil(budget.limits[name] + more[name])}" for name in ones)
+    return f"; {' and '.join(least)} would do"
 
 
 def finals_in_words(agenda: Agenda) -> str:

@@ -28,17 +28,22 @@ class FinalRounds:
     def fit(self) -> None:
         """Fit them, once, into what a limit leaves. There are none where not even the smallest fit: then the base
         settings are compared with the encoder by their own trials."""
-        progress, course = self.progress, self.course
-        if self.size is None or self.size.settled or not progress.budget.limits:
+        if self.size is None or self.size.settled or not self.progress.budget.limits:
             return
+        if (rooms := self.rooms) is not None:
+            self.size = self.size.fitted(rooms, self.course.parts)
+
+    @property
+    def rooms(self) -> float | None:
+        """How many whole trainings a limit leaves beside the rows; None while that is not known."""
+        progress, course = self.progress, self.course
         fixed = {trial.key for trial in course.fixed}
         rooms = progress.trainings([record for key, record in progress.done.items() if key not in fixed])
         if rooms is None:
-            return
+            return None
         base = trial_key(course.base.hash, course.seeds[0])
         open_rows = sum(one.row and one.recipe.trains and one.key not in progress.done for one in course.fixed)
-        rooms -= open_rows if any(one.key == base for one in course.fixed) else 0
-        self.size = self.size.fitted(rooms, course.parts)
+        return rooms - (open_rows if any(one.key == base for one in course.fixed) else 0)
 
     def later(self, picked: str | None) -> list[list[str]]:
         """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""

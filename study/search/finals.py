@@ -26,9 +26,9 @@ from study.search.ladder import LOOKS
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-OF_FINALS, LEAST_FINALS = 1 - LOOKS, 2
-"""The share of what a limit leaves after the base settings that the finals may take, and the trainings that they get in
-any case where there is room for these and for some on a part of the data."""
+OF_FINALS, LEAST_FINALS, LEAST_SEARCH = 1 - LOOKS, 2, 2.5
+"""The share of what a limit leaves after the base settings that the finals may take; the trainings that they get in any
+case where there is room for these and for some on a part of the data; and how many that are together."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class SearchFinals:
     def fitted(self, trainings: float, parts: bool) -> SearchFinals | None:
         """For good, into a limit that leaves room for so many trainings; `parts`: whether some may be on a part of the
         data. None where not even the smallest fit."""
-        least = LEAST_FINALS if parts and trainings >= LEAST_FINALS + 0.5 else 0
+        least = LEAST_FINALS if parts and trainings >= LEAST_SEARCH else 0
         sized = self.within(max(OF_FINALS * trainings, least))
         return dataclasses.replace(sized, settled=True) if sized else None
 

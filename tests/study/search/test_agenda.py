@@ -193,6 +193,21 @@ def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     assert ("as 2x10 would leave too little to explore" in plan_in_words(found)) == (size != (2, 10))
 
 
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_limit_too_short_for_a_search_names_one_that_does(places: int) -> None:
+    """A training takes three minutes."""
+    short, clock, _ = agenda(8 / places, places=places)
+    drive(short, clock, outcome())
+    words = plan_in_words(short)
+    assert short.finals is None
+    assert "leaves too little to search: the base settings are compared with the encoder as it came" in words
+    least = int(words.partition("minutes=")[2].partition(" ")[0])
+    longer, clock, explorer = agenda(least, places=places)
+    drive(longer, clock, outcome())
+    assert longer.finals is not None
+    assert explorer.asked
+
+
 @pytest.mark.parametrize("places", [1, 2, 4])
 @pytest.mark.parametrize("minutes", [40, 90])
 def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes: float, places: int) -> None:

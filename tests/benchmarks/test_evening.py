@@ -1,0 +1,52 @@
+"""An evening beside sentence-transformers' documented search: both sides are read and scored alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmarks import evening
+from benchmarks.evening import PEER, of_peer, of_study, table
+from trainables.errors import UserError
+
+LINE = {"dev": 60.0, "test": 59.0, "untrained": 34.0, "minutes": 5.2, "recipes": 9, "recipe": {"learning_rate": 1e-4}}
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "own_triplets"
+
+
+def test_a_study_is_read_as_its_answer_says():
+    own = of_study(EXAMPLE, began=0.0, ended=120.0, goal=None)
+    assert own.minutes == 2
+    assert own.test is not None
+    assert own.untrained is not None
+    assert own.test > own.untrained
+    assert own.until_peer is None
+
+
+def test_the_peers_way_to_score_pairs_counts_equal_texts_once():
+    from benchmarks._peer_evening import evaluator
+
+    pairs = pd.DataFrame({"question": ["a", "b", "a"], "answer": ["x", "x", "y"]})
+    scored = evaluator(pairs, "dev")
+    assert len(scored.queries) == 2
+    assert sorted(scored.corpus) == ["x", "y"]
+    counts = {
+        query: len(scored.relevant_docs[key]) for key, query in zip(scored.queries_ids, scored.queries, strict=True)
+    }
+    assert counts == {"a": 2, "b": 1}
+
+
+def test_the_table_has_a_line_for_each_side_and_dashes_for_what_is_missing():
+    peer = of_peer(LINE)
+    lines = table([peer, evening.Evening("ours", 5.0, 12, None, None, 34.0, "open: -")], 5).splitlines()
+    assert PEER in lines[4]
+    assert "| 60 | 59 | 34 |" in lines[4]
+    assert "| — | — | 34 | — |" in lines[5]
+
+
+def test_a_folder_that_is_there_is_refused(tmp_path: Path):
+    files = [word for name in ("train", "dev", "test") for word in (f"--{name}", "x.csv")]
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="is there already"):
+        evening.main([*files, "--encoder", str(tmp_path), "--results", str(tmp_path)])
