@@ -93,7 +93,7 @@ def _on_parts(results: Results) -> str:
         for key in sorted(scores, key=place, reverse=True)
     ]
     heads = [share_in_words(share) if share < 1 else "all" for share in shares]
-    return "Development scores by how much of the data a recipe trained on; the best went on.\n\n" + table(
+    return "Development scores by how much of the data a recipe trained on.\n\n" + table(
         ["Recipe", *heads], lines, left=1
     )
 
