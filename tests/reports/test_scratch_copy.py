@@ -17,7 +17,8 @@ SPACE = Space(name="mine", title="Mine", paper="", base=Recipe())
 
 def test_a_copy_has_its_studys_code_and_nothing_that_a_report_writes(tmp_path: Path) -> None:
     results = tmp_path / "results"
-    for name, text in {"space.py": SPACE, "plugins/mine.py": "MINE = 1\n", "report.md": "old", "trials.csv": ""}.items():
+    files = {"space.py": SPACE, "plugins/mine.py": "MINE = 1\n", "report.md": "old", "trials.csv": ""}
+    for name, text in files.items():
         (results / name).parent.mkdir(parents=True, exist_ok=True)
         (results / name).write_text(text, encoding="utf-8")
     (results / LEDGER).mkdir()
