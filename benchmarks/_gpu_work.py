@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.util
 import tempfile
 import time
 import warnings
@@ -228,8 +227,7 @@ class Drawn:
 def their_training(folder: str, batch: int, machine: Machine, *, best: bool) -> Timed:
     """A step of `SentenceTransformerTrainer` over triples like these, with the same loss, optimiser and precision.
 
-    `best`: batches prepared by two processes, TF32 for what is not in bf16, and FlashAttention where its package is
-    installed.
+    `best`: batches prepared by two processes, and TF32 for what is not in bf16.
     """
     from datasets import Dataset
     from sentence_transformers import (
@@ -258,9 +256,7 @@ def their_training(folder: str, batch: int, machine: Machine, *, best: bool) -> 
         for column, more in zip(columns, sampler.columns(step), strict=True):
             column.extend(more)
     with machine.memory() as peak, tempfile.TemporaryDirectory() as scratch:
-        flash = best and importlib.util.find_spec("flash_attn") is not None
-        kernels = {"attn_implementation": "flash_attention_2", "dtype": torch.bfloat16} if flash else {}
-        model = SentenceTransformer(folder, device=machine.device, model_kwargs=kernels)
+        model = SentenceTransformer(folder, device=machine.device)
         cached = batch >= CACHED_FROM
         loss = (
             CachedMultipleNegativesRankingLoss(model, mini_batch_size=THEIR_BATCH)

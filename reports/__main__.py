@@ -105,8 +105,8 @@ def _report(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="compute scores again from predictions, and from both all that the report is: texts, the page, tables, "
-        "pictures and trials.csv",
+        help="compute scores again from predictions, and the report from both: texts, the page, tables, pictures and "
+        "trials.csv",
     )
     asked = parser.parse_args(arguments)
     if asked.live and asked.check:

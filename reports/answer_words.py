@@ -296,7 +296,7 @@ def _worse(answer: Answer, say: Say) -> list[str]:
     shown = below[:FEW] or others[:1]
     said = [f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown]
     if not below:
-        said[0] = f"no loss is shown on another task, and none ruled out; the lowest: {said[0]}"
+        said[0] = f"no loss is shown on another task; the lowest: {said[0]}"
     said += [count(len(below) - FEW, "more task")] * (len(below) > FEW)
     one = answer.general
     if one is not None and one not in shown:

@@ -26,7 +26,7 @@ from reports.ledger import Record
 from reports.markdown import DASH
 from reports.report import write_unrecorded
 from reports.results import Results
-from reports.scratch_copy import scratch_copy
+from reports.scratch_copy import scratch_copy, written
 from trainables.errors import UserError
 
 REPORT_FORM = "md"
@@ -106,7 +106,7 @@ def _written(results: Path, sentences: Path | None) -> list[str]:
             )
         except UserError as error:
             return [f"{REPORT} cannot be written again: {error}."]
-        made = sorted(file for item in copy.iterdir() if not item.is_symlink() for file in _files(item))
+        made = sorted(file for name in written() for file in _files(copy / name))
         return [problem for file in made for problem in _file(results, copy, file, sentences is not None)]
 
 
@@ -115,7 +115,7 @@ def _is_in(form: Format, results: Path) -> bool:
 
 
 def _files(item: Path) -> list[Path]:
-    return [file for file in item.rglob("*") if file.is_file()] if item.is_dir() else [item]
+    return [file for file in (item, *item.rglob("*")) if file.is_file()]
 
 
 def _file(results: Path, copy: Path, made: Path, sentences: bool) -> Iterator[str]:

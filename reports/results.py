@@ -50,8 +50,7 @@ class Results:
     records: list[Record]
     """Those that can be right, `in_order`, but for the finals'."""
     finals: Mapping[str, Sequence[Record]] = field(default_factory=dict)
-    """By recipe hash, those of the finals, by seed: scores that had no say in any choice. Of a row that no seed changes
-    its one record is here, too."""
+    """By recipe hash, those of the finals, by seed. Of a row that no seed changes its one record is here, too."""
     parts: Sequence[Record] = ()
     """Of recipes on a part of their data, which said what to explore further: they are in no figure."""
     set_aside: Mapping[str, str] = field(default_factory=dict)

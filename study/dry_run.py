@@ -152,7 +152,7 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
         return []
     return [
         f"up to {count(perhaps, 'more trial')}: further seeds, {plan.most_seeds} of a recipe at most, only where they "
-        "can change who is best, or whether a row is above the baseline"
+        "can change which recipe is best, or whether a row is above the baseline"
     ]
 
 

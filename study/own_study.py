@@ -317,7 +317,7 @@ def _tell_lengths(encoders: Sequence[OwnEncoder]) -> None:
     known = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
     lengths = [f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in known.items()]
     if lengths:
-        print(f"each encoder reads as much as it says of itself (encoder.max_length): {', '.join(lengths)}", flush=True)
+        print(f"longest input of each encoder (encoder.max_length): {', '.join(lengths)}", flush=True)
 
 
 def _space(

@@ -55,7 +55,7 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
         return []
     items = smallest_test(plan)
     if items is not None and items < FEW_ITEMS:
-        return [f"finals: which gain they can show is not said, as {items} test items decide more of it than seeds do"]
+        return [f"finals: no gain is planned, as {items} test items decide more of it than seeds do"]
     moved = next(_measured(plan, ledger), Moved(ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
     found = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))

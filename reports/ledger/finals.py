@@ -1,5 +1,4 @@
-"""The finals of a search: its best recipes again, under seeds that had no say in the choice, beside what they are
-compared with.
+"""The finals of a search: its best recipes again, under new random seeds, beside what they are compared with.
 
 A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
 row that no seed changes has one record, of seed 0. Before the finals recipes may have run on a part of their data: what

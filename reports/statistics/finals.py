@@ -1,7 +1,7 @@
 """Finals: which of a few recipes to use, what it gains, and how sure that is.
 
 A search chose K finalists by scores that chance had a part in. They ran again, beside the base, under as many fresh
-seeds each, which had no say in the choice.
+seeds each: new random seeds, which the search did not use.
 
 - **Who is picked**: the finalist of the best mean of fresh development scores, and before it the best of those that are
   shown to be worth using, if any are; of two goals a front of at most MOST_PICKED (`pick`). A model that is lucky on

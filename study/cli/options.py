@@ -84,7 +84,6 @@ class Request:
     search: Search
     trials: int
     """Recipes that Optuna is asked for, at most under a limit."""
-    """The gain, in the goal's unit, that must be improbable for the search to end; None: it has `trials`."""
     seeds: int
     """The least number of every recipe."""
     most_seeds: int
@@ -191,13 +190,13 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--max-rows",
         type=int,
         metavar="N",
-        help=f"with --train: so many of its rows are read (default {MOST_ROWS:,}); that there are more is said",
+        help=f"with --train: read at most N of its rows (default {MOST_ROWS:,}); a note says if there are more",
     )
     what.add_argument(
         "--drop-leaks",
         action="store_true",
-        help="with --train: leave out the training rows that hold an item of --dev or --test whole; their number is "
-        "said in any case",
+        help="with --train: leave out the training rows that hold an item of --dev or --test whole; the study "
+        "counts them in any case",
     )
     what.add_argument("--list", action="store_true", help="print the spaces and stop")
     what.add_argument("--keys", action="store_true", help="print every key that --set can change, and stop")
@@ -226,9 +225,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--seeds",
         default="1",
         metavar="N",
-        help="seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change who "
-        "is best, or whether a row is above the baseline. A race from one seed on loses the recipe that all seeds "
-        "would choose in up to 21 %% of studies, mostly in 2 to 10 %%; from two seeds on in at most 11 %%",
+        help="seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change which "
+        "recipe is best, or whether a row is above the baseline. A race from one seed on loses the recipe that all "
+        "seeds would choose in up to 21 %% of studies, mostly in 2 to 10 %%; from two seeds on in at most 11 %%",
     )
     what.add_argument(
         "--goals",
@@ -240,9 +239,9 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
     what.add_argument(
         "--finals",
         metavar="KxS",
-        help="how a search ends: the best K recipes run again under S seeds that had no say in the choice, beside the "
-        f"base settings and the encoder as it came (default {FINALS}); fewer of both where these would take more than "
-        "half of a --limit; none leaves that out",
+        help="how a search ends: the best K recipes run again under S new random seeds, beside the base settings and "
+        f"the encoder as it came (default {FINALS}); fewer of both where these would take more than half of a --limit; "
+        "none leaves that out",
     )
     what.add_argument(
         "--learning-curve",

@@ -23,9 +23,10 @@ from reports.formats.latex import escape as for_latex
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import is_key
 from reports.ledger.names import checked_name
-from reports.ledger.own_code import trust
+from reports.ledger.own_code import check_trusted, trust
 from reports.live.server import serve
 from reports.markdown import code, table, text, verbatim
+from reports.scratch_copy import scratch_copy
 from reports.trials_csv import inert
 from reports.upgrade.folder import OldFolder
 from study.cli.options import parse
@@ -148,6 +149,7 @@ def test_that_test_can_fail(source: str, what: str) -> None:
 
 COMMANDS: dict[str, Callable[[Path], object]] = {
     "reports": lambda results: report([str(results)]),
+    "check": lambda results: report([str(results), "--check"]),
     "recipe": lambda results: read_request(parse(["--recipe", str(results), "--dry-run"])),
     "live": lambda results: serve(results),
     "upgrade": lambda results: OldFolder(results, json.loads((results / STUDY).read_text())),
@@ -263,8 +265,11 @@ class TestATamperedStudy:
         (results / linked).parent.mkdir(exist_ok=True)
         (results / linked).symlink_to(folder if linked == "plugins" else evil)
         self.tamper(results, **({"space_file": linked} if linked == "space.py" else {"plugins": ["evil.py"]}))
-        with pytest.raises(UserError, match="code that lies outside the results folder, by its name or a link"):
+        refused = "code that lies outside the results folder, by its name or a link"
+        with pytest.raises(UserError, match=refused):
             StudyInfo.load(results).load_space(results)
+        with pytest.raises(UserError, match=refused), scratch_copy(results):
+            pass
         assert not (evil.parent / "ran").exists()
 
     def test_other_words_of_the_same_code_are_not_trusted(self, outside: tuple[Path, Path]) -> None:
@@ -274,6 +279,13 @@ class TestATamperedStudy:
         self.tamper(results, space_file="space.py")
         with pytest.raises(UserError, match="you have not run on this machine"):
             StudyInfo.load(results).load_space(results)
+
+    def test_code_of_the_projects_examples_is_trusted_and_a_change_of_it_is_not(self, tmp_path: Path) -> None:
+        for file in (ROOT / "docs/examples").glob("*/space.py"):
+            texts = {"space.py": file.read_text(encoding="utf-8") + "\n"}
+            with pytest.raises(UserError, match="you have not run on this machine"):
+                check_trusted(tmp_path, texts)
+            check_trusted(tmp_path, {"space.py": texts["space.py"][:-1]})
 
     def test_no_file_behind_a_link_is_exported(self, tmp_path: Path) -> None:
         from reports.export import _without_links

@@ -32,7 +32,10 @@ from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS
 
 ROW = "3p3n-Augment"
-EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/scl_ablation"
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+EXAMPLE = EXAMPLES / "scl_ablation"
+QUICK = ("own_labels", "own_triplets")
+"""The smallest of them."""
 
 
 @pytest.fixture
@@ -135,6 +138,17 @@ class TestCheck:
     def test_no_report(self, results: Results) -> None:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem
+
+    @pytest.mark.usefixtures("own_spaces")
+    @pytest.mark.parametrize(
+        "example",
+        [
+            pytest.param(example, id=example.name, marks=[] if example.name in QUICK else pytest.mark.slow)
+            for example in sorted(file.parent for file in EXAMPLES.glob("*/study.json"))
+        ],
+    )
+    def test_a_committed_example(self, example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([str(example), "--check"]) == 0, capsys.readouterr().out
 
     def test_accuracies_over_folds_of_a_real_study(self) -> None:
         """SentEval's folds are not of one size, so a mean over items would not do."""

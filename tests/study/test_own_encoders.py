@@ -68,7 +68,7 @@ def test_any_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsy
         assert trained.encoder.max_length is None
     lengths = {"finished": "256 tokens", "own pipeline": "256 tokens", "prompts": "77 tokens", "plain": "all of a text"}
     read = [f"{place}-model {lengths[kind]}" for place, kind in enumerate(pair) if kind in lengths]
-    assert f"reads as much as it says of itself (encoder.max_length): {', '.join(read)}" in capsys.readouterr().out
+    assert f"longest input of each encoder (encoder.max_length): {', '.join(read)}" in capsys.readouterr().out
 
 
 def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pytest.CaptureFixture[str]) -> None:

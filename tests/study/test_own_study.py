@@ -167,7 +167,7 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
         "the space that it runs, which --write-space my_space.py keeps; its DATA are written when it runs:",
         "SPACE = Space(",
         "then the finals, up to",
-        "finals: which gain they can show is not said, as 10 test items decide more of it than seeds do",
+        "finals: no gain is planned, as 10 test items decide more of it than seeds do",
         "searched for heldout",
         "limit minutes=60",
         "then 200 recipes over optimisation.learning_rate",

@@ -141,7 +141,7 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     assert warning.startswith("the test has 6 items, so the interval of a gain is at best 13.78 points to each side")
     assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
     (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.asked_of))
-    assert "which gain they can show is not said, as 6 test items decide" in withheld
+    assert "no gain is planned, as 6 test items decide" in withheld
     many = own(tmp_path, 600)
     assert (smallest_test(many), few_items(many)) == (60, [])
     *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.asked_of))

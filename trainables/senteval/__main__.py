@@ -42,7 +42,7 @@ examples:
   python -m trainables.senteval --word-vectors glove.6B.50d.txt --data data/senteval --tasks sts
   python -m trainables.senteval --encoder RESULTS/models/HASH-SEED --plugin my_task.py --tasks mine
 
-A model that a study trained lies in RESULTS/models. SentEval's data: python -m trainables.corpora fetch senteval --to
+Models that a study trained are in RESULTS/models. SentEval's data: python -m trainables.corpora fetch senteval --to
 data/senteval; `scenes` is the built-in corpus, and scenes-small the built-in encoder. A plugin is a Python file that
 adds to the registries: tasks of your own, for instance.
 
