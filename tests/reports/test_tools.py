@@ -34,8 +34,6 @@ from trainables.senteval.tasks import TASKS
 ROW = "3p3n-Augment"
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 EXAMPLE = EXAMPLES / "scl_ablation"
-QUICK = ("own_labels", "own_triplets")
-"""The smallest of them."""
 
 
 @pytest.fixture
@@ -141,11 +139,7 @@ class TestCheck:
 
     @pytest.mark.usefixtures("own_spaces")
     @pytest.mark.parametrize(
-        "example",
-        [
-            pytest.param(example, id=example.name, marks=[] if example.name in QUICK else pytest.mark.slow)
-            for example in sorted(file.parent for file in EXAMPLES.glob("*/study.json"))
-        ],
+        "example", sorted(file.parent for file in EXAMPLES.glob("*/study.json")), ids=lambda folder: folder.name
     )
     def test_a_committed_example(self, example: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([str(example), "--check"]) == 0, capsys.readouterr().out

@@ -95,7 +95,7 @@ def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_what_came_out(tmp_path: Path) -> None:
     folder = tmp_path / "results"
-    shutil.copytree(EXAMPLES / "declutr_objective", folder)
+    shutil.copytree(EXAMPLES / "scl_ablation", folder)
     found = Outcome(folder)
     trials = found.trials
     assert len(trials) == len([*(folder / "ledger").iterdir()])
