@@ -252,11 +252,11 @@ def _most(answer: Answer, say: Say) -> list[str]:
 
 def _larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
     """`--limit minutes=80`: of the limit that ended the study twice as much, or as much more as so many seeds of the
-    finals are, whose share of a limit is fixed; empty where none has ended it."""
+    finals are, whose share of a limit is fixed, or what a search needs at least; empty where none has ended it."""
     if not info.limited:
         return ""
     times = max(2.0, seeds / info.finals.seeds if seeds and info.finals else 0.0)
-    number = info.limited["number"] * times
+    number = max(info.limited["number"] * times, info.limited.get("least") or 0.0)
     return f"--limit {info.limited['limit']}={math.ceil(number) if number > 10 else math.ceil(10 * number) / 10:g}"
 
 

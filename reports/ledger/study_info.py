@@ -36,6 +36,7 @@ class Limited(TypedDict, total=False):
     spent: float
     left_out: Count
     a_trial: float | None  # what a trial takes, where that is known
+    least: float | None  # where it had no room for a search, a limit that has
 
 
 def _whole(found: Limited) -> str | None:

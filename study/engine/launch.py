@@ -75,7 +75,9 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
             return _run_trials(plan, cluster, allotment, searcher, ledger, perform)
     finally:  # also where a person stops it: what is done is reported
         if searcher.agenda.limited:
-            info = dataclasses.replace(info, limited=searcher.budget.ended(searcher.agenda.remaining))
+            limited = searcher.budget.ended(searcher.agenda.remaining)
+            limited["least"] = searcher.agenda.rounds.least(limited["limit"])
+            info = dataclasses.replace(info, limited=limited)
             say(ended_in_words(info.limited, raced=plan.races or plan.first_decides))
         try:
             with deferred():

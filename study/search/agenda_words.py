@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from reports.guards.words import listed
@@ -10,8 +9,6 @@ from reports.markdown import count, duration
 from reports.recipe_names import share_in_words
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
-from study.search.budget import SLACK
-from study.search.finals import LEAST_SEARCH
 from study.search.ladder import LOOKS
 
 
@@ -44,13 +41,8 @@ def plan_in_words(agenda: Agenda) -> str:
 
 def _least(agenda: Agenda, ones: Mapping[str, float]) -> str:
     """`; minutes=12 would do`: the limits that leave room for a search."""
-    budget, rooms = agenda.budget, agenda.rounds.rooms
-    if rooms is None:
-        return ""
-    places = {name: budget.places if LIMITS[name].clock else 1 for name in ones}
-    more = {name: SLACK * (LEAST_SEARCH - rooms) * one / places[name] for name, one in ones.items()}
-    least = (f"{name}={math.ceil(budget.limits[name] + more[name])}" for name in ones)
-    return f"; {' and '.join(least)} would do"
+    least = {name: number for name in ones if (number := agenda.rounds.least(name)) is not None}
+    return f"; {' and '.join(f'{name}={number:g}' for name, number in least.items())} would do" if least else ""
 
 
 def finals_in_words(agenda: Agenda) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from reports.ledger import trial_key
 from reports.ledger.finals import FIRST_FRESH
+from search_spaces.limits import LIMITS
+from study.search.budget import SLACK
 from study.search.choice import by_merit, by_part
 from study.search.course import Explored
-from study.search.finals import Entrant, SearchFinals, rounds, seeds_of
+from study.search.finals import LEAST_SEARCH, Entrant, SearchFinals, rounds, seeds_of
 from study.search.progress import Progress
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -44,6 +47,15 @@ class FinalRounds:
         base = trial_key(course.base.hash, course.seeds[0])
         open_rows = sum(one.row and one.recipe.trains and one.key not in progress.done for one in course.fixed)
         return rooms - (open_rows if any(one.key == base for one in course.fixed) else 0)
+
+    def least(self, name: str) -> float | None:
+        """Of that limit as much as has room for a search; None where it has, and while that is not known."""
+        budget, rooms = self.progress.budget, self.rooms
+        one = budget.guess(name, self.course.base.hash)
+        if self.size is not None or self.course.finals is None or rooms is None or one is None:
+            return None
+        places = budget.places if LIMITS[name].clock else 1
+        return math.ceil(budget.limits[name] + SLACK * (LEAST_SEARCH - rooms) * one / places)
 
     def later(self, picked: str | None) -> list[list[str]]:
         """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""

@@ -206,14 +206,20 @@ def test_what_a_flag_forbids_is_no_verdict_on_the_base_alone_either(make: Make, 
     assert (answer.kind, answer.flags) == ("open", ("degenerate",))
 
 
-def test_without_the_base_a_limit_leaves_nothing_to_tell(make: Make, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("least", "minutes"), [(None, 80), (60, 80), (95, 95)])
+def test_without_the_base_a_limit_leaves_nothing_to_tell(
+    least: float | None, minutes: int, make: Make, tmp_path: Path
+) -> None:
+    """The next limit is twice as large, or what a search needs at least."""
     results = make((1.0,), seeds=1)
     (tmp_path / LEDGER / f"{results.finals[results.base.hash][0].key}.json").unlink()
-    results = limited(tmp_path)
+    info = limited(tmp_path).info
+    dataclasses.replace(info, limited={**info.limited, "least": least}).save(tmp_path)
+    results = Results.load(tmp_path)
     assert Answer.of(results).kind == "open"
     assert said(results) == (
         "Open   nothing can be told: the limit ended the study before the base settings had run\n"
-        "Next   --limit minutes=80 goes on with what is done"
+        f"Next   --limit minutes={minutes} goes on with what is done"
     )
 
 
