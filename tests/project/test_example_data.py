@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -81,3 +82,13 @@ def test_what_own_data_quotes_of_the_three_ways_stands_in_their_reports() -> Non
         assert len(lines) >= 3
         for head, words in lines:
             assert f"- **{head}:** {words}\n" in report
+
+
+def test_the_sample_is_pairs_and_no_text_stands_twice() -> None:
+    file = Path(__file__).parents[2] / "docs" / "sample" / "packages.csv"
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.reader(lines))[1:]
+    texts = [text for row in rows for text in row]
+    assert find_kind([str(file)]).kind == "pairs"
+    assert len(rows) == 2000
+    assert len({*texts}) == len(texts)
