@@ -1,9 +1,8 @@
-"""Results folders of the twenty spaces that there were then, and the reports that are expected of them.
+"""Results folders of twenty spaces with made-up scores, and the reports that are expected of them.
 
-`ledgers.tar.xz` holds forty folders, `SPACE-laptop` and `SPACE-paper`: made-up scores in records as the code wrote them
-before recipes described themselves, so with averages stored in them and without the keys that came later.
-`reports.tar.xz` holds each folder's `report.md` and `trials.csv`; `tests/reports/upgrade/test_archive.py` compares them
-byte for byte.
+`ledgers.tar.xz` holds forty folders, `SPACE-laptop` and `SPACE-paper`: `study.json` and the records.
+`reports.tar.xz` holds each folder's `report.md` and `trials.csv`; `tests/reports/test_archive.py` compares them byte for
+byte.
 Where a change is meant, look at what the test prints, then write the expected reports anew:
 
     python -m tests.archive
@@ -15,14 +14,12 @@ cannot be (an accuracy of 100.44 %), which the reports set aside by name.
 from __future__ import annotations
 
 import io
-import shutil
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reports.report import write_report
-from reports.upgrade import upgrade
 
 HERE = Path(__file__).parent
 LEDGERS, REPORTS = HERE / "ledgers.tar.xz", HERE / "reports.tar.xz"
@@ -54,9 +51,6 @@ def rebuild() -> None:
     """Write the expected reports anew from the ledgers."""
     with TemporaryDirectory() as scratch:
         unpack(LEDGERS, Path(scratch))
-        for folder in sorted(Path(scratch).iterdir()):
-            upgrade(folder)
-            shutil.rmtree(folder.with_name(f"{folder.name}.before"))
         files = {
             f"{folder.name}/{name}": text.encode()
             for folder in sorted(Path(scratch).iterdir())

@@ -1,4 +1,4 @@
-"""Old ledgers give the reports that they always gave, byte for byte. `tests/archive` says how to mean a change."""
+"""Archived ledgers give the reports that they always gave, byte for byte. `tests/archive` says how to mean a change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from reports.ledger.own_code import trust_folder
-from reports.upgrade import upgrade
 from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
 from tests.conftest import slow_case
@@ -30,7 +29,7 @@ LATER = {
     "tuned_grid",
 }
 """Spaces that came after the archive."""
-EXAMPLES = sorted(file.parent for file in Path(__file__).parents[3].glob("docs/examples/*/study.json"))
+EXAMPLES = sorted(file.parent for file in Path(__file__).parents[2].glob("docs/examples/*/study.json"))
 QUICK = {"scl_ablation-paper", "scl_ablation-laptop", "clsr_main-laptop", "supmpn_main-laptop", "declutr_main-laptop"}
 """One of each paper, and both scales; that every space makes a report, another test sees."""
 NAMES = [f"{space}-{scale}" for space in spaces() if space not in LATER for scale in ("laptop", "paper")]
@@ -41,9 +40,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The folders of the ledgers, and those of the expected reports."""
     ledgers, reports = tmp_path_factory.mktemp("ledgers"), tmp_path_factory.mktemp("reports")
     unpack(LEDGERS, ledgers)
-    for folder in sorted(ledgers.iterdir()):
-        upgrade(folder)
-        shutil.rmtree(folder.with_name(f"{folder.name}.before"))
     unpack(REPORTS, reports)
     return ledgers, reports
 
