@@ -19,8 +19,7 @@ RESULTS = "the folder that a study wrote, or its URL"
 USAGE = """python -m reports RESULTS [options]
        python -m reports diff RESULTS RESULTS
        python -m reports export RESULTS ROW [FOLDER]
-       python -m reports mteb RESULTS TASK [TASK ...]
-       python -m reports upgrade RESULTS"""
+       python -m reports mteb RESULTS TASK [TASK ...]"""
 EXAMPLES = """examples:
   python -m reports results/x                       report.md, its pictures and trials.csv, into that folder
   python -m reports results/x --format md,html      and report.html: one file for any browser, without a network
@@ -39,14 +38,13 @@ EXAMPLES = """examples:
   python -m reports diff results/x results/y        what differs between two studies
   python -m reports export results/x 'my row' model a model for sentence-transformers, with its card
   python -m reports mteb results/x STS12 NFCorpus   the kept models on tasks or benchmarks of the package mteb
-  python -m reports upgrade results/x               a folder of an earlier version, brought to the present one
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
     words = checked_arguments(arguments)
-    commands = {"diff": _diff, "export": _export, "mteb": _mteb, "upgrade": _upgrade}
+    commands = {"diff": _diff, "export": _export, "mteb": _mteb}
     if words and words[0] in commands:
         return commands[words[0]](words[1:])
     return _report(words)
@@ -239,22 +237,6 @@ def _mteb(arguments: Sequence[str]) -> int:
     place = _brought(asked.results)
     score(place, tasks)
     place.push_changed()
-    return 0
-
-
-def _upgrade(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m reports upgrade",
-        description="Bring a results folder of an earlier version to the present one, once. The folder as it was stays "
-        "beside it, as RESULTS.before. Results at a URL: copy them here, upgrade the copy, and copy it back.",
-        epilog="example:\n  python -m reports upgrade results/x",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("results", type=expanded, metavar="RESULTS", help="the folder that a study wrote")
-    asked = parser.parse_args(arguments)
-    from reports.upgrade import upgrade
-
-    print(upgrade(asked.results))
     return 0
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 from trainables.errors import OUTSIDE, SHORT, UserError, reason, sentence, unforeseen
 from trainables.files import check_plain
-from trainables.moved import moved
 from trainables.registry import Entry, Registry
 
 
@@ -120,5 +119,5 @@ def _run(source: str, path: str, what: str) -> types.ModuleType:
             raise
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), None) or 1
-        raise UserError(f"{path}, line {line}: {moved(error) or unforeseen(error)}") from None
+        raise UserError(f"{path}, line {line}: {unforeseen(error)}") from None
     return module

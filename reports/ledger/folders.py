@@ -11,8 +11,7 @@ from trainables.errors import UserError
 from trainables.typed_json import matching
 
 SCHEMA = 1
-"""Of the files of a results folder, as `reports/ledger` reads and writes them. `python -m reports upgrade` brings
-folders of earlier versions here; nothing else knows how they were."""
+"""Of the files of a results folder, as `reports/ledger` reads and writes them; one of another schema is refused."""
 STUDY = "study.json"
 """What the study was asked to do."""
 LEDGER = "ledger"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reports.ledger.folders import SCHEMA, STUDY
+from reports.ledger.folders import SCHEMA
 from trainables.errors import UserError, reason, shown
 from trainables.files import check_plain, write_whole
 from trainables.typed_json import parse_json, read_fields
@@ -59,19 +59,15 @@ def read_whole(kind: type[T], path: Path, what: str) -> T:
     """
     content = read_json(path, what)
     if any(item.name == "schema" for item in dataclasses.fields(kind)):  # type: ignore[arg-type]
-        _check_schema(content.get("schema", 0), path)
+        if (schema := content.get("schema")) != SCHEMA:
+            raise UserError(
+                f"{path} has the schema {shown(schema)}, and this version reads {SCHEMA}; run the study anew, into "
+                "another folder"
+            )
     try:
         return read_fields(kind, content)
     except ValueError as error:
         raise UserError(f"{path} is not {what} ({reason(error)})") from None
-
-
-def _check_schema(schema: Any, path: Path) -> None:
-    results = path.parent if path.name == STUDY else path.parent.parent
-    if schema == 0:
-        raise UserError(f"{path} is of an earlier version; run `python -m reports upgrade {results}` once")
-    if schema != SCHEMA:
-        raise UserError(f"{path} has the schema {shown(schema)}, and this version knows {SCHEMA}; take a newer version")
 
 
 def as_recipe(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from reports.live.server import serve
 from reports.markdown import code, table, text, verbatim
 from reports.scratch_copy import scratch_copy
 from reports.trials_csv import inert
-from reports.upgrade.folder import OldFolder
 from study.cli.options import parse
 from study.plan import decide, read_request
 from study.results_folder.check import check_results
@@ -152,7 +151,6 @@ COMMANDS: dict[str, Callable[[Path], object]] = {
     "check": lambda results: report([str(results), "--check"]),
     "recipe": lambda results: read_request(parse(["--recipe", str(results), "--dry-run"])),
     "live": lambda results: serve(results),
-    "upgrade": lambda results: OldFolder(results, json.loads((results / STUDY).read_text())),
     "continued": lambda results: check_results(
         decide(read_request(parse(["--space", "scl_tau", "--scale", "laptop", "--results", str(results)])), 0)
     ),

@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,9 +27,7 @@ from study.results_folder.prepare import prepare_results
 from study.results_folder.versions import digest, versions
 from study.trial import SourceFile, Trial
 from trainables.errors import UserError, answer_user_errors
-from trainables.moved import MOVED
 from trainables.objectives import OBJECTIVES
-from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,39 +106,6 @@ def test_two_plugins_of_one_file_name_are_refused(folder: Path) -> None:
     (folder / "more" / "first.py").write_text("VALUE = 1\n")
     with pytest.raises(UserError, match=r"two plugins have the same file name \(first\.py, first\.py\)"):
         plan_of(folder, "first.py", "more/first.py")
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("from study.watchers import WATCHERS", "line 1: study.watchers is now study.callbacks, with CALLBACKS"),
-        ("from study.callbacks import Watcher", "line 1: study.callbacks.Watcher is now study.callbacks.Callback"),
-        ("import trainables.kept", "line 1: trainables.kept is now trainables.process_cache"),
-        ("import trainables\ntrainables.typed", "line 2: trainables.typed is now trainables.typed_json"),
-        ("from study.samplers import SAMPLERS", "line 1: study.samplers is now study.search.samplers"),
-        (
-            "from trainables.senteval.scorers import SCORERS",
-            "line 1: trainables.senteval.scorers is now trainables.senteval.kinds",
-        ),
-        ("import study.nowhere", "line 1: ModuleNotFoundError: No module named 'study.nowhere'"),
-    ],
-)
-def test_an_old_place_is_answered_with_the_new_one(line: str, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "old.py"
-    path.write_text(line)
-    with pytest.raises(UserError, match=f"{re.escape(str(path))}, {re.escape(said)}"):
-        load_plugin(path)
-
-
-def test_the_new_places_are_there_and_the_old_ones_are_not() -> None:
-    for old, new in MOVED.items():
-        new = new.partition(",")[0]
-        assert find_spec(new.rpartition(".")[0]), new
-        module, _, name = new.rpartition(".")
-        is_module = find_spec(new) if find_spec(module).submodule_search_locations else None  # type: ignore[union-attr]
-        assert is_module or hasattr(import_module(module), name), new
-        with pytest.raises((ImportError, AttributeError)):
-            getattr(import_module(old.rpartition(".")[0]), old.rpartition(".")[2])
 
 
 @pytest.mark.parametrize(

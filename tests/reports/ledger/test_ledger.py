@@ -133,9 +133,9 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
     [
         ("", "is not a record"),
         ("[1]", "no JSON object"),
-        ("{}", "is of an earlier version; run `python -m reports upgrade"),
+        ("{}", "has the schema None, and this version reads 1; run the study anew, into another folder"),
         ('{"schema": 1}', "recipe is missing"),
-        ('{"schema": 99}', "has the schema 99, and this version knows 1"),
+        ('{"schema": 99}', "has the schema 99, and this version reads 1; run the study anew"),
         ('{"recipe": {}, "recipe_hash": "aa", "seed": 1}', "holds the trial aa-1"),
         ('{"recipe": [], "recipe_hash": "0123456789ab", "seed": 1}', "recipe must be an object, not []"),
         ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "status": "odd"}', "or 'pruned', not 'odd'"),
@@ -228,7 +228,7 @@ def test_study_file(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(None, "holds no study.json"), ("{", "is not a study"), ("{}", "is of an earlier version")]
+    ("text", "said"), [(None, "holds no study.json"), ("{", "is not a study"), ("{}", "has the schema None, and this version reads 1")]
 )
 def test_not_a_study(tmp_path: Path, text: str | None, said: str):
     if text is not None:
