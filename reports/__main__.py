@@ -23,7 +23,7 @@ USAGE = """python -m reports RESULTS [options]
 EXAMPLES = """examples:
   python -m reports results/x                       report.md, its pictures and trials.csv, into that folder
   python -m reports results/x --format md,html      and report.html: one file for any browser, without a network
-  python -m reports results/x --format latex,csv    report.tex with booktabs, and every table as tables/SECTION-N.csv
+  python -m reports results/x --format csv          every table as tables/SECTION-N.csv
   python -m reports results/x --across steps        judge also across unequal numbers of steps
   python -m reports results/x --format html --sentences /data/senteval
                                                     the page shows the sentences on which two rows differ
@@ -63,7 +63,7 @@ def _report(arguments: Sequence[str]) -> int:
         "--format",
         default="md",
         metavar="NAMES",
-        help="one or more of md, html, latex, json and csv, with commas between them; md without it",
+        help="one or more of md, html, json and csv, with commas between them; md without it",
     )
     parser.add_argument(
         "--across",

@@ -36,7 +36,7 @@ EXACT = 1e-6
 FULL = 15
 """Characters from which on a number is written with all of its digits."""
 
-_MARKUP, _TEXT = (".html", ".svg"), (".md", ".csv", ".tex", ".txt", ".json")
+_MARKUP, _TEXT = (".html", ".svg"), (".md", ".csv", ".txt", ".json")
 _ACROSS = re.compile(r"Judged all the same, as `+ ?--across ([\w-]+)")
 """What a report says of each guard that it was told to judge across (`reports/sections/trust.py`)."""
 _VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")

@@ -56,7 +56,6 @@ FORMATS = Registry(
     "format of a report",
     Format("md", "report.md", "reports.formats.markdown_file:write"),
     Format("html", "report.html", "reports.formats.page:write"),
-    Format("latex", "report.tex", "reports.formats.latex:write"),
     Format("json", "report.json", "reports.formats.data:write"),
     Format("csv", "tables", "reports.formats.tables_csv:write"),
 )

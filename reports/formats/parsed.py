@@ -27,8 +27,6 @@ class Table:
 
     head: Sequence[Token]
     rows: Sequence[Sequence[Token]]
-    numeric: Sequence[bool]
-    """Of each column whether it holds numbers: such a column is aligned to the right."""
 
 
 def is_number(token: Token) -> bool:
@@ -44,15 +42,12 @@ def tables(tokens: Sequence[Token]) -> list[Table]:
 def read_table(tokens: Sequence[Token], start: int) -> Table:
     """The table whose `table_open` is the token number `start`."""
     lines: list[list[Token]] = []
-    numeric: list[bool] = []
     for place, token in _until(tokens, start, "table_close"):
         if token.type == "tr_open":
             lines.append([])
         elif token.type in ("th_open", "td_open"):
             lines[-1].append(tokens[place + 1])
-            if token.type == "th_open":
-                numeric.append(is_number(token))
-    return Table(lines[0], lines[1:], numeric)
+    return Table(lines[0], lines[1:])
 
 
 def _until(tokens: Sequence[Token], start: int, end: str) -> Iterator[tuple[int, Token]]:

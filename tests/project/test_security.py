@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.__main__ import main as report
-from reports.formats.latex import escape as for_latex
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import is_key
 from reports.ledger.names import checked_name
@@ -362,15 +361,6 @@ def test_a_formula_is_not_run(cell: str) -> None:
 @pytest.mark.parametrize("cell", ["-1.5", "+2.83", "+2.83 [+1.10, +4.50]", "-3 ± 0.2", "a=b", "3p3n-lambda0.5"])
 def test_a_number_and_a_label_stay(cell: str) -> None:
     assert inert(cell) == cell
-
-
-@given(WORDS)
-@settings(max_examples=200)
-def test_words_from_outside_are_no_command_of_latex(words: str) -> None:
-    own = re.sub(r"\\[A-Za-z]+|\\[{}$&#%_]", "", for_latex(words))
-    assert "\\" not in own
-    assert own.count("{") == own.count("}")
-    assert not set(own.replace("~", "" if "\u00a0" in words else "~")) & set("$&#%_^~")  # a space that does not break
 
 
 # --- secrets

@@ -1,4 +1,4 @@
-"""Formats: one document in four forms, and nothing from outside that any of them would obey."""
+"""Formats: one document in several forms, and nothing from outside that any of them would obey."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import dataclasses
 import hashlib
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,7 +17,6 @@ import pytest
 
 from reports import report
 from reports.formats import FORMATS, Document, Format
-from reports.formats.latex import escape, latex
 from reports.formats.page import CARDS, WIDE, page
 from reports.formats.page_data import page_data
 from reports.formats.parsed import parse, plain, tables
@@ -254,35 +251,6 @@ def test_a_style_becomes_attributes(tmp_path: Path):
     assert inline(tmp_path / "none.svg", "t", 1) == ""
 
 
-class TestLatex:
-    def test_nothing_from_outside_is_a_command(self, made: Document):
-        written = latex(made)
-        assert not re.findall(r"\\(input|write|include|openin|read|immediate|catcode|def)\b", written)
-        assert written.count("\\end{document}") == 1
-        assert written.count("\\toprule") == 4  # two tables, each with the head of its first and its further pages
-
-    def test_words_survive(self):
-        assert escape("a--b_c & 5 % ≤ Šā 文") == r"a-{}-{}b\_c \& 5 \% \ensuremath{\leq} Š{[}U+0101{]} {[}U+6587{]}"
-
-    def test_it_compiles(self, made: Document, tmp_path: Path):
-        if shutil.which("pdflatex") is None:
-            pytest.skip("there is no pdflatex on this machine")
-        written = FORMATS["latex"].write(made)
-        shutil.copy(written, tmp_path)
-        command = [
-            "pdflatex",
-            "-no-shell-escape",
-            "-interaction=nonstopmode",
-            "-halt-on-error",
-            "-draftmode",
-            written.name,
-        ]
-        for _ in range(2):
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
-            assert done.returncode == 0, done.stdout[-2000:]
-        assert not (tmp_path / "pwned").exists()
-
-
 class TestCsv:
     def test_every_table_is_a_file(self, made: Document):
         folder = made.results.folder / "tables"
@@ -313,7 +281,7 @@ class TestEveryFormat(FormatContract):
 def test_tables_of_markdown():
     found = tables(parse("| a | b |\n| - | -: |\n| *x* `y` | 1 |\n\ntext\n\n| c |\n| - |\n"))
     assert [[plain(cell) for cell in row] for row in (found[0].head, *found[0].rows)] == [["a", "b"], ["x y", "1"]]
-    assert (found[0].numeric, len(found), list(found[1].rows)) == ([False, True], 2, [])
+    assert (len(found), list(found[1].rows)) == (2, [])
 
 
 @pytest.fixture
@@ -333,9 +301,8 @@ def of_a_stranger() -> Iterator[None]:
 def test_a_strangers_section_is_in_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(report, "in_order", lambda: [SECTIONS["mine"]])  # the others take their time
     folder = make_study(tmp_path).folder
-    assert write_report(folder, ["html", "latex", "csv", "md", "titles"]) == folder / "report.html"
+    assert write_report(folder, ["html", "csv", "md", "titles"]) == folder / "report.html"
     assert '<section id="mine"><h2>My section</h2>' in (folder / "report.html").read_text()
-    assert "\\section*{My section}" in (folder / "report.tex").read_text()
     assert (folder / "tables/mine-1.csv").read_text() == "what,how much\none,1.5\ntwo,\n"
     assert "## My section" in (folder / "report.md").read_text()
     assert (folder / "titles.txt").read_text().endswith("My section")
