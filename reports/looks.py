@@ -13,33 +13,14 @@ import datetime
 import hashlib
 import math
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-from reports.ledger import LOOKS, read_whole, write_json
+from reports.ledger import LOOKS, write_json
+from reports.ledger.looks import Taken
 from reports.ledger.names import to_write
+from reports.results import Results
 from reports.unfinished import finals_judged
 from trainables.errors import UserError
-from trainables.typed_json import matching
-
-if TYPE_CHECKING:
-    from reports.results import Results
-
-
-@dataclass(frozen=True)
-class Taken:
-    """What the file of a look holds."""
-
-    at: Annotated[str, matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", "a time of UTC in ISO format")]
-    """When the look was first taken."""
-
-
-def taken(folder: Path) -> list[str]:
-    """The looks that a results folder keeps, in the order of their times. `UserError` names a file that is none."""
-    files = (folder / LOOKS).glob("*.json")
-    return [name for _, name in sorted((read_whole(Taken, path, "a look at a study").at, path.stem) for path in files)]
 
 
 def share(look: int) -> float:
@@ -60,15 +41,10 @@ def judged(results: Results) -> list[str]:
     return [*dict.fromkeys(of_rows + of_finals)]
 
 
-def digest(keys: Iterable[str]) -> str:
-    """Sixteen digits of some trials; empty of none."""
-    names = sorted(keys)
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] if names else ""
-
-
 def trials(results: Results) -> str:
-    """Those of the trials that verdicts may rest on."""
-    return digest(judged(results))
+    """Sixteen digits of the trials that verdicts may rest on; empty where there are none."""
+    names = sorted(judged(results))
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] if names else ""
 
 
 def look(results: Results) -> int:

@@ -5,20 +5,15 @@ most apart from the base, as `#17 tau 0.05, batch 128, cls`. Hashes are for file
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from reports.ledger.finals import SHARES
+from reports.ledger.finals import SHARES, part_name
+from reports.results import Results
 from search_spaces.space import Domain
 from trainables.evaluation_config import all_keys
 from trainables.keys import Key
 from trainables.recipe import Value, changed
-
-if TYPE_CHECKING:
-    from reports.results import Results
 
 NAMED = 3
 """So many keys are in a name."""
@@ -51,22 +46,6 @@ def _recipe_names(results: Results) -> dict[str, str]:
         whole = found[finals.curve.whole]
         parts |= {key: part_name(SHARES[share], whole) for share, key in finals.curve.parts.items() if key}
     return parts | found
-
-
-def part_name(share: float, whole: str) -> str:
-    """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
-    return f"{share_in_words(share)}: {whole}"
-
-
-def explored_on_part(name: str) -> int | None:
-    """The number of the explored recipe of which `part_name` made this name; None where it is of none."""
-    there = re.match(r"\d+/\d+ of the data: #(\d+)\b", name)
-    return int(there[1]) if there else None
-
-
-def share_in_words(share: float) -> str:
-    """`1/8 of the data`."""
-    return f"{Fraction(share).limit_denominator(64)} of the data"
 
 
 def called(results: Results, recipe_hash: str) -> str:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import PART, apart, is_explored, is_fresh, whole_of
-from reports.looks import taken
+from reports.ledger.finals import PART, apart, explored_on_part, is_explored, is_fresh, whole_of
+from reports.ledger.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
-from reports.recipe_names import explored_on_part
 from reports.same_recipe import Ran, joined, shared_trials
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
@@ -84,7 +83,8 @@ class Results:
             if whole.status == "finished" and whole.evaluations and not own.evaluations
         ]
         missed = {record.key for record in elsewhere}
-        own, finals, parts = apart((record for record in found if record.key not in missed), info)
+        here = (record for record in found if record.key not in missed)
+        own, finals, parts = apart(here, info.row_hashes.values(), info.finals)
         own, looks = in_order(info, space, own), taken(folder)
         return cls(folder, info, space, own, finals, parts, set_aside, elsewhere, looks)
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from reports.ledger import Finals, Record
+from reports.results import Results
 from trainables.recipe import Recipe
-
-if TYPE_CHECKING:
-    from reports.ledger import Record
-    from reports.ledger.finals import Finals
-    from reports.results import Results
 
 
 @dataclass(frozen=True)

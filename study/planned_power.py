@@ -12,7 +12,8 @@ import numpy as np
 
 from reports.evidence import chance_of
 from reports.ledger import LEDGER, Asked, Ledger, Record, StudyInfo
-from reports.looks import share, taken
+from reports.ledger.looks import taken
+from reports.looks import share
 from reports.markdown import number
 from reports.question import has_no_test, in_question, without
 from reports.results import Results

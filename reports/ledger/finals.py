@@ -8,18 +8,17 @@ curve: the recipe to use on parts of its data, under the finals' seeds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from reports.ledger.folders import Hash
 from reports.ledger.record import Record
 from trainables.keys import at_least
 from trainables.recipe import Recipe
-
-if TYPE_CHECKING:
-    from reports.ledger.study_info import StudyInfo
 
 PART, FIRST_FRESH = 500_000, 1_000_000
 """The seed of all that explores on a part of the data, and the first of the finals' own stream. `--seeds` never comes
@@ -53,6 +52,22 @@ def seed_in_words(seed: int) -> str:
     if seed == PART:
         return "part"
     return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
+
+
+def part_name(share: float, whole: str) -> str:
+    """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
+    return f"{share_in_words(share)}: {whole}"
+
+
+def explored_on_part(name: str) -> int | None:
+    """The number of the explored recipe of which `part_name` made this name; None where it is of none."""
+    there = re.match(r"\d+/\d+ of the data: #(\d+)\b", name)
+    return int(there[1]) if there else None
+
+
+def share_in_words(share: float) -> str:
+    """`1/8 of the data`."""
+    return f"{Fraction(share).limit_denominator(64)} of the data"
 
 
 @dataclass(frozen=True)
@@ -95,16 +110,18 @@ class Finals:
         return {*self.finalists, *filter(None, (self.base, self.as_it_came, self.baseline))}
 
 
-def apart(records: Iterable[Record], info: StudyInfo) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
+def apart(
+    records: Iterable[Record], rows: Iterable[str | None], wanted: Finals | None
+) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
     """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those on
-    parts of the data."""
-    rows = {*info.row_hashes.values()} & (info.finals.hashes if info.finals else set())
+    parts of the data. `rows`: their hashes; `wanted`: what the study's finals are of."""
+    compared = {*rows} & (wanted.hashes if wanted else set())
     own: list[Record] = []
     parts: list[Record] = []
     finals: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
         key, fresh = record.recipe_hash, is_fresh(record.seed)
-        if fresh or (key in rows and not Recipe.from_flat(record.recipe).uses_seed):
+        if fresh or (key in compared and not Recipe.from_flat(record.recipe).uses_seed):
             finals.setdefault(key, []).append(record)
         if not fresh:
             (own if is_explored(record.seed) else parts).append(record)

@@ -22,10 +22,10 @@ from reports.ledger import (
     StudyInfo,
     read_failures,
 )
-from reports.ledger.finals import PART, apart, whole_of
+from reports.ledger.finals import PART, apart, part_name, whole_of
 from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
-from reports.recipe_names import BASE, explored_numbers, part_name, recipe_name
+from reports.recipe_names import BASE, explored_numbers, recipe_name
 from reports.results import Results, in_order
 from search_spaces.space import Space
 from trainables.errors import UserError
@@ -151,7 +151,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     called = _Names(info, space)
     found = None
     if info and space:
-        found = Results(results, info, space, in_order(info, space, apart(records, info)[0]), set_aside=set_aside)
+        own, _, _ = apart(records, info.row_hashes.values(), info.finals)
+        found = Results(results, info, space, in_order(info, space, own), set_aside=set_aside)
     names = {record.key: called.name(record) for record in records}
     stopped = tuple(
         Ended(

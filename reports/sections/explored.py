@@ -13,8 +13,9 @@ from reports.best_model import ranking
 from reports.costs import word
 from reports.evidence import Evidence
 from reports.ledger import Record
+from reports.ledger.finals import share_in_words
 from reports.markdown import code, count, number, signed, spread, table, text
-from reports.recipe_names import called, share_in_words
+from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Measured
 from reports.true_scores import RecipeScores, true_scores

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reports.guards.words import listed
+from reports.ledger.finals import share_in_words
 from reports.markdown import count, duration
-from reports.recipe_names import share_in_words
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.ladder import LOOKS

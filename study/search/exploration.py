@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reports.ledger import Record, is_fresh, trial_key
-from reports.ledger.finals import PART, SHARE
-from reports.recipe_names import BASE, part_name
+from reports.ledger.finals import PART, SHARE, part_name
+from reports.recipe_names import BASE
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
 from study.search.course import Explored, Explorer

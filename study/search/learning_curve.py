@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from reports.answer import Answer
 from reports.guards.words import listed
 from reports.ledger import LearningCurve, StudyInfo
-from reports.ledger.finals import SHARE, SHARES
-from reports.recipe_names import part_name
+from reports.ledger.finals import SHARE, SHARES, part_name
 from reports.results import Results
 from study.search.ladder import on_part
 from trainables.errors import UserError

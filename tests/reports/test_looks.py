@@ -17,8 +17,9 @@ from reports.check import check
 from reports.evidence import Evidence
 from reports.ledger import LOOKS, StudyInfo
 from reports.ledger.location import open_location
+from reports.ledger.looks import taken
 from reports.live.server import LiveServer
-from reports.looks import look, share, taken, trials
+from reports.looks import look, share, trials
 from reports.report import write_report
 from reports.results import Results
 from study.run import report

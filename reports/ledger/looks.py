@@ -1,0 +1,25 @@
+"""The looks that were taken at a study, a file each: `reports.looks` says what a look is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from reports.ledger.folders import LOOKS
+from reports.ledger.json_files import read_whole
+from trainables.typed_json import matching
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What the file of a look holds."""
+
+    at: Annotated[str, matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", "a time of UTC in ISO format")]
+    """When the look was first taken."""
+
+
+def taken(folder: Path) -> list[str]:
+    """The looks that a results folder keeps, in the order of their times. `UserError` names a file that is none."""
+    files = (folder / LOOKS).glob("*.json")
+    return [name for _, name in sorted((read_whole(Taken, path, "a look at a study").at, path.stem) for path in files)]
