@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from reports.answer import FILE, Answer
-from reports.formats import FORMATS, Document
+from reports.formats import FORMATS, Document, Part
 from reports.guards import GUARDS
 from reports.ledger.names import to_write
 from reports.looks import record
@@ -24,27 +24,6 @@ from trainables.files import write_whole
 
 PICTURES = "pictures"
 TRIALS = "trials.csv"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A section as it was written: markdown without any HTML."""
-
-    name: str
-    """The section's."""
-    heading: str
-    """Empty for what stands right under the title."""
-    content: str
-    """Markdown under the heading. A picture is named by its path within the results folder."""
-    folded: bool
-
-    @property
-    def markdown(self) -> str:
-        """With its heading, within a fold where it is folded: the only HTML of a report in markdown."""
-        head = f"## {self.heading}" if self.heading else ""
-        if self.folded:
-            return f"<details><summary>\n\n{head}\n\n</summary>\n\n{self.content}\n\n</details>"
-        return f"{head}\n\n{self.content}" if head else self.content
 
 
 def part_of(section: Section, results: Results, pictures: Path) -> Part:

@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.formats import Document, Format
+from reports.formats import Document, Format, Part
 from reports.ledger import EVALUATED, LEDGER, PREDICTIONS, Evaluation, Ledger, Record, StudyInfo
 from reports.made_up import DATA, VERSIONS, geometry, with_predictions
-from reports.report import Part, part_of, write_report
+from reports.report import part_of, write_report
 from reports.results import Results
 from reports.sections import Section, in_order
 from search_spaces import load_space

@@ -12,14 +12,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reports.ledger.names import to_write
+from reports.results import Results
 from trainables.registry import Registry, load
 
-if TYPE_CHECKING:
-    from reports.report import Part
-    from reports.results import Results
+
+@dataclass(frozen=True)
+class Part:
+    """A section as it was written: markdown without any HTML."""
+
+    name: str
+    """The section's."""
+    heading: str
+    """Empty for what stands right under the title."""
+    content: str
+    """Markdown under the heading. A picture is named by its path within the results folder."""
+    folded: bool
+
+    @property
+    def markdown(self) -> str:
+        """With its heading, within a fold where it is folded: the only HTML of a report in markdown."""
+        head = f"## {self.heading}" if self.heading else ""
+        if self.folded:
+            return f"<details><summary>\n\n{head}\n\n</summary>\n\n{self.content}\n\n</details>"
+        return f"{head}\n\n{self.content}" if head else self.content
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,10 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from reports.formats import Document
+from reports.formats import Document, Part
 from reports.formats.page_data import main_rows, page_data
 from reports.formats.parsed import is_number, parse, parser, plain, read_table
 from reports.formats.pictures import inline
-from reports.report import Part
 from trainables.files import write_whole
 
 HERE = Path(__file__).parent

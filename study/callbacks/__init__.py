@@ -1,6 +1,44 @@
-"""What follows a study while it runs."""
+"""What follows a study while it runs: the console, the live page's file, experiment trackers, metrics.
 
-from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
+A callback of your own is a class with some of the methods of `Callback`, in a file given by `--plugin`:
+
+    CALLBACKS.add(CallbackEntry("mine", Mine, "what it shows"))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
+from trainables.registry import Registry, load
 
 __all__ = ["CALLBACKS", "Callback", "CallbackEntry", "StudyState"]
+
+
+@dataclass(frozen=True)
+class CallbackEntry:
+    """A callback by name."""
+
+    name: str
+    builder: Any
+    """A function, or `"module:function"`, from the `StudyState`, which the callback may keep, to a `Callback`; to None
+    where a person has not asked for it."""
+    meaning: str
+
+    def build(self, state: StudyState) -> Callback | None:
+        """The callback, new."""
+        callback: Callback | None = load(self.builder)(state)
+        return callback
+
+
+CALLBACKS = Registry(
+    "callback",
+    CallbackEntry("console", "study.callbacks.console:Console", "a line a trial, and what runs now"),
+    CallbackEntry("progress", "study.callbacks.progress_file:ProgressFile", "the file that the live page shows"),
+    CallbackEntry("tensorboard", "study.callbacks.tensorboard:build", "curves, and every score of a trial"),
+    CallbackEntry("mlflow", "study.callbacks.mlflow:build", "a run a trial, if MLFLOW_TRACKING_URI is set"),
+    CallbackEntry("wandb", "study.callbacks.wandb:build", "a run a trial, if WANDB_API_KEY or WANDB_MODE is set"),
+    CallbackEntry("prometheus", "study.callbacks.prometheus:Prometheus", "Ray's metrics, for Grafana"),
+)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from study.callbacks.base import Callback
+from study.engine.messages import Event
+from study.trial import Trial
 from trainables.errors import UserError
-
-if TYPE_CHECKING:
-    from study.engine.messages import Event
-    from study.trial import Trial
 
 PATIENCE_SECONDS = 60.0
 """How long the end of a study waits for one answer of a tracker."""

@@ -1,23 +1,12 @@
-"""What follows a study while it runs: the console, the live page's file, experiment trackers, metrics.
-
-A callback of your own is a class with some of these methods, in a file given by `--plugin`:
-
-    CALLBACKS.add(CallbackEntry("mine", Mine, "what it shows"))
-"""
+"""What a callback hears of a study."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from trainables.registry import Registry, load
-
-if TYPE_CHECKING:
-    from reports.ledger import Record
-    from study.callbacks.state import StudyState
-    from study.engine.messages import Event
-    from study.trial import Trial
+from reports.ledger import Record
+from study.engine.messages import Event
+from study.trial import Trial
 
 
 class Callback:
@@ -60,30 +49,3 @@ class Callback:
 
     def close(self) -> None:
         """This run of the study is over, also where a person or an error ended it."""
-
-
-@dataclass(frozen=True)
-class CallbackEntry:
-    """A callback by name."""
-
-    name: str
-    builder: Any
-    """A function, or `"module:function"`, from the `StudyState`, which the callback may keep, to a `Callback`; to None
-    where a person has not asked for it."""
-    meaning: str
-
-    def build(self, state: StudyState) -> Callback | None:
-        """The callback, new."""
-        callback: Callback | None = load(self.builder)(state)
-        return callback
-
-
-CALLBACKS = Registry(
-    "callback",
-    CallbackEntry("console", "study.callbacks.console:Console", "a line a trial, and what runs now"),
-    CallbackEntry("progress", "study.callbacks.progress_file:ProgressFile", "the file that the live page shows"),
-    CallbackEntry("tensorboard", "study.callbacks.tensorboard:build", "curves, and every score of a trial"),
-    CallbackEntry("mlflow", "study.callbacks.mlflow:build", "a run a trial, if MLFLOW_TRACKING_URI is set"),
-    CallbackEntry("wandb", "study.callbacks.wandb:build", "a run a trial, if WANDB_API_KEY or WANDB_MODE is set"),
-    CallbackEntry("prometheus", "study.callbacks.prometheus:Prometheus", "Ray's metrics, for Grafana"),
-)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from study.callbacks.base import CALLBACKS, Callback
-from study.callbacks.state import StudyState
+from study.callbacks import CALLBACKS, Callback, StudyState
+from study.engine.messages import Event
+from study.trial import Trial
 from trainables.errors import unforeseen
-
-if TYPE_CHECKING:
-    from study.engine.messages import Event
-    from study.trial import Trial
 
 
 class Dispatch:

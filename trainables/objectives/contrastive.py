@@ -63,7 +63,7 @@ class Contrastive(Softmax, Objective):
             assert batch.entailed is not None
             taken |= judged(batch.entailed, batch.text, unmasked, found.shared)
         mine = found.rows(batch.share(len(found.anchors)))
-        tau = self.tau(batch)
+        tau = self.tau(batch.temperature)
         losses = self.at_widths(lambda width: self._losses(mine.cut(width), tau))  # (anchors of this worker,)
         counts = counts_of(found.positives, found.shared & ~found.positives)
         contrasted = None

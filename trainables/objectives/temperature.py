@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from trainables.objectives.learned_temperature import LearnedTemperature
-    from trainables.objectives.objective import EmbeddedBatch
 
 TEMPERATURE = functools.partial(
     key,
@@ -69,9 +68,9 @@ class Temperature(Options):
             self.temperature_start, self.temperature_rate, self.temperature_low, self.temperature_high
         )
 
-    def tau(self, batch: EmbeddedBatch) -> float | Tensor:
-        """As it is now."""
+    def tau(self, learned: Tensor | None) -> float | Tensor:
+        """As it is now, of a model that gives the learned one where it is learned."""
         if self.temperature != "learned":
             return self.temperature
-        assert batch.temperature is not None, "the model gives a learned temperature"
-        return batch.temperature
+        assert learned is not None, "the model gives a learned temperature"
+        return learned

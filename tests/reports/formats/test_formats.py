@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from reports import report
-from reports.formats import FORMATS, Document, Format
+from reports.formats import FORMATS, Document, Format, Part
 from reports.formats.page import CARDS, WIDE, page
 from reports.formats.page_data import page_data
 from reports.formats.parsed import parse, plain, tables
 from reports.formats.pictures import inline
 from reports.markdown import code, table, text
 from reports.plots.canvas import make_figure, save
-from reports.report import Part, write_report
+from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section
 from reports.testing import FormatContract, make_study

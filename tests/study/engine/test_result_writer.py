@@ -29,7 +29,7 @@ from reports.ledger.location import ResultsLocation
 from reports.ledger.storage import storage
 from reports.testing import changed, made_record
 from search_spaces.goals import STS
-from study.callbacks.base import CALLBACKS, Callback, CallbackEntry
+from study.callbacks import CALLBACKS, Callback, CallbackEntry
 from study.callbacks.dispatch import Dispatch
 from study.engine.coordinator import HALT, Coordinator
 from study.engine.messages import (
