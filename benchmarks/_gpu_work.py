@@ -23,9 +23,10 @@ from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives.mnrl import MNRL
 from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, Recipe
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.scoring import Embedded, score_task
+from trainables.senteval.scoring import score_task
 from trainables.senteval.tasks import TASKS
 from trainables.training.chunks import TIGHT
 from trainables.training.distributed import Workers

@@ -58,9 +58,10 @@ def _run(data: Path, name: str, dim: int, sample: int, number: int) -> _Run:
     import torch
 
     from benchmarks import _one_by_one as one_by_one
+    from trainables.senteval.embedded import Embedded
     from trainables.senteval.protocol import PROTOCOLS
     from trainables.senteval.read_task import read_task
-    from trainables.senteval.scoring import Embedded, score_task
+    from trainables.senteval.scoring import score_task
     from trainables.senteval.tasks import TASKS
 
     if name not in TASKS or TASKS[name].kind != "nested_cv":

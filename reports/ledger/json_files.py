@@ -58,12 +58,12 @@ def read_whole(kind: type[T], path: Path, what: str) -> T:
     One with a field `schema` is refused where that is not today's.
     """
     content = read_json(path, what)
-    if any(item.name == "schema" for item in dataclasses.fields(kind)):  # type: ignore[arg-type]
-        if (schema := content.get("schema")) != SCHEMA:
-            raise UserError(
-                f"{path} has the schema {shown(schema)}, and this version reads {SCHEMA}; run the study anew, into "
-                "another folder"
-            )
+    names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    if "schema" in names and (schema := content.get("schema")) != SCHEMA:
+        raise UserError(
+            f"{path} has the schema {shown(schema)}, and this version reads {SCHEMA}; run the study anew, into another "
+            "folder"
+        )
     try:
         return read_fields(kind, content)
     except ValueError as error:

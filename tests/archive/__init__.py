@@ -1,8 +1,8 @@
 """Results folders of twenty spaces with made-up scores, and the reports that are expected of them.
 
 `ledgers.tar.xz` holds forty folders, `SPACE-laptop` and `SPACE-paper`: `study.json` and the records.
-`reports.tar.xz` holds each folder's `report.md` and `trials.csv`; `tests/reports/test_archive.py` compares them byte for
-byte.
+`reports.tar.xz` holds each folder's `report.md` and `trials.csv`; `tests/reports/test_archive.py` compares them byte
+for byte.
 Where a change is meant, look at what the test prints, then write the expected reports anew:
 
     python -m tests.archive

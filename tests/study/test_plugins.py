@@ -28,6 +28,7 @@ from study.results_folder.versions import digest, versions
 from study.trial import SourceFile, Trial
 from trainables.errors import UserError, answer_user_errors
 from trainables.objectives import OBJECTIVES
+from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -34,7 +34,7 @@ class CoSENT(Temperature, Widths, Objective):
     def _ranking(self, batch: EmbeddedBatch, width: int | None) -> Tensor:
         first, second = (torch.nn.functional.normalize(side[:, :width], dim=1) for side in _sides(batch))
         scores, order = _scores(batch).sort()
-        alike = self.alike(first[order], second[order]) / self.tau(batch.temperature)  # (pairs,) from the lowest score on
+        alike = self.alike(first[order], second[order]) / self.tau(batch.temperature)  # (pairs,) from the lowest score
         # Of those with a higher score, which stand behind its likes: log of the sum of exp(-alike).
         behind = torch.logcumsumexp(-alike.flip(0), dim=0).flip(0)
         behind = torch.cat([behind, behind.new_full((1,), -torch.inf)])

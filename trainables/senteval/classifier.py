@@ -20,7 +20,6 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol as Interface
 
 import numpy as np
 import torch
@@ -29,25 +28,13 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from trainables.machine import native_bf16
+from trainables.senteval.features import Rows
 from trainables.senteval.optimiser import Optimiser
 from trainables.senteval.protocol import Fit
 from trainables.to_device import to_device
 
 _BLOCK_ROWS = 16_384
 """Rows that are gathered at once; bounds the memory of a permuted copy."""
-
-
-class Rows(Interface):
-    """Feature rows that can be gathered by index; the last columns are a one for the bias and zero padding."""
-
-    dim: int
-
-    @property
-    def device(self) -> torch.device:
-        """Where the rows are, and their classifiers."""
-
-    def take(self, index: Tensor) -> Tensor:  # (n,) -> (n, width)
-        ...
 
 
 @dataclass(frozen=True)

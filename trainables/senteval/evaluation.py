@@ -18,11 +18,13 @@ import numpy as np
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.read_task import kept_task
+from trainables.senteval.scoring import score_task
 from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
 
 if TYPE_CHECKING:
@@ -129,8 +131,7 @@ def import_late() -> None:
     trial takes does so before."""
     import trainables.senteval.geometry
     import trainables.senteval.projections
-    import trainables.senteval.regressor
-    import trainables.senteval.scoring  # noqa: F401
+    import trainables.senteval.regressor  # noqa: F401
 
 
 def score_embeddings(
@@ -148,7 +149,6 @@ def score_embeddings(
     import torch
 
     from trainables.senteval.geometry import geometry
-    from trainables.senteval.scoring import Embedded, score_task
 
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
@@ -214,8 +214,6 @@ def development(
     `probe.probed_part` chooses. `score` is their mean, None where there is none.
     """
     import torch
-
-    from trainables.senteval.scoring import Embedded
 
     names = [name for name in task_names(tasks) if TASKS[name].development]
     read, _, errors = _read_all(Path(data), names)

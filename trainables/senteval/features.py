@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Protocol
+
+from trainables.lazy_torch import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Rows(Protocol):
+    """Feature rows that can be gathered by index; the last columns are a one for the bias and zero padding."""
+
+    dim: int
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows are, and their classifiers."""
+
+    def take(self, index: Tensor) -> Tensor:  # (n,) -> (n, width)
+        ...
 
 
 class Singles:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from trainables.senteval.embedded import Lookup
+from trainables.senteval.examples import TaskData
 from trainables.senteval.tasks import GROUPS
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import TaskData
-    from trainables.senteval.scoring import Lookup
 
 FIRST = "STSBenchmark"
 """The task whose sentences are taken, as SimCSE does; where it is missing, those of the STS tasks that are there."""

@@ -28,12 +28,14 @@ from trainables.errors import UserError
 from trainables.evaluation_config import Parts
 from trainables.registry import load
 from trainables.senteval import development, evaluate
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.items import Answers, answers_in
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.kinds.contract import Numbers, Scores, TaskKind
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.read_task import read_task
+from trainables.senteval.scoring import score_task
 from trainables.senteval.tasks import TASKS, Task, groups, task_names
 
 DIM = 24
@@ -246,8 +248,6 @@ def _scored(task: Task, data: Path) -> tuple[Numbers, Scores]:
 
 def _score_anew(task: Task, data: Path, parts: Parts = "all") -> tuple[Numbers, Scores]:
     import torch
-
-    from trainables.senteval.scoring import Embedded, score_task
 
     content = read_task(task, data)
     if parts == "development":

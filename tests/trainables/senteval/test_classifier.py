@@ -151,8 +151,9 @@ def test_a_classifier_does_not_notice_when_others_stop() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
+    from trainables.senteval.embedded import Embedded
     from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.scoring import Embedded, score_task
+    from trainables.senteval.scoring import score_task
     from trainables.senteval.tasks import TASKS
 
     x, y = blobs(220, 8, 2, noise=3.0)

@@ -14,6 +14,7 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import average_precision_score, f1_score, v_measure_score
 
 from trainables.senteval import ranking
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Documents, Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds import KINDS
@@ -22,7 +23,6 @@ from trainables.senteval.kinds.labelled_pairs import MATCHED
 from trainables.senteval.precision import average_precision, best_threshold
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.ranking import MAP, MRR, NDCG, RECALL, STEPS, measures, nearest
-from trainables.senteval.scoring import Embedded
 from trainables.senteval.tasks import Task
 
 SEEDS = range(25)

@@ -11,12 +11,12 @@ import pytest
 
 from trainables.corpora import scenes
 from trainables.senteval import evaluate
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.kinds import KINDS, TaskKind
 from trainables.senteval.kinds.classification import KFold, TrainDevTest
 from trainables.senteval.kinds.contract import Scores
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.read_task import read_task
-from trainables.senteval.scoring import Embedded
 from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import TaskKindContract, bag_of_words
 

@@ -4,19 +4,16 @@ task may have only one of them."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from trainables.senteval.effects import mean_effects
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import SHARE, Scores, TaskKind
-
-if TYPE_CHECKING:
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
-
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 PARTS = ("dev", "test")
 
@@ -55,7 +52,7 @@ class ByParts(TaskKind):
     def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
         return self.score(given, protocol, seed)
 
-    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         return {f"{answers.split}_{name}": 100 * self.measure(name, answers) for name in self.measures}
 
     def development_score(self, given: Embedded) -> float:
@@ -73,7 +70,7 @@ class MeanOverItems(ByParts):
     def measure(self, name: str, answers: Answers) -> float:
         return float(self.values(name, answers).mean())
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         return mean_effects(self.values(number.partition("_")[2], answers))
 
     def shares(self, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.effects import accuracy_effects
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.contract import THREE
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 NEIGHBOURS = "neighbours"
 """Beside the classes that the regression gives: those of the nearest neighbours."""
@@ -42,7 +39,7 @@ class Classes(MeanOverItems):
     measures = ("accuracy", "knn_accuracy")
     checked = "test_knn_accuracy"
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
         name, split = next(iter(data.splits.items()))
         counts = np.bincount(split.labels)
@@ -86,11 +83,11 @@ class Classes(MeanOverItems):
         predicted = answers.predicted if name == self.measures[0] else answers.more[NEIGHBOURS]
         return np.asarray(predicted == answers.gold, dtype=float)
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         from trainables.senteval.logistic import FOLDS
 
         hits = self.values(number.partition("_")[2], answers)
-        return accuracy_effects(hits, FOLDS if protocol and _in_folds(task, answers) else None)
+        return accuracy_effects(hits, FOLDS if protocol and _in_folds(self.splits_of(task), answers) else None)
 
     def development_part(self, data: TaskData) -> Split:
         from trainables.senteval.probe import probed_part
@@ -104,6 +101,6 @@ class Classes(MeanOverItems):
         return probe_accuracy(given.features("dev"), given.labels("dev"))
 
 
-def _in_folds(task: Task, answers: Answers) -> bool:
+def _in_folds(splits: Sequence[str], answers: Answers) -> bool:
     """Whether the answers come from folds, which hang together by the rows that they are fitted to."""
-    return "train" not in task.splits and answers.split == task.splits[0]
+    return "train" not in splits and answers.split == splits[0]

@@ -11,17 +11,17 @@ import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.effects import accuracy_effects, f1_effects
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import SHARE, THREE, Scores, TaskKind
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from trainables.senteval.classifier import Classifiers, Fold
-    from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
 
 
 class Classification(TaskKind):
@@ -36,18 +36,18 @@ class Classification(TaskKind):
     fewest: ClassVar[int] = 1
     """How many examples of its first split the largest class needs, so that there are folds."""
 
-    def numbers_of(self, task: Task) -> tuple[str, ...]:
+    def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
         f1 = task.f1 and self._has(task, "test_f1")
         return (*super().numbers_of(task), *(("test_f1",) if f1 else ()))
 
     def range_of(self, number: str) -> tuple[float, float]:
         return SHARE
 
-    def check(self, task: Task) -> None:
+    def check(self, task: TaskFields) -> None:
         if task.scale is not None:
             super().check(task)
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
         name, split = next(iter(data.splits.items()))
         if len(np.unique(split.labels)) < 2:
@@ -64,14 +64,14 @@ class Classification(TaskKind):
     @abstractmethod
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores: ...
 
-    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         return {"test_accuracy": self.accuracy(answers, protocol)} | ({"test_f1": f1(answers)} if task.f1 else {})
 
     def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
         """In percent; None where the answers cannot be of the protocol's folds."""
         return 100 * float((answers.predicted == answers.gold).mean())
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         if number == "test_f1":
             return f1_effects(answers.predicted, answers.gold)
         return accuracy_effects(answers.predicted == answers.gold)
@@ -158,7 +158,7 @@ class NestedCrossValidation(Classification):
             return None
         return float(100 * np.mean([hits[fold == number].mean() for number in range(fold.max() + 1)]))
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         fold = None if protocol is None else fold_numbers(answers.gold, protocol.folds)
         if number != "test_accuracy" or fold is None:
             return super().effects(task, number, answers, protocol)

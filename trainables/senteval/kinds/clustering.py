@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.errors import UserError
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import TaskData
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 STARTS = 10
 """Of k-means, of which the best fit is taken: a start moves V by points."""
@@ -32,7 +29,7 @@ class Clustering(ByParts):
     target = "classes"
     measures = ("v_measure",)
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
         for name, split in data.splits.items():
             if split.right is not None or len(np.unique(split.labels)) < 2:
@@ -52,7 +49,7 @@ class Clustering(ByParts):
     def measure(self, name: str, answers: Answers) -> float:
         return v_measure(_table(answers)[0])
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         """What leaving each sentence out does, as if the clusters stayed where they are; to first order alone it would
         be too little of a few hundred sentences."""
         table, cells = _table(answers)

@@ -16,18 +16,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from trainables.errors import UserError
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers, pair_groups
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 Target = Literal["classes", "scores", "images", "documents"]
 """What an example is labelled with: a class, a number (its sentences are then a pair), the image of a caption, or the
@@ -104,7 +102,7 @@ class TaskKind(ABC):
         if "score" in vars(cls) and "score_without_test" not in vars(cls):
             cls.splits_without_test, cls.score_without_test = (), TaskKind.score_without_test  # type: ignore[method-assign]
 
-    def numbers_of(self, task: Task) -> tuple[str, ...]:
+    def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
         """Names of the numbers that this task is scored with: those of the parts that it has."""
         return tuple(name for name in self.reported if self._has(task, name))
 
@@ -112,17 +110,21 @@ class TaskKind(ABC):
         """Between which values a number lies, such as `SHARE`; a record with another is set aside."""
         return CORRELATION
 
-    def _has(self, task: Task, number: str) -> bool:
-        return ("dev" if number.startswith("dev_") else "test") not in {*self.splits} - {*task.splits}
+    def splits_of(self, task: TaskFields) -> tuple[str, ...]:
+        """The splits that this task has, in their order; empty where they are sub-corpora."""
+        return task.parts or self.splits
 
-    def check(self, task: Task) -> None:
+    def _has(self, task: TaskFields, number: str) -> bool:
+        return ("dev" if number.startswith("dev_") else "test") not in {*self.splits} - {*self.splits_of(task)}
+
+    def check(self, task: TaskFields) -> None:
         """`UserError` where an entry of `TASKS` asks for what the kind does not have."""
         if task.f1:
             raise UserError(f"task {task.name}: there is no F1 where the kind is {self.name!r}")
         if task.scale is not None:
             raise _no_scale(task)
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         """`UserError` where examples that were read cannot be scored; `files` has the first file of each split."""
         pairs = self.target == "scores" or next(iter(data.splits.values())).right is not None
         for name, split in data.splits.items():
@@ -141,13 +143,13 @@ class TaskKind(ABC):
         return self.score(given, protocol, seed)
 
     @abstractmethod
-    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> Mapping[str, float | None]:
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> Mapping[str, float | None]:
         """Every number that follows from the answers of one part (`answers.split`), in percent; scores, reports and
         `--check` have them from here. None for one that these answers cannot have. Of answers that lack what a number
         needs, as those of older studies may, the number is left out. `protocol` is None where it is unknown."""
 
     @abstractmethod
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
         """(items,) What each item does to a number of `numbers`, in points: how the number would change if the item
         counted a little more, so scaled that the sum of squares is the number's variance over items. `effects.py` has
         those of means and correlations. None where they cannot be told, as of a median."""
@@ -195,11 +197,11 @@ class TaskKind(ABC):
         raise NotImplementedError(f"the kind {self.name!r} has no score while a training goes on")
 
 
-def _no_scale(task: Task) -> UserError:
+def _no_scale(task: TaskFields) -> UserError:
     return UserError(f"task {task.name}: scale={task.scale} must be the lowest and highest score of relatedness")
 
 
-def check_scale(task: Task) -> None:
+def check_scale(task: TaskFields) -> None:
     """`UserError` for a scale of scores that does not rise."""
     if task.scale is not None and not task.scale[0] < task.scale[1]:
         raise _no_scale(task)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.effects import average_precision_effects, f1_effects
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
 from trainables.senteval.kinds.classification import f1
 from trainables.senteval.precision import average_precision, best_threshold
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import TaskData
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 MATCHED = "matched"
 """Beside the cosines of the test part: whether each lies above the threshold that is best on the development part."""
@@ -33,11 +30,11 @@ class LabelledPairs(ByParts):
     predicted = "cosines"
     measures = ("ap",)
 
-    def numbers_of(self, task: Task) -> tuple[str, ...]:
-        both = {*self.splits} == {*task.splits}
+    def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
+        both = {*self.splits} == {*self.splits_of(task)}
         return (*super().numbers_of(task), *(("test_f1",) if both else ()))
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
         for name, split in data.splits.items():
             if split.right is None or data.classes != 2 or len(np.unique(split.labels)) != 2:
@@ -55,14 +52,14 @@ class LabelledPairs(ByParts):
         matched = (found.predicted >= threshold).astype(np.int8)
         return Answers(found.predicted, found.gold, split=part, more={MATCHED: matched})
 
-    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         found = super().numbers(task, answers, protocol)
         return found | ({"test_f1": f1(self._matched(answers))} if MATCHED in answers.more else {})
 
     def measure(self, name: str, answers: Answers) -> float:
         return average_precision(answers.predicted, answers.gold)
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         if number == "test_f1":
             return f1_effects(answers.more[MATCHED], answers.gold)
         return average_precision_effects(answers.predicted, answers.gold)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.correlation import CORRELATIONS, correlation_in, pearson, spearman
 from trainables.senteval.effects import correlation_effects
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import THREE, Scores, TaskKind, check_scale
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import TaskData
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 REGRESSED = "regressed"
 """What the regressor predicts for the test pairs, beside their cosines."""
@@ -44,12 +41,12 @@ class Relatedness(TaskKind):
     development = "dev_spearman_cosine"
     main = "test_spearman_regressor"
 
-    def check(self, task: Task) -> None:
+    def check(self, task: TaskFields) -> None:
         if task.f1:
             super().check(task)
         check_scale(task)
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
         low, high = data.splits["train"].scale
         if task.scale is None and not 0 < high - low < math.inf:
@@ -80,7 +77,7 @@ class Relatedness(TaskKind):
         dev = given.data.splits["dev"]
         return Scores((Answers(given.cosine(dev), dev.labels, split="dev"),), len(dev))
 
-    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         found: dict[str, float | None] = {
             f"{answers.split}_spearman_cosine": 100 * spearman(answers.predicted, answers.gold)
         }
@@ -89,7 +86,7 @@ class Relatedness(TaskKind):
                 found[f"test_{name}_regressor"] = 100 * correlation(answers.more[REGRESSED], answers.gold)
         return found
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         predicted = answers.more[REGRESSED] if number.endswith("_regressor") else answers.predicted
         return correlation_effects(predicted, answers.gold, kind=correlation_in(number))
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.senteval.effects import mean_effects
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import Split
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import RANK, SHARE, THREE, Scores, TaskKind
+from trainables.senteval.protocol import Protocol
 from trainables.senteval.recalls import AT, CAPTIONS, FOLDS, WAYS, fold_size, recalls
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import Split
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.task_fields import TaskFields
 
 BACK = "image_ranks"
 """Beside the rank of each caption's image, that of the nearest caption of its image, the same for all its captions."""
@@ -48,7 +45,7 @@ class Retrieval(TaskKind):
         answers = Answers(to_images, np.zeros_like(to_images), more={BACK: to_captions.repeat(CAPTIONS)})
         return Scores((answers,), [len(parts[name][0]) for name in ("dev", "test")], {"dev_recall": dev})
 
-    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         if BACK not in answers.more or len(answers.gold) % (FOLDS * CAPTIONS):
             return {}
         to_images, to_captions = answers.predicted, answers.more[BACK][::CAPTIONS]
@@ -60,7 +57,7 @@ class Retrieval(TaskKind):
         numbers = {f"test_{name}": value for name, value in {**found, **medians}.items()}
         return {"test_recall": math.fsum(found.values()) / len(found), **numbers}
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
         if number.endswith("_medr"):
             return None
         asked = (

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.correlation import CORRELATIONS, correlation_in
 from trainables.senteval.effects import correlation_effects
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
 from trainables.senteval.kinds.contract import CORRELATION
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import TaskData
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 
 class ScoredPairs(ByParts):
@@ -30,7 +27,7 @@ class ScoredPairs(ByParts):
     predicted = "cosines"
     measures = tuple(CORRELATIONS)
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
         for name, split in data.splits.items():
             low, high = split.scale
@@ -47,5 +44,5 @@ class ScoredPairs(ByParts):
     def range_of(self, number: str) -> tuple[float, float]:
         return CORRELATION
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         return correlation_effects(answers.predicted, answers.gold, kind=correlation_in(number))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Documents, Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.ranking import MAP, MRR, NDCG, RECALL, measures, nearest
-
-if TYPE_CHECKING:
-    from trainables.senteval.scoring import Embedded
 
 PROBED_QUERIES, PROBED_DOCUMENTS = 500, 5000
 """So many are held against each other while a training goes on."""

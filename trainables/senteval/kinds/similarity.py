@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from trainables.senteval.correlation import CORRELATIONS, correlation_in
 from trainables.senteval.effects import Over, correlation_effects
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import Scores, TaskKind
-
-if TYPE_CHECKING:
-    from trainables.senteval.protocol import Protocol
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 
 class Similarity(TaskKind):
@@ -34,7 +32,7 @@ class Similarity(TaskKind):
         sizes = np.array([len(labels) for _, labels in parts])
         return Scores((Answers(predicted, gold, sizes),), examples=len(gold))
 
-    def numbers(self, task: Task, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         found: dict[str, float | None] = {}
         for name, correlation in CORRELATIONS.items():
             each = [100 * correlation(predicted, gold) for predicted, gold in answers.in_parts()]
@@ -43,6 +41,6 @@ class Similarity(TaskKind):
             found[f"{name}_wmean"] = float(np.average(each, weights=answers.sizes))
         return found
 
-    def effects(self, task: Task, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         how = cast(Over, number.rpartition("_")[2])
         return correlation_effects(answers.predicted, answers.gold, [*answers.sizes], correlation_in(number), how)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.correlation import cosine
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
-
-if TYPE_CHECKING:
-    from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.scoring import Embedded
-    from trainables.senteval.tasks import Task
+from trainables.senteval.task_fields import TaskFields
 
 
 class Triplets(MeanOverItems):
@@ -28,7 +25,7 @@ class Triplets(MeanOverItems):
     predicted = "classes"
     measures = ("accuracy",)
 
-    def check_examples(self, task: Task, data: TaskData, files: Mapping[str, Path]) -> None:
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
         for name, split in data.splits.items():
             assert split.documents is not None
