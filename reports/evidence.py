@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from reports.guards import Flag, Flags, find_flags
+from reports.ledger import Record
 from reports.looks import look, share
 from reports.more_seeds import more_seeds
 from reports.quantity import Quantity
+from reports.results import Results
 from reports.statistics import Comparison, Sample, compare, holm
 from reports.statistics.collapse import collapsed
 from reports.statistics.influence import mcnemar
@@ -28,10 +30,6 @@ from reports.statistics.sample import pairable
 from reports.statistics.sequential import looks
 from reports.statistics.spreads import Common, common_spread
 from trainables.senteval.tasks import TASKS
-
-if TYPE_CHECKING:
-    from reports.ledger import Record
-    from reports.results import Results
 
 SURE = 0.05
 """A verdict may be wrong this often, over a whole board or all claims of a report."""

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from reports.results import Results
 from reports.statistics.sequential import Course, Entrant, race_against, race_for_best
 from search_spaces.goals import upward_values
-
-if TYPE_CHECKING:
-    from reports.results import Results
 
 Question = Literal["best", "best row", "baseline"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch as torch
 else:
-    import types
 
     class _Later(types.ModuleType):
         def __getattr__(self, name: str) -> object:

@@ -17,12 +17,10 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from reports.results import Results
 from trainables.registry import Registry, load
-
-if TYPE_CHECKING:
-    from reports.results import Results
 
 
 @dataclass(frozen=True)

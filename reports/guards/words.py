@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from reports.markdown import count, verbatim
 from reports.recipe_names import called
-
-if TYPE_CHECKING:
-    from reports.results import Results
+from reports.results import Results
 
 FEW = 3
 """So many rows are named, more are counted."""

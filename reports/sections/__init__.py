@@ -15,13 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from reports.results import Results
 from trainables.errors import UserError
 from trainables.registry import Registry, load
-
-if TYPE_CHECKING:
-    from reports.results import Results
 
 Write = Callable[["Results", Path], str]
 """From the results and the folder for pictures to markdown; empty where the section does not apply."""

@@ -9,16 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from reports.ledger import Ledger, Record, read_failures
 from reports.ledger.moments import now
 from study.callbacks.base import Callback
 from study.callbacks.eta import Forecast, Group, TimeLeft
+from study.plan import Plan
 from study.trial import Trial
-
-if TYPE_CHECKING:
-    from study.plan import Plan
 
 REFRESH_SECONDS = 2.0
 """How old a forecast may be: with a thousand trials it takes some milliseconds."""

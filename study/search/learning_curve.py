@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from reports.answer import Answer
 from reports.guards.words import listed
 from reports.ledger import LearningCurve, StudyInfo
 from reports.ledger.finals import SHARE, SHARES, part_name
 from reports.results import Results
+from study.plan import Plan
 from study.search.ladder import on_part
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.trial import check_recipes
-
-if TYPE_CHECKING:
-    from study.plan import Plan
 
 WITHOUT = {
     "unfinished": "it begins once all trials of the finals are done",

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from search_spaces.space import Space
 from trainables.errors import UserError
 from trainables.registry import Registry, load
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
-
-    from search_spaces.space import Space
 
 
 @dataclass(frozen=True)

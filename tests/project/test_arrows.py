@@ -224,21 +224,19 @@ class Import:
 
     module: str
     late: bool
-    """Within a function, so that it is run when the function is."""
+    """Within a function, so that it is run when the function is; or for types alone."""
 
 
 MODULES = {module_of(file): file for file in FILES}
 
 
 def graph(files: Mapping[str, Path]) -> dict[str, list[Import]]:
-    """What each module imports when it runs; imports for types alone are left out."""
+    """What each module imports."""
     return {name: list(_imports_of(ast.parse(file.read_text(encoding="utf-8")), files)) for name, file in files.items()}
 
 
 def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) -> Iterator[Import]:
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
         if isinstance(node, ast.Import):
             yield from (Import(name.name, late) for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -246,7 +244,8 @@ def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) ->
                 whole = f"{node.module}.{name.name}"
                 yield Import(whole if whole in files else str(node.module), late)
         else:
-            yield from _imports_of(node, files, late or isinstance(node, ast.FunctionDef | ast.Lambda))
+            for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from _imports_of(node, files, late or for_types or isinstance(node, ast.FunctionDef | ast.Lambda))
 
 
 def circle(found: Mapping[str, Sequence[Import]]) -> list[str] | None:
@@ -275,6 +274,8 @@ def test_a_circle_is_found(tmp_path: Path):
     files = {name: tmp_path / f"{name}.py" for name in "abc"}
     assert set(circle(graph(files)) or ()) == {"a", "b", "c"}
     (tmp_path / "c.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a import h\n")
+    assert set(circle(graph(files)) or ()) == {"a", "b", "c"}
+    (tmp_path / "c.py").write_text("")
     assert circle(graph(files)) is None
 
 

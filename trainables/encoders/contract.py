@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
+from trainables.encoders.prompts import Prompts
 from trainables.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
     from transformers import PreTrainedTokenizerBase
-
-    from trainables.encoders.prompts import Prompts
 
 
 E = TypeVar("E", bound="Encoder")

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.static_keys import StaticStart
 from trainables.keys import Options
 from trainables.recipe import EncoderConfig
 from trainables.registry import Registry
-
-if TYPE_CHECKING:
-    from trainables.encoders.contract import BaseEncoder
 
 Precision = Literal["auto", "fp32", "tf32", "bf16"]
 

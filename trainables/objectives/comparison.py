@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from trainables.lazy_torch import torch
 from trainables.objectives.groups import Groups
+from trainables.objectives.objective import EmbeddedBatch
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from trainables.objectives.objective import EmbeddedBatch
 
 OF_ANCHORS = ("anchors", "positives", "shared", "owner", "ones", "partners", "hardness")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from trainables.corpora.layouts import Layout
 from trainables.errors import UserError
 from trainables.keys import key
 from trainables.labels import CONTRADICTION, ENTAILMENT
@@ -17,8 +18,6 @@ from trainables.to_device import to_device
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from trainables.corpora.layouts import Layout
 
 _OUT = -1e9
 """Instead of minus infinity, of which a softmax of nothing else would be no number."""

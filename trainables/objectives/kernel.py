@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainables.lazy_torch import torch
+from trainables.objectives.comparison import Comparison
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from trainables.objectives.comparison import Comparison
 
 
 NUMBERS_AT_ONCE = 2**24

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from trainables.corpora.batch import Pairs
+from trainables.corpora.layouts import Layout
 from trainables.keys import Options, Value
 from trainables.objectives.temperature import Temperature
 from trainables.objectives.widths import Widths
@@ -14,8 +15,6 @@ from trainables.objectives.widths import Widths
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
-
-    from trainables.corpora.layouts import Layout
 else:
     Tensor = TypeVar("Tensor")
 

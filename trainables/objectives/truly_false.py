@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainables.lazy_torch import torch
+from trainables.objectives.comparison import Comparison
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from trainables.objectives.comparison import Comparison
 
 
 def judged(entailed: Tensor, text: Tensor, unmasked: Comparison, left: Tensor) -> dict[str, Tensor]:

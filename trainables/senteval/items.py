@@ -7,12 +7,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from trainables.senteval.examples import Split
+from trainables.senteval.examples import Split
 
 DIGITS = 16
 LARGEST = 1e30

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainables.evaluation_config import EvaluationConfig
+from trainables.keys import Value
+from trainables.senteval.evaluation import Embeddings
+
 if TYPE_CHECKING:
     import numpy as np
-
-    from trainables.evaluation_config import EvaluationConfig
-    from trainables.keys import Value
-    from trainables.senteval.evaluation import Embeddings
 
 
 @dataclass(frozen=True)
