@@ -29,8 +29,8 @@ ENDLESS = 10_000
 def main() -> None:
     """Search, and print the best."""
     asked = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    pairs = pd.read_csv(asked["train"])
-    dev, test = (evaluator(pd.read_csv(asked[part]), part) for part in ("dev", "test"))
+    pairs = read(asked["train"])
+    dev, test = (evaluator(read(asked[part]), part) for part in ("dev", "test"))
     kept: dict[str, Any] = {"dev": float("-inf"), "recipes": []}
 
     def model(_: Any) -> SentenceTransformer:
@@ -51,7 +51,12 @@ def main() -> None:
     def score(metrics: dict[str, float]) -> float:
         found = metrics["eval_dev_cosine_ndcg@10"]
         if found > kept["dev"]:
-            kept.update(dev=found, model=copy.deepcopy(kept["now"]).cpu(), best=kept["recipes"][-1])
+            kept.update(
+                dev=found,
+                until=(time.monotonic() - began) / 60,
+                model=copy.deepcopy(kept["now"]).cpu(),
+                best=kept["recipes"][-1],
+            )
         return found
 
     with tempfile.TemporaryDirectory() as folder:
@@ -82,8 +87,19 @@ def main() -> None:
         minutes = (time.monotonic() - began) / 60
     tested = test(kept["model"])["test_cosine_ndcg@10"]
     untrained = test(SentenceTransformer(asked["encoder"]))["test_cosine_ndcg@10"]
-    figures = {"dev": 100 * kept["dev"], "test": 100 * tested, "untrained": 100 * untrained, "minutes": minutes}
+    figures = {
+        "until": kept["until"],
+        "dev": 100 * kept["dev"],
+        "test": 100 * tested,
+        "untrained": 100 * untrained,
+        "minutes": minutes,
+    }
     print(json.dumps({**figures, "recipes": len(kept["recipes"]), "recipe": kept["best"]}))
+
+
+def read(file: str) -> pd.DataFrame:
+    """Texts as they are: NA is one, too."""
+    return pd.read_csv(file, keep_default_na=False, dtype=str)
 
 
 def evaluator(pairs: pd.DataFrame, name: str) -> InformationRetrievalEvaluator:

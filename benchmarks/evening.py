@@ -71,7 +71,7 @@ def of_peer(line: Mapping[str, Any]) -> Evening:
     """Of the peer's last line."""
     settings = ", ".join(f"{name} {number:.3g}" for name, number in line["recipe"].items())
     return Evening(
-        PEER, line["minutes"], line["recipes"], line["dev"], line["test"], line["untrained"], settings, line["minutes"]
+        PEER, line["minutes"], line["recipes"], line["dev"], line["test"], line["untrained"], settings, line["until"]
     )
 
 

@@ -60,10 +60,9 @@ def read_whole(kind: type[T], path: Path, what: str) -> T:
     content = read_json(path, what)
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     if "schema" in names and (schema := content.get("schema")) != SCHEMA:
-        raise UserError(
-            f"{path} has the schema {shown(schema)}, and this version reads {SCHEMA}; run the study anew, into another "
-            "folder"
-        )
+        newer = isinstance(schema, int) and schema > SCHEMA
+        way = "take a newer version" if newer else "run the study anew, into another folder"
+        raise UserError(f"{path} has the schema {shown(schema)}, and this version reads {SCHEMA}; {way}")
     try:
         return read_fields(kind, content)
     except ValueError as error:

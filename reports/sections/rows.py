@@ -17,10 +17,9 @@ from reports.wording import interval
 
 
 def write(results: Results, pictures: Path) -> str:
-    """A line for each row, the best of the first figure on top; empty where no figure sums the study up, and where the
-    finals have all rows: under other seeds they would stand there twice, with other numbers."""
-    boards, compared = Findings.of(results).boards, {one.recipe for one in Answer.of(results).references.values()}
-    if not boards or compared.issuperset(results.info.row_hashes.values()):
+    """A line for each row, the best of the first figure on top; empty where no figure sums the study up."""
+    boards = Findings.of(results).boards
+    if not boards:
         return ""
     first = {item.name: item for board in reversed(boards) for item in board.standings if item.sample}
     order = dict.fromkeys(item.name for board in boards for item in board.standings if item.sample)

@@ -26,7 +26,7 @@ def plan_in_words(agenda: Agenda) -> str:
     )
     begin = f"{limits} on {places}: one training takes about {takes}"
     last = "the base settings are compared with the encoder as it came"
-    if agenda.finals is None and agenda.course.finals is not None:
+    if agenda.finals is None and agenda.course.finals is not None and agenda.ladder.parts:
         return f"{begin}, which leaves too little to search: {last}{_least(agenda, ones)}"
     parts, first = agenda.ladder.parts, "recipes train whole"
     if parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -49,13 +50,18 @@ class FinalRounds:
         return rooms - (open_rows if any(one.key == base for one in course.fixed) else 0)
 
     def least(self, name: str) -> float | None:
-        """Of that limit as much as has room for a search; None where it has, and while that is not known."""
-        budget, rooms = self.progress.budget, self.rooms
+        """Of that limit as much as has room for a search on parts of the data; None where it has, where recipes have no
+        parts or another limit bounds the study too, and while that is not known."""
+        budget, rooms, finals = self.progress.budget, self.rooms, self.course.finals
         one = budget.guess(name, self.course.base.hash)
-        if self.size is not None or self.course.finals is None or rooms is None or one is None:
+        if self.size is not None or finals is None or not self.course.parts or len(budget.limits) > 1:
             return None
+        if rooms is None or one is None:
+            return None
+        needed = next(each for each in itertools.count(LEAST_SEARCH, 0.5) if finals.fitted(each, parts=True))
         places = budget.places if LIMITS[name].clock else 1
-        return math.ceil(budget.limits[name] + SLACK * (LEAST_SEARCH - rooms) * one / places)
+        number = budget.limits[name] + SLACK * (needed - rooms) * one / places
+        return math.ceil(number) if number > 10 else math.ceil(10 * number) / 10
 
     def later(self, picked: str | None) -> list[list[str]]:
         """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""

@@ -11,7 +11,15 @@ from benchmarks import evening
 from benchmarks.evening import PEER, of_peer, of_study, table
 from trainables.errors import UserError
 
-LINE = {"dev": 60.0, "test": 59.0, "untrained": 34.0, "minutes": 5.2, "recipes": 9, "recipe": {"learning_rate": 1e-4}}
+LINE = {
+    "dev": 60.0,
+    "test": 59.0,
+    "untrained": 34.0,
+    "minutes": 5.2,
+    "until": 3.0,
+    "recipes": 9,
+    "recipe": {"learning_rate": 1e-4},
+}
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "own_triplets"
 
 
@@ -22,6 +30,9 @@ def test_a_study_is_read_as_its_answer_says():
     assert own.untrained is not None
     assert own.test > own.untrained
     assert own.until_peer is None
+    assert own.dev is not None
+    assert own.recipes > 3
+    assert of_study(EXAMPLE, began=0.0, ended=120.0, goal=own.dev - 1).until_peer is not None
 
 
 def test_the_peers_way_to_score_pairs_counts_equal_texts_once():

@@ -32,7 +32,7 @@ from trainables.recipe import keys
 from trainables.senteval.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("docs/*/*/report.md"))]
 
 
 COMMANDS: dict[str, Callable[[list[str]], int | None]] = {

@@ -33,6 +33,7 @@ from study.results_folder.check import check_results
 from study.results_folder.redact import redacted
 from tests.reports.formats.test_escaping import HOSTILE, _parser, structure
 from tests.synthetic_results import make_results
+from trainables import plugins
 from trainables.encoders.model_card import model_card
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -277,8 +278,14 @@ class TestATamperedStudy:
         with pytest.raises(UserError, match="you have not run on this machine"):
             StudyInfo.load(results).load_space(results)
 
-    def test_code_of_the_projects_examples_is_trusted_and_a_change_of_it_is_not(self, tmp_path: Path) -> None:
-        for file in (ROOT / "docs/examples").glob("*/space.py"):
+    def test_code_of_the_projects_examples_is_trusted_and_a_change_of_it_is_not(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(plugins, "_ran", {})
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        files = [*(ROOT / "docs/examples").glob("*/space.py")]
+        assert files
+        for file in files:
             texts = {"space.py": file.read_text(encoding="utf-8") + "\n"}
             with pytest.raises(UserError, match="you have not run on this machine"):
                 check_trusted(tmp_path, texts)

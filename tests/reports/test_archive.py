@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import shutil
 from pathlib import Path
 
 import pytest
 
-from reports.ledger.own_code import trust_folder
 from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
 from tests.conftest import slow_case
@@ -29,7 +27,6 @@ LATER = {
     "tuned_grid",
 }
 """Spaces that came after the archive."""
-EXAMPLES = sorted(file.parent for file in Path(__file__).parents[2].glob("docs/examples/*/study.json"))
 QUICK = {"scl_ablation-paper", "scl_ablation-laptop", "clsr_main-laptop", "supmpn_main-laptop", "declutr_main-laptop"}
 """One of each paper, and both scales; that every space makes a report, another test sees."""
 NAMES = [f"{space}-{scale}" for space in spaces() if space not in LATER for scale in ("laptop", "paper")]
@@ -58,23 +55,6 @@ def test_every_folder_of_the_archive_is_compared(archive: tuple[Path, Path]):
     for folder in archive:
         assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     assert all((archive[1] / name / file).is_file() for name in NAMES for file in WRITTEN)
-
-
-@pytest.mark.parametrize(
-    "example",
-    [slow_case(folder, when=folder.name == "frozen_grid") for folder in EXAMPLES],
-    ids=lambda folder: folder.name,
-)
-def test_a_committed_example_is_what_its_ledger_gives(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """`python -m reports docs/examples/NAME` writes it anew."""
-    undraw(monkeypatch, PLOTS)
-    shutil.copytree(example, tmp_path / example.name)
-    trust_folder(example)
-    assert written(tmp_path / example.name)["report.md"] == (example / "report.md").read_text(encoding="utf-8")
-
-
-def test_some_example_keeps_its_ledger():
-    assert EXAMPLES
 
 
 def test_an_archive_has_the_same_bytes_for_the_same_files(tmp_path: Path):

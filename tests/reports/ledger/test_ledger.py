@@ -135,7 +135,7 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
         ("[1]", "no JSON object"),
         ("{}", "has the schema None, and this version reads 1; run the study anew, into another folder"),
         ('{"schema": 1}', "recipe is missing"),
-        ('{"schema": 99}', "has the schema 99, and this version reads 1; run the study anew"),
+        ('{"schema": 99}', "has the schema 99, and this version reads 1; take a newer version"),
         ('{"recipe": {}, "recipe_hash": "aa", "seed": 1}', "holds the trial aa-1"),
         ('{"recipe": [], "recipe_hash": "0123456789ab", "seed": 1}', "recipe must be an object, not []"),
         ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "status": "odd"}', "or 'pruned', not 'odd'"),

@@ -16,7 +16,7 @@ from reports.plots import forest
 from reports.plots.forest import Group, Line, forest_picture
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, rows
+from reports.sections import SECTIONS
 from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
 from study.rows import chosen_rows
@@ -125,10 +125,3 @@ def test_a_command_names_rows_by_how_they_begin_or_end(many: int, most: int) -> 
     words = patterns(wanted, list(space.labels))
     assert [row.label for row in chosen_rows(space, tuple(words))] == wanted
     assert len(words) <= most
-
-
-@pytest.mark.parametrize(("example", "stands"), [("own_triplets", False), ("scl_ablation", True)])
-def test_rows_that_the_finals_have_do_not_stand_twice(example: str, stands: bool, tmp_path: Path) -> None:
-    results = Results.load(EXAMPLES[0].parents[1] / example)
-    results.info.load_space(results.folder)
-    assert bool(rows.write(results, tmp_path)) is stands

@@ -208,6 +208,26 @@ def test_a_limit_too_short_for_a_search_names_one_that_does(places: int) -> None
     assert explorer.asked
 
 
+@pytest.mark.parametrize("minutes", [3, 4])
+def test_the_limit_that_is_named_is_larger_and_has_room(minutes: float) -> None:
+    """Of two limits none is named: it is not known which is too small. Nor is one where recipes have no parts."""
+    short, clock, _ = agenda(minutes)
+    drive(short, clock, outcome())
+    least = short.rounds.least("minutes")
+    assert short.finals is None
+    assert least is not None
+    assert least > minutes
+    longer, clock, _ = agenda(least)
+    drive(longer, clock, outcome())
+    assert longer.finals is not None
+    assert longer.rounds.least("minutes") is None
+    whole, clock, _ = agenda(minutes, parts=False)
+    drive(whole, clock, outcome())
+    assert whole.rounds.least("minutes") is None
+    both = Budget({"minutes": 4, "worker_hours": 5}, (), 2, Clock())
+    assert Agenda(short.course, both, ()).rounds.least("minutes") is None
+
+
 @pytest.mark.parametrize("places", [1, 2, 4])
 @pytest.mark.parametrize("minutes", [40, 90])
 def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes: float, places: int) -> None:
