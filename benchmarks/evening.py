@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._asked import add_encoder, check_numbers, chosen_encoder
+from benchmarks._own_page import markdown
+from reports.markdown import DASH
 from trainables.errors import UserError
 
 OURS, PEER = "ours", "sentence_transformers"
@@ -58,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
     if results.exists():
         raise UserError(f"--results {asked.results!r} is there already; name a folder that is not")
     results.mkdir(parents=True)
-    began = datetime.datetime.now(datetime.UTC).timestamp()
+    began = time.time()
     _run(OURS, _our_command(given, asked.minutes, results / OURS), results)
     ended = time.time()
     (results / "asked.json").write_text(json.dumps({**given, "minutes": asked.minutes}), encoding="utf-8")
@@ -82,8 +84,7 @@ def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Ev
     from study.from_python import Outcome
 
     answer = Outcome(folder).answer
-    chosen = answer.to_train or answer.references.get("encoder")
-    encoder = answer.references.get("encoder")
+    chosen, encoder = answer.to_use, answer.references.get("encoder")
     records = [record for record in Ledger(folder / LEDGER).read() if record.seed != PART]
     scores = [(record.finished_at, score) for record in records if (score := _dev(record.scores)) is not None]
     there = [datetime.datetime.fromisoformat(at).timestamp() for at, score in scores if goal and score >= goal]
@@ -101,13 +102,13 @@ def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Ev
 
 def table(evenings: Sequence[Evening], minutes: float) -> str:
     """A line for each side."""
-    head = ("side", "minutes", "recipes", "best dev", "test of its choice", "untrained", "minutes to the peer's dev")
-    lines = [f"{minutes:g} minutes", "", f"| {' | '.join(head)} | choice |", "|---" * (len(head) + 1) + "|"]
+    numbers = ("minutes", "recipes", "best dev", "test of its choice", "untrained", "minutes to the peer's dev")
+    rows = []
     for one in evenings:
-        numbers = (one.minutes, one.recipes, one.dev, one.test, one.untrained, one.until_peer)
-        cells = ["—" if number is None else f"{number:.4g}" for number in numbers]
-        lines.append(f"| {one.side} | {' | '.join(cells)} | {one.chosen} |")
-    return "\n".join(lines)
+        values = (one.minutes, one.recipes, one.dev, one.test, one.untrained, one.until_peer)
+        cells = (DASH if value is None else f"{value:.4g}" for value in values)
+        rows.append([one.side, *cells, one.chosen])
+    return markdown(f"{minutes:g} minutes", ["side", *numbers, "choice"], rows)
 
 
 def _dev(scores: Mapping[str, Mapping[str, float]]) -> float | None:

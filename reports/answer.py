@@ -158,6 +158,11 @@ class Answer:
             return self.references.get("base")
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
+    @property
+    def to_use(self) -> Finalist | None:
+        """What to go on with: `to_train`, or the encoder where it is kept as it came."""
+        return self.to_train or (self.references.get("encoder") if self.kind == "as it came" else None)
+
     @classmethod
     def of(cls, results: Results) -> Answer:
         """The one answer of these results."""

@@ -6,7 +6,6 @@ at most 30 words with at most one bracket; what would be longer goes on in a lin
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number
 from reports.recipe_names import plain
 from reports.wording import difference, level
+from search_spaces.limits import rounded_up
 
 Say = Callable[[object], str]
 """Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
@@ -257,7 +257,7 @@ def _larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
         return ""
     times = max(2.0, seeds / info.finals.seeds if seeds and info.finals else 0.0)
     number = max(info.limited["number"] * times, info.limited.get("least") or 0.0)
-    return f"--limit {info.limited['limit']}={math.ceil(number) if number > 10 else math.ceil(10 * number) / 10:g}"
+    return f"--limit {info.limited['limit']}={rounded_up(number):g}"
 
 
 def _next(answer: Answer, info: StudyInfo) -> list[str]:

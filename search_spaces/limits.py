@@ -85,6 +85,11 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
     return found
 
 
+def rounded_up(number: float) -> float:
+    """A limit as a person types it: above 10 whole, else with one decimal."""
+    return math.ceil(number) if number > 10 else math.ceil(10 * number) / 10
+
+
 def bounds_study(texts: Sequence[str]) -> bool:
     """Whether any of these bounds a whole study, as far as plugins are not needed to know it."""
     names = {text.partition("=")[0] for text in texts}

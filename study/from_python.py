@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.answer import Answer
-from reports.answer_parts import Finalist
 from reports.answer_words import as_text, lines
 from reports.findings import Findings
 from reports.formats import FORMATS
@@ -141,7 +140,7 @@ class Outcome:
     def best_recipe(self) -> Recipe:
         """What the answer says to use; where it says nothing, the best by what was searched for. `UserError` where
         no recipe has finished."""
-        kept = self._kept
+        kept = self.answer.to_use
         best = kept.recipe if kept else Findings.of(self._read).praised
         if best is None:
             raise UserError(f"{self.results} holds no finished recipe; let the study run on")
@@ -164,7 +163,7 @@ class Outcome:
 
     def model(self) -> SentenceTransformer:
         """The model of `best_recipe`. `UserError` where it was not kept."""
-        kept = self._kept
+        kept = self.answer.to_use
         best = Findings.of(self._read).best
         folder = kept.model if kept else best.checkpoint if best else None
         if folder is None or not (self.results / folder).is_dir():
@@ -172,12 +171,6 @@ class Outcome:
         from sentence_transformers import SentenceTransformer
 
         return SentenceTransformer(str(self.results / folder), trust_remote_code=False)
-
-    @property
-    def _kept(self) -> Finalist | None:
-        """What the answer of finals says to go on with."""
-        as_it_came = self.answer.references.get("encoder") if self.answer.kind == "as it came" else None
-        return self.answer.to_train or as_it_came
 
     def __repr__(self) -> str:
         return "\n".join(as_text(lines(self.answer, self._read.info, str)))

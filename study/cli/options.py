@@ -255,8 +255,8 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         default=[],
         metavar="NAME=NUMBER",
         help="minutes, gpu_hours or worker_hours of the study, its finals included, beyond which no trial begins (of "
-        "minutes none runs on, either); "
-        "seconds or peak_memory_mb of each trial, above which it cannot be the best; may be repeated",
+        "minutes none runs on, either); seconds or peak_memory_mb of each trial, above which it cannot be the best; "
+        "may be repeated",
     )
     what.add_argument(
         "--mteb",

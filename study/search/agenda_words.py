@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from reports.guards.words import listed
 from reports.ledger.finals import share_in_words
 from reports.markdown import count, duration
@@ -27,7 +25,7 @@ def plan_in_words(agenda: Agenda) -> str:
     begin = f"{limits} on {places}: one training takes about {takes}"
     last = "the base settings are compared with the encoder as it came"
     if agenda.finals is None and agenda.course.finals is not None and agenda.ladder.parts:
-        return f"{begin}, which leaves too little to search: {last}{_least(agenda, ones)}"
+        return f"{begin}, which leaves too little to search: {last}{_least(agenda)}"
     parts, first = agenda.ladder.parts, "recipes train whole"
     if parts:
         first = f"for {LOOKS:.0%} of that recipes train on {share_in_words(parts[0])}"
@@ -39,10 +37,10 @@ def plan_in_words(agenda: Agenda) -> str:
     return f"{begin}; {first}; then {last}"
 
 
-def _least(agenda: Agenda, ones: Mapping[str, float]) -> str:
-    """`; minutes=12 would do`: the limits that leave room for a search."""
-    least = {name: number for name in ones if (number := agenda.rounds.least(name)) is not None}
-    return f"; {' and '.join(f'{name}={number:g}' for name, number in least.items())} would do" if least else ""
+def _least(agenda: Agenda) -> str:
+    """`; minutes=12 would do`: a limit that leaves room for a search; empty where none is known."""
+    least = {name: agenda.rounds.least(name) for name in agenda.budget.limits}
+    return "".join(f"; {name}={number:g} would do" for name, number in least.items() if number is not None)
 
 
 def finals_in_words(agenda: Agenda) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from reports.ledger import trial_key
 from reports.ledger.finals import FIRST_FRESH
-from search_spaces.limits import LIMITS
+from search_spaces.limits import LIMITS, rounded_up
 from study.search.budget import SLACK
 from study.search.choice import by_merit, by_part
 from study.search.course import Explored
@@ -52,16 +51,15 @@ class FinalRounds:
     def least(self, name: str) -> float | None:
         """Of that limit as much as has room for a search on parts of the data; None where it has, where recipes have no
         parts or another limit bounds the study too, and while that is not known."""
-        budget, rooms, finals = self.progress.budget, self.rooms, self.course.finals
-        one = budget.guess(name, self.course.base.hash)
+        budget, finals = self.progress.budget, self.course.finals
         if self.size is not None or finals is None or not self.course.parts or len(budget.limits) > 1:
             return None
+        rooms, one = self.rooms, budget.guess(name, self.course.base.hash)
         if rooms is None or one is None:
             return None
         needed = next(each for each in itertools.count(LEAST_SEARCH, 0.5) if finals.fitted(each, parts=True))
         places = budget.places if LIMITS[name].clock else 1
-        number = budget.limits[name] + SLACK * (needed - rooms) * one / places
-        return math.ceil(number) if number > 10 else math.ceil(10 * number) / 10
+        return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * one / places)
 
     def later(self, picked: str | None) -> list[list[str]]:
         """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""
