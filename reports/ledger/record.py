@@ -16,7 +16,7 @@ from typing import Any, Literal
 from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
 from reports.ledger.moments import Moment
-from reports.ledger.record_parts import Cost, Evaluated, Geometry, Machine, Scores, Trained, Training
+from trainables.record_parts import Cost, Evaluated, Geometry, Machine, Scores, Trained, Training
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
 from trainables.typed_json import Count

@@ -14,7 +14,7 @@ from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, Hash, PluginFile
 from reports.ledger.json_files import as_recipe, read_whole, write_json
 from reports.ledger.own_code import check_trusted, read_code
 from reports.ledger.record import Asked
-from reports.ledger.record_parts import Trained
+from trainables.record_parts import Trained
 from search_spaces import registered, space_in
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space

@@ -12,7 +12,7 @@ from reports.ledger.location import as_user_error
 from reports.ledger.moments import now
 from reports.ledger.names import to_write
 from reports.ledger.own_code import trust
-from reports.ledger.record_parts import Trained
+from trainables.record_parts import Trained
 from study.check import recipes_of
 from study.cli.terminal import say
 from study.engine.cluster import inside_copy
