@@ -72,7 +72,7 @@ def perform(task: Task, me: Worker) -> None:
     reason = None
     try:
         if me.rank == 0:
-            for trial in task.trials():
+            for trial in task.trials:
                 if trial.key not in task.done:
                     _train(trial, task, me)
     except _HaltedError:

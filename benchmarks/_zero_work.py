@@ -18,7 +18,7 @@ def perform(task: Task, me: Worker) -> None:
 
 def tell(task: Task, me: Worker) -> None:
     """Tell an empty record of every trial."""
-    for trial in task.trials():
+    for trial in task.trials:
         scores: dict[str, Any] = {task: {} for task in task_names(trial.evaluation.tasks)}
         record = Record(
             trial.recipe.flat(),

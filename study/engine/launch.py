@@ -116,10 +116,15 @@ def _run_trials(
         """Ray Tune's config of trials that run together; None where the study must end."""
         trials = [to_run(trial, plan, allotment, models, together, machine) for trial in members]
         done = frozenset(trial.key for trial in trials if ledger.has(trial.recipe_hash, trial.seed))
-        task = Task.of(
-            files_key(trials), trials, sources=plan.draft.sources, done=done, url=plan.place.url, hand_over=apart
+        task = Task(
+            files_key(trials),
+            tuple(trials),
+            sources=plan.draft.sources,
+            done=done,
+            url=plan.place.url,
+            hand_over=apart,
         )
-        return config_of(task, name, perform) if writer.begin(task, trials) else None
+        return config_of(task, name, perform) if writer.begin(task) else None
 
     searcher.begin, searcher.drain = begin, writer.drain
     end_live = show_live(plan.results)

@@ -102,25 +102,24 @@ class ResultWriter:
         for key in left_behind(place.folder, self.ledger.sift()[0]):
             self._remove(f"{MODELS}/{key}")
 
-    def begin(self, task: Task, trials: Sequence[Trial]) -> bool:
-        """These trials are about to be given to a worker group. False where the results cannot be written, which ends
-        the study."""
+    def begin(self, task: Task) -> bool:
+        """Before a worker group is given the task. False where the results cannot be written, which ends the study."""
         try:
-            self._begin(task, trials)
+            self._begin(task)
         except (OSError, UserError, ray.exceptions.RayError) as error:
             self.problem, self._writes = error, False
         return self.problem is None
 
-    def _begin(self, task: Task, trials: Sequence[Trial]) -> None:
+    def _begin(self, task: Task) -> None:
         for key in task.keys:
             if key in self._failures:
                 self._failures.discard(key)
                 self.place.remove(f"{FAILURES}/{key}.json")
-        undone = {trial.key: trial for trial in trials if trial.key not in task.done}
+        undone = {trial.key: trial for trial in task.trials if trial.key not in task.done}
         self.trials |= undone
         self.files |= dict.fromkeys(undone, task.key)
         self.open[task.key] = {*undone}
-        if len(trials) > 1:  # said before they begin: only together they can resume
+        if len(task.trials) > 1:  # said before they begin: only together they can resume
             name = f"{POPULATIONS}/{task.key}.json"
             write_whole(to_write(self.place.folder, name), json.dumps(task.keys))
             self.place.push(name)

@@ -12,7 +12,6 @@ from reports.ledger.location import as_user_error
 from reports.ledger.moments import now
 from reports.ledger.names import to_write
 from reports.ledger.own_code import trust
-from trainables.record_parts import Trained
 from study.check import recipes_of
 from study.cli.terminal import say
 from study.engine.cluster import inside_copy
@@ -21,6 +20,7 @@ from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
 from trainables.errors import UserError
 from trainables.files import write_whole
+from trainables.record_parts import Trained
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:

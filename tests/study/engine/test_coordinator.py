@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +31,6 @@ from study.engine.messages import (
     Task,
 )
 from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Change, State
-from study.trial import Resources
 
 
 class Heard(Coordinator):
@@ -53,7 +53,8 @@ NOTHING: Any = None
 
 
 def task(key: str, *members: str, done: tuple[str, ...] = ()) -> Task:
-    return Task(key, members or (key,), Resources(), (), done=frozenset(done))
+    trials: Any = tuple(SimpleNamespace(key=member) for member in members or (key,))
+    return Task(key, trials, done=frozenset(done))
 
 
 def record(key: str) -> Scored:

@@ -119,8 +119,8 @@ class Stage:
         """Also what a worker sends before it tells of a record: the model."""
         for trial in trials:
             write_whole(self.place.folder / MODELS / trial.key / "config.json", "{}")
-        task = Task.of(key or trials[0].key, trials, done=frozenset(done))
-        self.writer.begin(task, trials)
+        task = Task(key or trials[0].key, tuple(trials), done=frozenset(done))
+        self.writer.begin(task)
         return task
 
     def train(self, trial: StudyTrial) -> None:
@@ -502,11 +502,11 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
 
     def run(number: int) -> None:
         given = made(number)
-        task = Task.of(given.key, [given])
+        task = Task(given.key, (given,))
         config = config_of(task, "coordinator", "module:function")
         trial = Trial("trainable", config=copy.deepcopy(config), evaluated_params={**config}, stub=True)
         kept.append(trial)
-        assert stage.writer.begin(task, [given])
+        assert stage.writer.begin(task)
         numbers = {f"number {each}": float(each) for each in range(5)}
         trial.update_last_result({"done": True, "config": copy.deepcopy(config), **numbers})
         stage.tell(Started((given.key,)))

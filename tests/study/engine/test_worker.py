@@ -74,7 +74,7 @@ def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Alone:
     monkeypatch.setattr(module, "run_trials", trials)
     monkeypatch.setattr(module, "Checkpoints", lambda *of: SimpleNamespace(fetch=lambda folder: None))
     me: Any = Alone()
-    perform(Task.of("t", planned(1), number=0), me)
+    perform(Task("t", tuple(planned(1)), number=0), me)
     assert isinstance(me, Alone)
     return me
 
