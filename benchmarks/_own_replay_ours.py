@@ -79,7 +79,7 @@ class RecordedExplorer:
         self.table = table
         self.proposer = Proposer(table, entry.build(seed), conditional=entry.conditional, first=first)
         self.proposer.tried.add(table.base)
-        self.asked: list[Explored] = []
+        self.proposed: list[Explored] = []
         self.explored: list[str] = []
         self._trials: dict[str, optuna.Trial] = {}
 
@@ -90,7 +90,7 @@ class RecordedExplorer:
         trial, place = self.proposer.ask()
         one = Explored(self.table.recipes[place], f"recipe {self.table.numbers[place]}")
         self._trials[one.recipe.hash] = trial
-        self.asked.append(one)
+        self.proposed.append(one)
         self.explored.append(one.recipe.hash)
         return one
 

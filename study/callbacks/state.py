@@ -192,14 +192,14 @@ class StudyState(Callback):
             chosen = (planned.recipe.hash for planned in self.waiting())
             waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
-            found, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
+            forecast, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
             if limit < math.inf:  # a search uses all of it, and what runs then is halted
                 known = sum(1 for _ in self.waiting()) >= self.queued
-                seconds = min(found.seconds, limit) if known and found.seconds is not None else limit
-                found = dataclasses.replace(found, seconds=max(0.0, seconds))
-            self._forecast = clock, found
-        at, found = self._forecast
-        return found.after(clock - at)
+                seconds = min(forecast.seconds, limit) if known and forecast.seconds is not None else limit
+                forecast = dataclasses.replace(forecast, seconds=max(0.0, seconds))
+            self._forecast = clock, forecast
+        at, seconds = self._forecast
+        return seconds.after(clock - at)
 
     def _pass_time(self) -> None:
         groups = len({id(run.group) for run in self.running.values()})

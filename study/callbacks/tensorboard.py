@@ -58,8 +58,8 @@ class TensorBoard(Tracker["Writer"]):
         self.results = results
         self.files: list[SummaryWriter] = []
         """Those that are open."""
-        there = sorted((results / FOLDER).glob(f"*/*/{OF}"))
-        self.folders = {path.read_text(encoding="utf-8"): str(path.parent.relative_to(results)) for path in there}
+        folders = sorted((results / FOLDER).glob(f"*/*/{OF}"))
+        self.folders = {path.read_text(encoding="utf-8"): str(path.parent.relative_to(results)) for path in folders}
         """By a trial's key, within the results."""
 
     def folder(self, trial: Trial) -> Path:

@@ -24,8 +24,8 @@ from study.trial import Trial
 
 def build(state: StudyState) -> Callback | None:
     """None where Weights & Biases is not asked for, or not installed."""
-    asked = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
-    if not asked or importlib.util.find_spec("wandb") is None:
+    configured = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
+    if not configured or importlib.util.find_spec("wandb") is None:
         return None
     plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
     space, group, folder = plan.space.name, group_of(plan), plan.results

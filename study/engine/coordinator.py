@@ -391,8 +391,8 @@ class Coordinator:
         """The places of each group whose trainable died without a task, of which nobody is told."""
         idle = {name: group for name, group in self._groups.items() if group.task is None and group.places is not None}
         # A group that has places, but no task yet, has told of these before its trainable could.
-        asked = [(name, group) for name, group in idle.items() if group.trainable is not None]
-        return {name: group.places for name, group in asked if not await asyncio.to_thread(lives, group.trainable)}
+        groups = [(name, group) for name, group in idle.items() if group.trainable is not None]
+        return {name: group.places for name, group in groups if not await asyncio.to_thread(lives, group.trainable)}
 
     # --- inside, with the condition held
 
@@ -468,6 +468,6 @@ def give_back(places: PlacementGroup) -> None:
 
 def open_coordinator(name: str, folder: Path) -> ActorHandle:
     """The coordinator of a study, on the machine where its process runs, so that `folder` is there."""
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    strategy = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     actor = ray.remote(num_cpus=0, max_concurrency=100_000)(Coordinator)
-    return actor.options(name=name, scheduling_strategy=here).remote(folder)
+    return actor.options(name=name, scheduling_strategy=strategy).remote(folder)

@@ -57,12 +57,12 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
     ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     from study.search.tune_searcher import TuneSearcher
 
-    def asked(explored: list[str], finals: Finals | None) -> None:
+    def save_search(explored: list[str], finals: Finals | None) -> None:
         """A report has what Optuna asks for from then on, and who is in the finals, also if the study never comes to
         its end."""
         with_search(info, explored, finals).save(plan.results)
 
-    searcher = TuneSearcher(plan, ledger, asked, allotment.concurrent)
+    searcher = TuneSearcher(plan, ledger, save_search, allotment.concurrent)
     try:
         if not searcher.has_next():
             return 0

@@ -112,8 +112,8 @@ def machines_that_stay() -> set[str]:
 def within(error: BaseException) -> BaseException:
     """What Train's error of a worker that does not answer any more has inside; any other error itself. Watch for: such
     an error in `ray.train`."""
-    found: BaseException = getattr(error, "health_check_failure", error)
-    return found
+    inner: BaseException = getattr(error, "health_check_failure", error)
+    return inner
 
 
 def death_of(error: BaseException) -> tuple[str, str] | None:
@@ -126,15 +126,15 @@ def death_of(error: BaseException) -> tuple[str, str] | None:
     if not isinstance(error, ray.exceptions.ActorDiedError) or error.actor_id is None:
         return None
     try:
-        found = ray._private.state.state.actor_table(error.actor_id)
+        actor = ray._private.state.state.actor_table(error.actor_id)
     except Exception:  # its control service may be away for a while
         return None
-    told = CRASHED.search(found["DeathCause"].actor_died_error_context.error_message) if found else None
-    if told is None or "SIGTERM" in told["detail"]:  # by which machines are shut down
+    crash = CRASHED.search(actor["DeathCause"].actor_died_error_context.error_message) if actor else None
+    if crash is None or "SIGTERM" in crash["detail"]:  # by which machines are shut down
         return None
-    pid, ip, node = found["Pid"], found["Address"]["IPAddress"], found["Address"]["NodeID"]
+    pid, ip, node = actor["Pid"], actor["Address"]["IPAddress"], actor["Address"]["NodeID"]
     return node, (
-        f"process {pid} on {ip} died ({told['detail']}); of a crash logs/*-{pid}.err in Ray's session folder there "
+        f"process {pid} on {ip} died ({crash['detail']}); of a crash logs/*-{pid}.err in Ray's session folder there "
         "tells, of a kill to free memory `dmesg`"
     )
 

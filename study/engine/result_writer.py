@@ -171,7 +171,7 @@ class ResultWriter:
                 self._scored(self._scoring[key], key)
                 del self._scoring[key]
                 self.coordinator.release.remote()
-            for death in self.starts.outlived(_here, machines_that_stay):
+            for death in self.starts.outlived(_own_machine, machines_that_stay):
                 self._not_started([key for key in death.members if key in self.trials], death.reason)
             self.callbacks.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
@@ -330,7 +330,7 @@ class ResultWriter:
         return trial, files
 
 
-def _here() -> str:
+def _own_machine() -> str:
     """The study's own machine, as Ray calls it."""
     return str(ray.get_runtime_context().get_node_id())
 

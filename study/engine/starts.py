@@ -64,12 +64,12 @@ class FailedStarts:
         """Whether any of these trials runs."""
         return not self._running.isdisjoint(keys)
 
-    def outlived(self, here: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
+    def outlived(self, own_machine: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
         """Deaths that were failed starts, each told once: their machines live on. Those of machines that are gone are
         forgotten. `here`: the study's own machine, which it need not wait for; `living`: those that live and stay."""
         if not self._deaths:
             return []
-        soon, late = {here()}, time.monotonic() - OUTLIVED_SECONDS
+        soon, late = {own_machine()}, time.monotonic() - OUTLIVED_SECONDS
         due = [death for death in self._deaths if death[0] <= late or death[1].nodes <= soon]
         self._deaths = [death for death in self._deaths if death not in due]
         machines = living() if due else ()

@@ -130,16 +130,16 @@ class StudyReporter(Reporter):
         """`trials` train together; `files` names their checkpoints."""
         self.keys, self.files, self.me, self.checkpoints = tuple(trial.key for trial in trials), files, me, checkpoints
         self.rung_plan = trials[0].rungs
-        self.steps, self.told, self.told_at = 1, 0, float("-inf")
+        self.steps, self.told_step, self.told_at = 1, 0, float("-inf")
 
     def begin(self, steps: int) -> None:
         self.steps = steps
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
         late = time.monotonic() - self.told_at > SECONDS
-        if not (late or step == self.steps or step - self.told >= self.steps / POINTS):
+        if not (late or step == self.steps or step - self.told_step >= self.steps / POINTS):
             return
-        self.told, self.told_at = step, time.monotonic()
+        self.told_step, self.told_at = step, time.monotonic()
         # Nobody waits for it: what is shown must not slow a training down.
         self.me.coordinator.tell.remote(self.me.group, Step(self.keys, step, self.steps, dict(scalars)))
 

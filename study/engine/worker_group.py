@@ -104,8 +104,8 @@ class Interruptions(ray.train.UserCallback):
         ends = [*map(within, errors.values())]
         deaths = [death_of(end) for end in ends if not is_raised(end)]
         known = [death for death in deaths if death is not None]
-        told = (frozenset(node for node, _ in known), known[0][1]) if known and len(known) == len(deaths) else ()
-        ray.get_actor(self.coordinator).interrupted.remote(self.group, *told)
+        details = (frozenset(node for node, _ in known), known[0][1]) if known and len(known) == len(deaths) else ()
+        ray.get_actor(self.coordinator).interrupted.remote(self.group, *details)
 
 
 @dataclass

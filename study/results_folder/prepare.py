@@ -49,7 +49,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         goals=list(plan.space.goals),
         limits=dict(plan.limits),
         explored=[recipe.hash for recipe in plan.grid],
-        finals=plan.finals.told() if plan.finals else None,
+        finals=plan.finals.facts() if plan.finals else None,
         versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),

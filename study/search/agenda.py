@@ -180,7 +180,7 @@ class Agenda:
                 Entrant(recipe, name, seeds_of(recipe, seeds, False), part=True)
                 for name, recipe in self.curve(self).items()
             ]
-        yield from (trial for one in self.parts for trial in one.trials)
+        yield from (trial for entrant in self.parts for trial in entrant.trials)
 
     # --- small things
 

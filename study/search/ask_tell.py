@@ -183,7 +183,7 @@ class AskTell:
                 self._tell_means(group)
 
     def _tell_means(self, group: _Group) -> None:
-        violations = [found for found in group.violations.values() if found is not None]
+        violations = [violation for violation in group.violations.values() if violation is not None]
         for limit, violation in enumerate(means(violations) if len(violations) == len(group.values) else (), 1):
             self._trial(group.number).set_constraint(f"limit {limit}", violation)
         free = [values for seed, values in group.values.items() if not group.rungs[seed]]

@@ -67,10 +67,10 @@ class Exploration:
         yield from [*self.queue]
         yield from self._promoted()
         while self._passed < MOST_TOO_LONG and self._may_ask():
-            one = self.explorer.ask()
+            explored = self.explorer.ask()
             self._passed += 1
-            if one is not None:
-                yield from self._enter(one)
+            if explored is not None:
+                yield from self._enter(explored)
         if not self.progress.searching:
             self.closed = True
 
@@ -124,7 +124,7 @@ class Exploration:
     @property
     def recipes(self) -> Mapping[str, Explored]:
         """All that were asked for, by hash."""
-        return {one.recipe.hash: one for one in self.explorer.asked} if self.explorer else {}
+        return {explored.recipe.hash: explored for explored in self.explorer.proposed} if self.explorer else {}
 
     @property
     def first(self) -> Recipe:
@@ -157,7 +157,7 @@ class Exploration:
             or not progress.fits([look], [[whole.hash, base.hash]], self.decides)
         ):
             return False
-        beside = [one.recipe.hash for one in finals.beside for _ in one.seeds]
+        beside = [entrant.recipe.hash for entrant in finals.beside for _ in entrant.seeds]
         all_of_them = [*[whole.hash] * finals.recipes * finals.seeds, *beside]
         later = [all_of_them, [base.hash] * finals.curve_trainings]
         return progress.fits([look], (), self.decides, LOOKS) or progress.fits([look], later, self.decides)
@@ -179,36 +179,37 @@ class Exploration:
         if self.progress.race is None or not self.progress.budget.limits:
             return 0
         least, most = len(self.course.seeds), self.progress.race.race.most
-        there = [trial.seed for trial in self.progress.running.values()]
-        there += [record.seed for record in self.progress.done.values()]
-        return max(0, RACING * (most - least) - sum(least <= seed < most for seed in there))
+        seeds = [trial.seed for trial in self.progress.running.values()]
+        seeds += [record.seed for record in self.progress.done.values()]
+        return max(0, RACING * (most - least) - sum(least <= seed < most for seed in seeds))
 
     @property
     def _best(self) -> str | None:
         return self.progress.best(self.recipes)
 
-    def _enter(self, one: Explored) -> list[Trial]:
+    def _enter(self, explored: Explored) -> list[Trial]:
         """Queue what begins an explored recipe; the explorer is told of what is done already."""
-        for trial in self._of_recipe(one):
+        for trial in self._of_recipe(explored):
             if trial.key in self.progress.done or trial.key in self.progress.failed:
                 self._inform(trial, self.progress.done.get(trial.key))
-        return self._open(one)
+        return self._open(explored)
 
-    def _open(self, one: Explored) -> list[Trial]:
-        opened = [trial for trial in self._of_recipe(one) if self.progress.is_open(trial) and trial not in self.queue]
+    def _open(self, explored: Explored) -> list[Trial]:
+        trials = filter(self.progress.is_open, self._of_recipe(explored))
+        opened = [trial for trial in trials if trial not in self.queue]
         self.queue.extend(opened)
         return opened
 
-    def _of_recipe(self, one: Explored) -> list[Trial]:
+    def _of_recipe(self, explored: Explored) -> list[Trial]:
         """The trials that begin its exploration: on the smallest part, or on all of the data under as many seeds as are
         decided."""
         assert self.ladder is not None
-        if parts := self._parts_of(one, self.ladder.parts[:1]):
+        if parts := self._parts_of(explored, self.ladder.parts[:1]):
             return parts
-        first = self.progress.done.get(trial_key(one.recipe.hash, self.course.seeds[0]))
+        first = self.progress.done.get(trial_key(explored.recipe.hash, self.course.seeds[0]))
         through = not self.course.first_decides or (first is not None and first.status == "finished")
-        seeds = (self.course.seeds if through else self.course.seeds[:1]) if one.recipe.uses_seed else [0]
-        return [Trial(one.recipe, seed, one.name) for seed in seeds]
+        seeds = (self.course.seeds if through else self.course.seeds[:1]) if explored.recipe.uses_seed else [0]
+        return [Trial(explored.recipe, seed, explored.name) for seed in seeds]
 
     def _unqueue(self, trial: Trial) -> None:
         if trial in self.queue:
@@ -221,20 +222,20 @@ class Exploration:
             return
         begins_whole = self.ladder is not None and not self.ladder.parts
         if trial.part:
-            one = self._wholes[trial.key]
-            first = self._parts_of(one, self.ladder.parts[:1]) if self.ladder else []
+            whole = self._wholes[trial.key]
+            first = self._parts_of(whole, self.ladder.parts[:1]) if self.ladder else []
             if trial not in first:
                 return  # the explorer knows all recipes by the same part
-            if one.recipe.hash == self.course.base.hash:
-                self.explorer.tell_row(one.recipe, one.name, [record])
+            if whole.recipe.hash == self.course.base.hash:
+                self.explorer.tell_row(whole.recipe, whole.name, [record])
             else:
-                self.explorer.tell(one.recipe.hash, self.course.seeds[0], record)
-        elif begins_whole and (asked := self.recipes.get(trial.recipe_hash)):
+                self.explorer.tell(whole.recipe.hash, self.course.seeds[0], record)
+        elif begins_whole and (explored := self.recipes.get(trial.recipe_hash)):
             self.explorer.tell(trial.recipe_hash, trial.seed, record)
             if self.course.first_decides and trial.seed == self.course.seeds[0]:
-                self._open(asked)
+                self._open(explored)
         elif begins_whole and trial.row:
-            self._tell_row([one for one in self.course.fixed if one.recipe_hash == trial.recipe_hash])
+            self._tell_row([other for other in self.course.fixed if other.recipe_hash == trial.recipe_hash])
 
     def _tell_row(self, trials: Sequence[Trial]) -> None:
         """Once all trials of a row are done."""
@@ -268,19 +269,19 @@ class Exploration:
         if not self.ladder.parts:
             for _, trials in itertools.groupby(self.course.fixed, lambda trial: trial.recipe_hash):
                 self._tell_row([*trials])
-        for one in self.explorer.asked if self.explorer else ():
-            self._enter(one)
+        for explored in self.explorer.proposed if self.explorer else ():
+            self._enter(explored)
 
-    def _parts_of(self, one: Explored, shares: Iterable[float]) -> list[Trial]:
-        return [part for share in shares if (part := self._part(one, share))]
+    def _parts_of(self, explored: Explored, shares: Iterable[float]) -> list[Trial]:
+        return [part for share in shares if (part := self._part(explored, share))]
 
-    def _part(self, one: Explored, share: float) -> Trial | None:
+    def _part(self, explored: Explored, share: float) -> Trial | None:
         """The recipe on a part of its data; None where it trains nothing, or its data cannot be cut."""
-        recipe = self._cut(one.recipe, share)
-        if recipe is None or not one.recipe.trains:
+        recipe = self._cut(explored.recipe, share)
+        if recipe is None or not explored.recipe.trains:
             return None
-        trial = Trial(recipe, PART, part_name(share, one.name), part=True)
-        self._wholes[trial.key] = one
+        trial = Trial(recipe, PART, part_name(share, explored.name), part=True)
+        self._wholes[trial.key] = explored
         return trial
 
     def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
@@ -297,16 +298,16 @@ class Exploration:
             base = scores.pop(self.course.base.hash, -math.inf)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // self.ladder.ratio]
             better = [self.recipes[key] for key in best if scores[key] > base]
-            for one in (self._base, *better) if better else ():
-                yield from self._parts_of(one, [larger])
+            for explored in (self._base, *better) if better else ():
+                yield from self._parts_of(explored, [larger])
 
     def _scores(self, share: float) -> dict[str, float]:
         """By the hash of the whole recipe, the scores on that part of the data."""
         scores: dict[str, float] = {}
-        for one in (self._base, *self.recipes.values()):
-            part = self._cut(one.recipe, share)
+        for explored in (self._base, *self.recipes.values()):
+            part = self._cut(explored.recipe, share)
             record = self.progress.done.get(trial_key(part.hash, PART)) if part else None
             if record is not None and record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
                 values = upward_values(self.course.goals, record.scores, record.cost)
-                scores |= {one.recipe.hash: values[0]} if values else {}
+                scores |= {explored.recipe.hash: values[0]} if values else {}
         return scores

@@ -45,8 +45,8 @@ class FinalRounds:
         if rooms is None:
             return None
         base = trial_key(course.base.hash, course.seeds[0])
-        open_rows = sum(one.row and one.recipe.trains and one.key not in progress.done for one in course.fixed)
-        return rooms - (open_rows if any(one.key == base for one in course.fixed) else 0)
+        open_rows = sum(trial.row and trial.recipe.trains and trial.key not in progress.done for trial in course.fixed)
+        return rooms - (open_rows if any(trial.key == base for trial in course.fixed) else 0)
 
     def least(self, name: str) -> float | None:
         """Of that limit as much as has room for a search on parts of the data; None where it has, where recipes have no
@@ -54,12 +54,12 @@ class FinalRounds:
         budget, finals = self.progress.budget, self.course.finals
         if self.size is not None or finals is None or not self.course.parts or len(budget.limits) > 1:
             return None
-        rooms, one = self.rooms, budget.guess(name, self.course.base.hash)
-        if rooms is None or one is None:
+        rooms, cost = self.rooms, budget.guess(name, self.course.base.hash)
+        if rooms is None or cost is None:
             return None
         needed = next(each for each in itertools.count(LEAST_SEARCH, 0.5) if finals.fitted(each, parts=True))
         places = budget.places if LIMITS[name].clock else 1
-        return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * one / places)
+        return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * cost / places)
 
     def later(self, picked: str | None) -> list[list[str]]:
         """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""
@@ -89,11 +89,10 @@ class FinalRounds:
         for seeds in range(self.course.finals.seeds, self.size.seeds, -1):
             smaller = (self.size.recipes, seeds) != (self.course.finals.recipes, self.course.finals.seeds)
             size = dataclasses.replace(self.size, seeds=seeds, smaller=smaller)
-            grown = [dataclasses.replace(one, seeds=seeds_of(one.recipe, seeds, False)) for one in self.finalists]
-            left = [
-                trial.recipe for one in (*grown, *size.beside) for trial in one.trials if self.progress.is_open(trial)
-            ]
-            if self.progress.fits(left, [[self.course.base.hash] * size.curve_trainings]):
+            grown = [dataclasses.replace(each, seeds=seeds_of(each.recipe, seeds, False)) for each in self.finalists]
+            trials = itertools.chain.from_iterable(entrant.trials for entrant in (*grown, *size.beside))
+            recipes = [trial.recipe for trial in trials if self.progress.is_open(trial)]
+            if self.progress.fits(recipes, [[self.course.base.hash] * size.curve_trainings]):
                 self.size, self.finalists = size, grown
                 return
 
@@ -102,11 +101,11 @@ class FinalRounds:
         first: how many they will have is not known."""
         early = self.finalists is None and self.progress.budget.limits
         for group in self._rounds[:1] if early else self._rounds:
-            there = [trial for trial in group if self.progress.is_open(trial)]
-            if there and not self.progress.fits([trial.recipe for trial in there]):
-                self.progress.left_out |= {trial.key: trial for trial in there}
+            open_trials = [trial for trial in group if self.progress.is_open(trial)]
+            if open_trials and not self.progress.fits([trial.recipe for trial in open_trials]):
+                self.progress.left_out |= {trial.key: trial for trial in open_trials}
                 return  # a later seed of some would be of no use
-            yield from there
+            yield from open_trials
 
     @property
     def open(self) -> list[Trial]:
@@ -124,6 +123,6 @@ class FinalRounds:
 
     def _has_room(self, recipe: Recipe) -> bool:
         """For a recipe under its first fresh seed, beside the base settings under theirs, as far as these are open."""
-        own, *base = [Trial(one, FIRST_FRESH, "") for one in (recipe, self.course.base)]
+        own, *base = [Trial(each, FIRST_FRESH, "") for each in (recipe, self.course.base)]
         left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
         return not self.progress.is_open(own) or self.progress.fits(left)

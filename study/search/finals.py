@@ -75,7 +75,7 @@ class SearchFinals:
     @functools.cached_property
     def beside(self) -> list[Entrant]:
         """What the finalists are compared with, each recipe once."""
-        found: dict[str, Entrant] = {}
+        entrants: dict[str, Entrant] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
             (self._untrained, AS_IT_CAME, 1),
@@ -83,9 +83,9 @@ class SearchFinals:
         ):
             if recipe is not None:
                 row = self.rows.get(recipe.hash)
-                there = Entrant(recipe, name or row or "", seeds_of(recipe, seeds, row is not None))
-                found.setdefault(recipe.hash, there)
-        return [*found.values()]
+                entrant = Entrant(recipe, name or row or "", seeds_of(recipe, seeds, row is not None))
+                entrants.setdefault(recipe.hash, entrant)
+        return [*entrants.values()]
 
     @property
     def compared(self) -> frozenset[str]:
@@ -95,7 +95,7 @@ class SearchFinals:
     @property
     def trainings(self) -> int:
         """As many whole trainings as they cost, a learning curve with them."""
-        beside = sum(len(one.seeds) for one in self.beside if one.recipe.trains)
+        beside = sum(len(entrant.seeds) for entrant in self.beside if entrant.recipe.trains)
         return self.recipes * self.seeds + beside + self.curve_trainings
 
     @property
@@ -118,8 +118,8 @@ class SearchFinals:
     def within(self, trainings: float) -> SearchFinals | None:
         """Those for which so many trainings are enough, without their learning curve where it leaves no room for them;
         None where there are none."""
-        found = self._within(trainings)
-        return dataclasses.replace(self, curve=False)._within(trainings) if found is None and self.curve else found
+        sized = self._within(trainings)
+        return dataclasses.replace(self, curve=False)._within(trainings) if sized is None and self.curve else sized
 
     def _within(self, trainings: float) -> SearchFinals | None:
         if self.trainings <= trainings:
@@ -131,7 +131,7 @@ class SearchFinals:
                 return sized
         return None
 
-    def told(self, finalists: Sequence[Entrant] | None = None, curve: LearningCurve | None = None) -> Finals:
+    def facts(self, finalists: Sequence[Entrant] | None = None, curve: LearningCurve | None = None) -> Finals:
         """As `study.json` keeps it. `curve`: once it is known."""
         return Finals(
             self.recipes,
@@ -154,19 +154,18 @@ class SearchFinals:
     @property
     def beside_in_words(self) -> str:
         """`the base settings (5), SBERT baseline (5) and the encoder as it came`."""
-        return listed(
-            [
-                (one.name if one.recipe.hash in self.rows and one.name not in (BASE, AS_IT_CAME) else f"the {one.name}")
-                + (f" ({len(one.seeds)})" if len(one.seeds) > 1 else "")
-                for one in self.beside
-            ]
-        )
+        words = []
+        for entrant in self.beside:
+            row = entrant.recipe.hash in self.rows and entrant.name not in (BASE, AS_IT_CAME)
+            seeds = f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else ""
+            words.append(f"{'' if row else 'the '}{entrant.name}{seeds}")
+        return listed(words)
 
 
 def rounds(entrants: Sequence[Entrant]) -> list[list[Trial]]:
     """Their trials, seed by seed and each recipe once: a study that is cut short has as many of each."""
-    once = list({one.recipe.hash: one for one in reversed(entrants)}.values())[::-1]
-    groups = itertools.zip_longest(*(one.trials for one in once))
+    once = list({entrant.recipe.hash: entrant for entrant in reversed(entrants)}.values())[::-1]
+    groups = itertools.zip_longest(*(entrant.trials for entrant in once))
     return [[trial for trial in group if trial is not None] for group in groups]
 
 
@@ -182,13 +181,13 @@ def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[
     if len(values) <= most or len(values[0]) == 1:
         return [*range(min(most, len(values)))]
     table = np.array(values, dtype=float)
-    found: list[int] = []
+    places: list[int] = []
     for group in np.split(np.arange(len(values)), [len(values) - lost]):
         fronts = front_numbers(table[group])
         for front in range(fronts.max(initial=-1) + 1):
             members = group[fronts == front]
             while len(members):  # of equal ones first one each, but all before any that is dominated
                 points, first = np.unique(table[members], axis=0, return_index=True)
-                found += members[first[spread(points)]].tolist()
+                places += members[first[spread(points)]].tolist()
                 members = np.delete(members, first)
-    return sorted(found[:most])
+    return sorted(places[:most])

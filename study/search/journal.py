@@ -46,11 +46,11 @@ def open_journal(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
     study = _open(to_write(results, JOURNAL), name, directions)
-    there = [direction.name.lower() for direction in study.directions]
-    if there != directions:
+    recorded = [direction.name.lower() for direction in study.directions]
+    if recorded != directions:
         raise UserError(
-            f"{results / JOURNAL} is of a search that had to {_listed(there)}, not to {_listed(directions)}; give its "
-            "own goals with --goals, or give this search its own folder with --results"
+            f"{results / JOURNAL} is of a search that had to {_listed(recorded)}, not to {_listed(directions)}; give "
+            "its own goals with --goals, or give this search its own folder with --results"
         )
     known = len(study.get_trials(deepcopy=False))
     chosen = sampler or str(study.user_attrs.get(SAMPLER) or DEFAULT_SAMPLER)

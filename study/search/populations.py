@@ -75,11 +75,11 @@ class Populations:
             members = [
                 None if key in taken else waiting.get(key) or self._recorded(key) or self._raced(key) for key in keys
             ]
-            there = [trial for trial in members if trial is not None]
-            open_now = [trial for trial in there if not self._done(trial)]
-            if open_now and len(there) == len(members) and all(map(self.agenda.claim, open_now)):
+            planned = [trial for trial in members if trial is not None]
+            open_now = [trial for trial in planned if not self._done(trial)]
+            if open_now and len(planned) == len(members) and all(map(self.agenda.claim, open_now)):
                 taken.update(trial.key for trial in open_now)
-                yield there
+                yield planned
 
     def _recorded(self, key: str) -> Trial | None:
         record = self.agenda.progress.done.get(key)

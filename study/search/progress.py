@@ -59,7 +59,7 @@ class Progress:
 
     def best(self, recipes: Container[str]) -> str | None:
         """Of these, by hash, the one that is the best on all of the data."""
-        return next((one.recipe_hash for one in self.merits() if one.recipe_hash in recipes), None)
+        return next((merit.recipe_hash for merit in self.merits() if merit.recipe_hash in recipes), None)
 
     def fits(
         self,

@@ -57,7 +57,7 @@ class SeedRace:
             self._raced = raced(self._entrants, rows, self.baseline, self.least, self.most)
         return self._raced
 
-    def wanted(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
+    def next_trials(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
         """The trials to begin now, as name and seed: what the round still lacks, and where that leaves places idle the
         seeds that these recipes would need next: first of those nearest to winning, and before any round is judged of
         those best so far. `running` are those that were begun and have not ended.
@@ -66,26 +66,26 @@ class SeedRace:
         trials that run must end first.
         """
         ended = {name for name, recipe in self.recipes.items() if None in recipe.values.values()}
-        going = {name: found for name, found in self.raced().items() if found.going and name not in ended}
+        going = {name: standing for name, standing in self.raced().items() if standing.going and name not in ended}
         if not going:
             return []
         begun = set(running)
-        asked = [(name, seed) for name, found in going.items() for seed in range(found.has, found.seeds)]
-        asked = [trial for trial in asked if trial not in begun]
+        lacking = [(name, seed) for name, standing in going.items() for seed in range(standing.has, standing.seeds)]
+        trials = [trial for trial in lacking if trial not in begun]
         nearest = sorted(best_first(self._entrants, [*going]), key=lambda name: going[name].gap)
         for more in range(self.most):
             for name in nearest:
                 trial = name, going[name].seeds + more
-                if len(asked) + len(begun) >= places:
-                    return asked
+                if len(trials) + len(begun) >= places:
+                    return trials
                 if trial[1] < self.most and trial not in begun and trial[1] not in self.recipes[name].values:
-                    asked.append(trial)
-        return asked
+                    trials.append(trial)
+        return trials
 
     def open(self, name: str) -> int:
         """How many seeds beyond those that it has, and beyond the least, the recipe may still get, at most."""
-        recipe, found = self.recipes[name], self.raced()[name]
-        if recipe.fixed or None in recipe.values.values() or not (found.going or found.has < self.least):
+        recipe, standing = self.recipes[name], self.raced()[name]
+        if recipe.fixed or None in recipe.values.values() or not (standing.going or standing.has < self.least):
             return 0
         return self.most - max(len(recipe.values), self.least)
 
@@ -138,8 +138,8 @@ class StudySeedRace:
         if self.of_rows.recipes.keys() & first:
             return []
         begun = [(trial.recipe_hash, trial.seed) for trial in running]
-        wanted = self.of_rows.wanted(0, begun) if first else self.race.wanted(places, begun)
-        named = [(self.named[name], seed) for name, seed in wanted]
+        following = self.of_rows.next_trials(0, begun) if first else self.race.next_trials(places, begun)
+        named = [(self.named[name], seed) for name, seed in following]
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
     def open(self, known: Collection[Trial]) -> int:

@@ -46,8 +46,8 @@ def drive(agenda: Agenda, clock: Clock, outcome: Callable[[Trial], tuple[float, 
         left = agenda.budget.seconds_left()
         if clock.seconds + left < ended:
             clock.seconds += left
-            cut = [(trial, began), *((one, since) for _, _, since, one, _ in running)]
-            return [*ran, *(Ran(one, since, clock.seconds, None) for one, since in cut)]
+            cut = [(trial, began), *((other, since) for _, _, since, other, _ in running)]
+            return [*ran, *(Ran(other, since, clock.seconds, None) for other, since in cut)]
         clock.seconds = ended
         agenda.tell(trial.key, record)
         ran.append(Ran(trial, began, ended, record))

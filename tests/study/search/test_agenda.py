@@ -35,22 +35,22 @@ class Rates:
     """An explorer of learning rates, each with the next number of epochs."""
 
     def __init__(self, rates: Sequence[float], asked: Sequence[Explored] = (), epochs: Sequence[int] = (1,)) -> None:
-        self.rates, self.asked, self.told = [*rates], [*asked], dict[str, Record | None]()
+        self.rates, self.proposed, self.told = [*rates], [*asked], dict[str, Record | None]()
         self.epochs = epochs
 
     @property
     def explored(self) -> list[str]:
-        return [one.recipe.hash for one in self.asked]
+        return [one.recipe.hash for one in self.proposed]
 
     def has_more(self) -> bool:
-        return len(self.asked) < len(self.rates)
+        return len(self.proposed) < len(self.rates)
 
     def ask(self) -> Explored | None:
-        number = len(self.asked)
+        number = len(self.proposed)
         rate, epochs = self.rates[number], self.epochs[number % len(self.epochs)]
         recipe = BASE.override({"optimisation.learning_rate": rate, "optimisation.epochs": epochs})
-        self.asked.append(Explored(recipe, f"rate {rate:g}"))
-        return self.asked[-1]
+        self.proposed.append(Explored(recipe, f"rate {rate:g}"))
+        return self.proposed[-1]
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
         self.told[recipe_hash] = record
@@ -120,7 +120,7 @@ def test_without_a_limit_all_recipes_train_on_all_of_the_data_and_the_best_is_in
     names = [one.trial.name for one in ran]
     assert names[:5] == ["untrained", "base", "rate 0.0001", "rate 0.001", "rate 1e-05"]
     assert [entrant.name for entrant in found.finalists or ()] == ["rate 0.001"]
-    best = explorer.asked[1].recipe
+    best = explorer.proposed[1].recipe
     assert seeds(ran, best) == seeds(ran, BASE) == 5
     assert not found.limited
     assert found.remaining == 0
@@ -157,7 +157,7 @@ def test_a_limit_has_an_answer_and_a_larger_one_goes_on(trainings: float, places
         (pick,) = study.finalists or ()
         assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 1
         assert len({one.trial.name for one in ran if not one.trial.row}) >= 4
-        asked = explorer.asked
+        asked = explorer.proposed
 
 
 @pytest.mark.parametrize("minutes", [20, 40, 90, 240])
@@ -174,9 +174,9 @@ def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minut
     spent = sum(one.ended - one.began for one in ran)
     assert sum(one.ended - one.began for one in own) <= 1.2 * OF_FINALS * minutes * MINUTE * places
     assert spent >= 0.5 * minutes * MINUTE * places
-    better = sum(quality(one.recipe) > quality(pick.recipe) for one in explorer.asked)
-    assert better <= len(explorer.asked) / 4
-    assert len(explorer.asked) >= (8 if minutes * places >= 40 else 2)
+    better = sum(quality(one.recipe) > quality(pick.recipe) for one in explorer.proposed)
+    assert better <= len(explorer.proposed) / 4
+    assert len(explorer.proposed) >= (8 if minutes * places >= 40 else 2)
 
 
 @pytest.mark.parametrize(("minutes", "size"), [(8, (1, 1)), (20, (1, 3)), (60, (1, 9)), (120, (2, 10))])
@@ -189,7 +189,7 @@ def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     assert found.finals is not None
     assert (found.finals.recipes, found.finals.seeds) == size
     assert seeds(ran, BASE) == found.finals.seeds
-    assert len(explorer.asked) >= 5
+    assert len(explorer.proposed) >= 5
     assert ("as 2x10 would leave too little to explore" in plan_in_words(found)) == (size != (2, 10))
 
 
@@ -205,7 +205,7 @@ def test_a_limit_too_short_for_a_search_names_one_that_does(places: int) -> None
     longer, clock, explorer = agenda(least, places=places)
     drive(longer, clock, outcome())
     assert longer.finals is not None
-    assert explorer.asked
+    assert explorer.proposed
 
 
 @pytest.mark.parametrize("minutes", [3, 4])
@@ -240,7 +240,7 @@ def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes
     assert clock.seconds <= minutes * MINUTE
     further = [one.trial for one in ran if one.trial.seed in (1, 2)]
     assert further
-    assert len(explorer.asked) >= 3
+    assert len(explorer.proposed) >= 3
     (pick,) = study.finalists or ()
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 1
 
@@ -258,7 +258,7 @@ def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
     assert {BASE} < {trial.recipe.override({"corpus.share": 1.0}) for trial in second}
     assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
     (pick,) = found.finalists or ()
-    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.asked)
+    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.proposed)
 
 
 def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> None:
@@ -297,7 +297,7 @@ def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
     found, clock, explorer = agenda(70, rates=[1e-3, 3e-4, 1e-4], places=2, parts=False)
     ran = drive(found, clock, of)
     (pick,) = found.finalists or ()
-    assert pick.recipe.hash in (explorer.asked[1].recipe.hash, slow)
+    assert pick.recipe.hash in (explorer.proposed[1].recipe.hash, slow)
     assert seeds(ran, pick.recipe) > 0
 
 
@@ -351,7 +351,7 @@ def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
     assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
     (pick,) = found.finalists or ()
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) == 1
-    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.asked)
+    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.proposed)
 
 
 def test_what_no_recipe_surpasses_has_no_finalist() -> None:
@@ -370,7 +370,7 @@ def test_killed_at_any_time_a_study_goes_on_with_what_is_done(limit: int, places
     for killed in range(1, limit, max(1, limit // 20)):
         done = [one for one in ran if one.ended <= killed * MINUTE]
         begun = {one.trial.name.rpartition(": ")[2] for one in ran if one.began < killed * MINUTE}
-        asked = [one for one in explorer.asked if one.name in begun]
+        asked = [one for one in explorer.proposed if one.name in begun]
         again, clock, _ = agenda(limit, places=places, before=done, asked=asked)
         more = drive(again, clock, outcome())
         assert not {one.trial.key for one in more} & {one.trial.key for one in done}

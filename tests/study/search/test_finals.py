@@ -102,14 +102,14 @@ class TestSize:
         )
         same = SearchFinals(3, 5, base, {base.hash: "SCL"}, base)
         assert [one.name for one in same.beside] == ["base settings", "encoder as it came"]
-        assert same.told().baseline == same.told().base == base.hash
+        assert same.facts().baseline == same.facts().base == base.hash
 
     def test_a_row_that_no_seed_changes_has_run_already(self) -> None:
         base = Recipe()
         came = as_it_came(base)
         asked = SearchFinals(3, 5, base, {came.hash: "untrained"}, came)
         assert [(one.name, len(one.seeds)) for one in asked.beside] == [("base settings", 5), ("encoder as it came", 0)]
-        assert asked.told().baseline == asked.told().as_it_came
+        assert asked.facts().baseline == asked.facts().as_it_came
 
     @pytest.mark.parametrize(
         ("trainings", "size"),
@@ -166,7 +166,7 @@ class TestAgenda:
         first, clock, explorer = agenda(rates=RATES[:1], finals=of((1, 2)))
         ran = drive(first, clock, outcome())
         for rates, size, more in ((RATES, (1, 2), 3 + 2), (RATES[:1], (1, 3), 2), (RATES[:1], (1, 2), 0)):
-            again, clock, _ = agenda(rates=rates, before=ran, asked=explorer.asked, finals=of(size))
+            again, clock, _ = agenda(rates=rates, before=ran, asked=explorer.proposed, finals=of(size))
             new = drive(again, clock, outcome())
             assert len(new) == more
             assert finalists(again) == [f"rate {max(rates):g}" if len(rates) > 1 else "rate 0.0001"]
@@ -182,7 +182,7 @@ class TestAgenda:
         ran = drive(found, clock, failing)
         assert [one.trial.seed for one in ran if one.record is None] == [FIRST_FRESH + 1] * 2
         assert found.remaining == 0
-        again, clock, _ = agenda(rates=RATES, before=ran, asked=explorer.asked, finals=of((1, 3)))
+        again, clock, _ = agenda(rates=RATES, before=ran, asked=explorer.proposed, finals=of((1, 3)))
         assert [one.trial.seed for one in drive(again, clock, usual)] == [FIRST_FRESH + 1] * 2
 
     def test_without_them_a_search_ends_with_its_exploration(self) -> None:
@@ -246,7 +246,7 @@ class TestLimit:
         found, ran, explorer = self.run(hours, (1, 5), finals=of((1, 5)))
         assert (found.finals and found.finals.seeds) == seeds_of
         assert sum(is_fresh(one.trial.seed) for one in ran) == 2 * (seeds_of or 0)
-        assert explorer.asked
+        assert explorer.proposed
 
     def test_a_recipe_too_long_for_it_costs_neither_the_exploration_nor_the_finals(self) -> None:
         """One of twenty epochs would take the whole hour."""
@@ -254,9 +254,11 @@ class TestLimit:
         class Long(Rates):
             def ask(self) -> Any:
                 one = super().ask()
-                if len(self.asked) % 2:
-                    self.asked[-1] = dataclasses.replace(one, recipe=one.recipe.override({"optimisation.epochs": 20}))
-                return self.asked[-1]
+                if len(self.proposed) % 2:
+                    self.proposed[-1] = dataclasses.replace(
+                        one, recipe=one.recipe.override({"optimisation.epochs": 20})
+                    )
+                return self.proposed[-1]
 
         usual = outcome()
 
@@ -275,7 +277,7 @@ class TestLimit:
 
     def test_a_larger_one_explores_on_and_chooses_anew(self) -> None:
         _, ran, explorer = self.run(1.0, (1, 2))
-        again, new, _ = self.run(1.5, (1, 2), before=ran, asked=explorer.asked)
+        again, new, _ = self.run(1.5, (1, 2), before=ran, asked=explorer.proposed)
         more, before = ([one.trial for one in each] for each in (new, ran))
         assert not {trial.key for trial in more} & {trial.key for trial in before}
         assert 7 <= sum(not is_fresh(trial.seed) for trial in more) <= 10

@@ -87,7 +87,7 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     asked = {name for name in parts.values() if not name.endswith("base settings")}
     assert {names[key] for key in parts} >= asked
     assert searcher.explorer is not None
-    assert all(names[one.recipe.hash] == one.name for one in searcher.explorer.asked)
+    assert all(names[one.recipe.hash] == one.name for one in searcher.explorer.proposed)
     shown = Folder(folder).view().names
     assert {shown[f"{key}-{PART}"] for key in parts} >= asked
     left = len({name.partition(": ")[2] for name in asked})
@@ -95,7 +95,7 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     table = explored.write(found, folder / "pictures").partition("Development scores by how much")[2].splitlines()
     rows = [line for line in table if line.startswith("| `")]
     assert len(rows) == len({name.partition(": ")[2] for name in parts.values()})
-    assert [row for row in rows if f"`{searcher.explorer.asked[0].name}`" in row]
+    assert [row for row in rows if f"`{searcher.explorer.proposed[0].name}`" in row]
     wholes = [row.split("|")[-2].strip() != "—" for row in rows]
     assert wholes == sorted(wholes, reverse=True)  # who came farthest is first
     fresh = sum(is_fresh(trial.seed) for trial in ran)

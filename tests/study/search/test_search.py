@@ -589,7 +589,7 @@ def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path)
     handed += run_all(searcher, ledger, score=lambda task: None)
     keys = [task.key for config in handed for task in config["trials"]]
     assert len(keys) == len(set(keys)) == rows + 1
-    assert len(searcher.explorer.asked) == 3
+    assert len(searcher.explorer.proposed) == 3
     assert searcher.agenda.remaining == 0
     assert not searcher.explorer.ask_tell.study.get_trials(states=[TrialState.RUNNING])
     _, _, again = make(tmp_path, *arguments)

@@ -46,7 +46,7 @@ def run(
     for _ in range(10_000):
         if order.random() < killed:
             race, running = fresh(), set()
-        wanted = race.wanted(places, running)
+        wanted = race.next_trials(places, running)
         assert not running & set(wanted)
         assert not done.keys() & set(wanted)
         begun += wanted
@@ -101,9 +101,9 @@ def test_a_round_is_wanted_at_once_and_idle_places_run_ahead() -> None:
         race.enter(name)
         for seed, value in enumerate(values):
             race.tell(name, seed, [value])
-    first = race.wanted(1)
+    first = race.next_trials(1)
     assert {seed for _, seed in first} == {2}
-    more = race.wanted(12, first)
+    more = race.next_trials(12, first)
     assert len(first) + len(more) == 12
     assert max(seed for _, seed in more) > 2
 
@@ -113,9 +113,9 @@ def test_before_a_round_is_judged_the_best_run_ahead() -> None:
     for number in range(40):
         race.enter(f"r{number}")
         race.tell(f"r{number}", 0, [50.0 + number])
-    pilots = race.wanted(1)
+    pilots = race.next_trials(1)
     assert {name for name, _ in pilots} == {f"r{number}" for number in range(40 - PILOT, 40)}
-    ahead = {name for name, _ in race.wanted(4 * PILOT, pilots)}
+    ahead = {name for name, _ in race.next_trials(4 * PILOT, pilots)}
     assert ahead <= {f"r{number}" for number in range(40 - 3 * PILOT, 40)}
 
 
@@ -139,7 +139,7 @@ def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
         race.tell(name, 0, [50.0])
     for name in "abc":
         race.tell(name, 1, None if name == "a" else [50.0 + (name == "b")])
-    assert {name for name, _ in race.wanted(10)} == {"b", "c"}
+    assert {name for name, _ in race.next_trials(10)} == {"b", "c"}
     assert race.open("a") == 0
     assert "failed" in why(race.raced()["a"], str)
 
@@ -151,7 +151,7 @@ def test_what_no_seed_changes_is_run_once() -> None:
     for name in "abc":
         race.enter(name)
         race.tell(name, 0, [50.0 + ord(name) / 1000])
-    assert "fixed" not in {name for name, _ in race.wanted(50)}
+    assert "fixed" not in {name for name, _ in race.next_trials(50)}
 
 
 def test_why_says_something_of_every_recipe() -> None:
