@@ -6,7 +6,7 @@ It knows neither Ray nor a disk, so a replay on simulated time runs the very sam
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import optuna
@@ -54,19 +54,13 @@ class AskTell:
         self.groups: dict[str, _Group] = {}
         """By the recipe's hash, those whose seeds are not all done."""
 
-    def ask(self, named: Callable[[optuna.Trial, Recipe], object] = lambda trial, recipe: None) -> tuple[int, Recipe]:
-        """The Optuna trial's number, and the recipe that it chose. `named` is called once all of it is chosen."""
-        trial, chosen = self._choose()
-        recipe = self.base.override(chosen)
-        named(trial, recipe)
-        return trial.number, recipe
+    def ask(self) -> tuple[optuna.Trial, Recipe]:
+        """Optuna's next trial, and its recipe."""
+        trial, chosen = self.draw()
+        return trial, self.base.override(chosen)
 
-    def choose(self) -> tuple[int, dict[str, Value]]:
+    def draw(self) -> tuple[optuna.Trial, dict[str, Value]]:
         """As `ask`, with no more than the domains' values: to build a recipe takes longer than to draw it."""
-        trial, chosen = self._choose()
-        return trial.number, chosen
-
-    def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
         trial = self.study.ask()
         chosen: dict[str, Value] = {}
         flat = dict(self.flat)

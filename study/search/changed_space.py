@@ -50,8 +50,8 @@ def _of_space(
     if LEFT in trial.user_attrs or trial.distributions == {key: kinds[key] for key in keys}:
         return trial
     new, recipe = copy.copy(trial), base.override(before)
-    chosen = point(recipe.flat(), base, domains)
-    if chosen is not None and base.override(chosen) == recipe:
+    chosen = point(recipe, base, domains)
+    if chosen is not None:
         new.params = parameters(domains, chosen, flat, conditional)
         new.distributions = {key: kinds[key] for key in new.params}
         return new

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
+
+from reports.statistics.fronts import front_numbers, spread
 from study.search.course import Course, Explored
-from study.search.finals import Entrant, SearchFinals, choose, seeds_of
+from study.search.finals import Entrant, SearchFinals, seeds_of
 from study.search.merits import Merit
 from trainables.recipe import Recipe
 
@@ -56,3 +59,22 @@ def by_part(
         if best:
             return [Entrant(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
     return []
+
+
+def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
+    """The places of the finalists among recipes that are given best first, by their goals' values, each the higher the
+    better: of one goal the first ones; of several those of the front, and where that is larger than needed those that
+    cover it well. Best first again. The last `lost` recipes have left a race over seeds: they come after all others."""
+    if len(values) <= most or len(values[0]) == 1:
+        return [*range(min(most, len(values)))]
+    table = np.array(values, dtype=float)
+    places: list[int] = []
+    for group in np.split(np.arange(len(values)), [len(values) - lost]):
+        fronts = front_numbers(table[group])
+        for front in range(fronts.max(initial=-1) + 1):
+            members = group[fronts == front]
+            while len(members):  # of equal ones first one each, but all before any that is dominated
+                points, first = np.unique(table[members], axis=0, return_index=True)
+                places += members[first[spread(points)]].tolist()
+                members = np.delete(members, first)
+    return sorted(places[:most])

@@ -56,31 +56,30 @@ class OptunaExplorer:
         if (first := next(self._first(), None)) is not None:
             self.ask_tell.enqueue(first)
         with journal.of_sampler(self.sampler.name):
-            number, recipe = self.ask_tell.ask(self._name)
-        return self.proposed[-1] if self.ask_tell.begin(number, recipe, self.plan.seeds) else None
+            trial, recipe = self.ask_tell.ask()
+        journal.name_explored(trial, self._add(recipe).name, recipe)
+        self.on_ask()
+        return self.proposed[-1] if self.ask_tell.begin(trial.number, recipe, self.plan.seeds) else None
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
-        if recipe_hash not in self.ask_tell.groups:
-            return
         if record is None:
             self.ask_tell.tell(recipe_hash, seed, None)
-            return
-        self.ask_tell.tell(
-            recipe_hash,
-            seed,
-            self._values(record),
-            pruned=record.status == "pruned",
-            rungs=self._rungs(record),
-            violation=violations(self.plan.limits, record.cost),
-        )
+        else:
+            self.ask_tell.tell(
+                recipe_hash,
+                seed,
+                self._values(record),
+                pruned=record.status == "pruned",
+                rungs=self._rungs(record),
+                violation=violations(self.plan.limits, record.cost),
+            )
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
         """Optuna learns from it where its values lie in the domains."""
         by_record = [self._values(record) for record in records if record is not None]
         values = [scores for scores in by_record if scores is not None]
-        chosen = point(recipe.flat(), self.plan.base, self.plan.space.domains)
-        elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
-        if not values or len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told_rows:
+        chosen = point(recipe, self.plan.base, self.plan.space.domains)
+        if not values or len(values) < len(records) or chosen is None or recipe.hash in self.told_rows:
             return
         broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
         violation = means(broken) if broken else ()
@@ -101,17 +100,12 @@ class OptunaExplorer:
 
     def _first(self) -> Iterator[dict[str, Value]]:
         """What the space has tried first and was not asked for yet, as the domains' values."""
-        base, domains = self.plan.base, self.plan.space.domains
+        base = self.plan.base
         for changes in self.plan.space.first:
             recipe = base.preferring(changes)
-            chosen = point(recipe.flat(), base, domains)
-            exact = chosen is not None and base.override(chosen) == recipe
-            if chosen is not None and exact and recipe.hash not in (base.hash, *self.explored):
+            chosen = point(recipe, base, self.plan.space.domains)
+            if chosen is not None and recipe.hash not in (base.hash, *self.explored):
                 yield chosen
-
-    def _name(self, trial: optuna.Trial, recipe: Recipe) -> None:
-        journal.name_explored(trial, self._add(recipe).name, recipe)
-        self.on_ask()
 
     def _add(self, recipe: Recipe) -> Explored:
         before = next((explored for explored in self.proposed if explored.recipe.hash == recipe.hash), None)

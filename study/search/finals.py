@@ -13,14 +13,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from reports.guards.words import listed
 from reports.ledger import Finals, LearningCurve, fresh_seeds
 from reports.ledger.finals import SHARES
 from reports.recipe_names import AS_IT_CAME, BASE
 from reports.statistics.finals import finalists_for
-from reports.statistics.fronts import front_numbers, spread
 from study.rows import as_it_came
 from study.search.ladder import LOOKS
 from study.trial import Trial
@@ -172,22 +169,3 @@ def rounds(entrants: Sequence[Entrant]) -> list[list[Trial]]:
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
     """Those of a recipe in the finals. One that no seed changes runs once, and a `row` has been run already."""
     return fresh_seeds(count if recipe.uses_seed else 0 if row else 1)
-
-
-def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
-    """The places of the finalists among recipes that are given best first, by their goals' values, each the higher the
-    better: of one goal the first ones; of several those of the front, and where that is larger than needed those that
-    cover it well. Best first again. The last `lost` recipes have left a race over seeds: they come after all others."""
-    if len(values) <= most or len(values[0]) == 1:
-        return [*range(min(most, len(values)))]
-    table = np.array(values, dtype=float)
-    places: list[int] = []
-    for group in np.split(np.arange(len(values)), [len(values) - lost]):
-        fronts = front_numbers(table[group])
-        for front in range(fronts.max(initial=-1) + 1):
-            members = group[fronts == front]
-            while len(members):  # of equal ones first one each, but all before any that is dominated
-                points, first = np.unique(table[members], axis=0, return_index=True)
-                places += members[first[spread(points)]].tolist()
-                members = np.delete(members, first)
-    return sorted(places[:most])

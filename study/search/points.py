@@ -58,16 +58,16 @@ def _ends(domain: Domain) -> tuple[Value, ...]:
     return domain.grid_values or tuple(end for end in (domain.low, domain.high) if end is not None)
 
 
-def point(recipe: Mapping[str, Value], base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
-    """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
-    chosen = dict[str, Value]()
-    values = {**base.flat(), **{domain.key: recipe[domain.key] for domain in domains if domain.key in recipe}}
+def point(recipe: Recipe, base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
+    """A recipe as the values of the domains that apply; None where a search over them from this base cannot make it."""
+    chosen, flat = dict[str, Value](), recipe.flat()
+    values = {**base.flat(), **{domain.key: flat[domain.key] for domain in domains if domain.key in flat}}
     for domain in domains:
         if domain.is_asked(values):
-            if domain.key not in recipe or not contains(domain, recipe[domain.key]):
+            if domain.key not in flat or not contains(domain, flat[domain.key]):
                 return None
-            chosen[domain.key] = recipe[domain.key]
-    return chosen
+            chosen[domain.key] = flat[domain.key]
+    return chosen if base.override(chosen) == recipe else None
 
 
 def means(values: Sequence[Sequence[float]]) -> list[float]:

@@ -33,8 +33,8 @@ class TuneSearcher(Searcher):
         on_news: Callable[[list[str], Finals | None], object] = lambda *_: None,
         places: int = 1,
     ) -> None:
-        """`on_news` is called with all explored recipes and what is known of the finals, whenever there is more; `places` are
-        the tasks that run at once."""
+        """`on_news` is called with all explored recipes and what is known of the finals, whenever there is more.
+        `places`: tasks that run at once."""
         super().__init__(metric=None, mode=None)
         self.plan, self.on_news = plan, on_news
         self.begin: Callable[[Sequence[Trial], bool], dict[str, Any] | None] | None = None

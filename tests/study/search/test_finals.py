@@ -25,7 +25,8 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.budget import Budget
-from study.search.finals import SearchFinals, choose
+from study.search.choice import choose
+from study.search.finals import SearchFinals
 from study.testing.agenda import Ran, drive
 from study.trial import Trial
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds

@@ -421,8 +421,8 @@ class TestStudy:
         study = optuna.create_study(sampler=SAMPLERS["tpe"].build(0), directions=["minimize"])
         ask_tell = AskTell(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
         for _ in range(40):
-            number, recipe = ask_tell.ask()
-            assert ask_tell.begin(number, recipe, [0])
+            trial, recipe = ask_tell.ask()
+            assert ask_tell.begin(trial.number, recipe, [0])
             ask_tell.tell(recipe.hash, 0, [100 * recipe.flat()["objective.temperature"]])
         late = [float(trial.params["objective.temperature"]) for trial in study.trials[20:]]
         assert sum(late) / len(late) < 0.5
@@ -432,8 +432,8 @@ class TestStudy:
         """A study that goes on tells the finished seeds of a recipe that was asked for twice again."""
         study = memory_study(SAMPLERS["tpe"].build(0))
         ask_tell = AskTell(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
-        number, recipe = ask_tell.ask()
-        ask_tell.begin(number, recipe, [0, 1])
+        asked, recipe = ask_tell.ask()
+        ask_tell.begin(asked.number, recipe, [0, 1])
         for seed in (0, 0, 1):
             ask_tell.tell(recipe.hash, seed, [50.0 + seed], rungs=[(1, [40.0])], violation=[0.5 + seed])
         [trial] = study.trials
