@@ -137,8 +137,8 @@ def test_what_code_raised_is_told_from_a_death() -> None:
     assert is_raised(raised.as_instanceof_cause())
     assert is_raised(ray.exceptions.ActorDiedError(raised))
     assert not is_raised(ray.exceptions.ActorDiedError())
-    gone = ActorDiedErrorContext(error_message="The actor died because its node has died.", actor_id=b"a" * 16)
-    assert not is_raised(ray.exceptions.ActorDiedError(gone))
+    death = ActorDiedErrorContext(error_message="The actor died because its node has died.", actor_id=b"a" * 16)
+    assert not is_raised(ray.exceptions.ActorDiedError(death))
     assert not is_raised(ray.exceptions.ActorUnavailableError("away", None))
     assert not is_raised(ray.exceptions.OutOfMemoryError("killed for memory"))
 

@@ -61,9 +61,9 @@ def test_a_changed_space_goes_on_with_what_it_holds(
     trials = [trial for trial in again.explorer.ask_tell.study.get_trials() if "name" in trial.user_attrs]
     known = [trial for trial in trials[:6] if trial.state == TrialState.COMPLETE]
     left = f"; {6 - len(known)} recipe" if len(known) < 6 else ""
-    said = capsys.readouterr().out
-    assert "the space was changed: the search goes on in it with" in said
-    assert left in said
+    text = capsys.readouterr().out
+    assert "the space was changed: the search goes on in it with" in text
+    assert left in text
     assert again.explored[:6] == first.explored
     assert (len(again.explored), len(trials)) == (9, 9)
     assert not {*ran} & {*more}

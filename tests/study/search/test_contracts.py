@@ -78,7 +78,7 @@ def test_the_contracts_can_fail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "options", "said"),
+    ("space", "options", "text"),
     [
         ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
         ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
@@ -89,8 +89,8 @@ def test_the_contracts_can_fail() -> None:
         ("contrastive_all", ("--scheduler", "tune_median"), "--scheduler tune_median judges by one score"),
     ],
 )
-def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], text: str) -> None:
+    with pytest.raises(UserError, match=text):
         read_request(parse(["--space", space, "--search", "optuna", *options]))
 
 

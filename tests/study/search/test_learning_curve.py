@@ -71,8 +71,8 @@ class Study:
         self.results = results
         self.plan = continued(plan)
         self.info = prepare_results(self.plan, "")
-        self.told: list[Any] = []
-        self.searcher = searcher_of(self.plan, self.ledger, lambda explored, finals: self.told.append(finals))
+        self.events: list[Any] = []
+        self.searcher = searcher_of(self.plan, self.ledger, lambda explored, finals: self.events.append(finals))
 
     def run(self, most: int = 1000, seconds: float = 60.0, fails: str = "") -> list[Trial]:
         """All that it hands out, one after another; what is called so fails."""
@@ -110,19 +110,19 @@ def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study
     study, ran, foretold = whole
     assert len(ran) == foretold == len(study.plan.fixed_trials()) + 4 + FINALS + 3 * SEEDS
     assert study.searcher.agenda.remaining == 0
-    found = parts(ran)
-    assert found == ran[-3 * SEEDS :]
-    assert [(trial.recipe.flat()["corpus.share"], trial.seed) for trial in found] == [
+    trained = parts(ran)
+    assert trained == ran[-3 * SEEDS :]
+    assert [(trial.recipe.flat()["corpus.share"], trial.seed) for trial in trained] == [
         (share, seed) for share in (0.5, 0.25, 0.125) for seed in fresh_seeds(SEEDS)
     ]
     answer = Answer.of(Results.load(study.results))
     assert answer.to_train is not None
     curve = curve_of(study)
     assert curve.whole == answer.to_train.recipe
-    assert curve.parts == {name: found[SEEDS * place].recipe_hash for place, name in enumerate(SHARES)}
+    assert curve.parts == {name: trained[SEEDS * place].recipe_hash for place, name in enumerate(SHARES)}
     used = next(trial.recipe for trial in ran if trial.recipe_hash == curve.whole)
-    assert {trial.recipe.override({"corpus.share": 1.0}) for trial in found} == {used}
-    assert {trial.name for trial in found} == {f"{name} of the data: {answer.to_train.name}" for name in SHARES}
+    assert {trial.recipe.override({"corpus.share": 1.0}) for trial in trained} == {used}
+    assert {trial.name for trial in trained} == {f"{name} of the data: {answer.to_train.name}" for name in SHARES}
 
 
 def test_the_report_reads_it(whole: tuple[Study, list[Trial], int]) -> None:
@@ -216,9 +216,9 @@ def test_a_part_that_is_too_small_for_the_recipe_is_left_out(
     assert {trial.recipe.flat()["corpus.share"] for trial in parts(ran)} == {0.5}
     curve = curve_of(study)
     assert [name for name, part in curve.parts.items() if part is None] == ["1/4", "1/8"]
-    said = capsys.readouterr().out
-    assert "the learning curve has no 1/4 of the data: optimisation.batch_size=160 is more than corpus.nli=" in said
-    assert " on 1/2 of its data" in said
+    text = capsys.readouterr().out
+    assert "the learning curve has no 1/4 of the data: optimisation.batch_size=160 is more than corpus.nli=" in text
+    assert " on 1/2 of its data" in text
 
 
 def test_where_the_encoder_is_kept_as_it_came_nothing_is_trained(
@@ -229,8 +229,8 @@ def test_where_the_encoder_is_kept_as_it_came_nothing_is_trained(
     study = Study(tmp_path, *CURVE)
     assert parts(study.run()) == []
     assert study.searcher.agenda.remaining == 0
-    said = capsys.readouterr().out
-    assert "no learning curve: the answer is to keep the encoder as it came, so there is nothing to train" in said
+    text = capsys.readouterr().out
+    assert "no learning curve: the answer is to keep the encoder as it came, so there is nothing to train" in text
 
 
 def test_its_models_are_not_kept(whole: tuple[Study, list[Trial], int]) -> None:
@@ -283,6 +283,6 @@ class TestAsked:
 
     def test_a_dry_run_counts_it(self, tmp_path: Path) -> None:
         plan, *_ = make(tmp_path, *CURVE)
-        said = preview(plan, Cluster(True, ({"CPU": 2.0},)), ALLOTMENT)
-        assert f"then the finals, up to {FINALS + 3 * SEEDS} trials: 1 recipe x 3 fresh seeds" in said
-        assert "SBERT baseline (3); a learning curve of 9\n" in said
+        text = preview(plan, Cluster(True, ({"CPU": 2.0},)), ALLOTMENT)
+        assert f"then the finals, up to {FINALS + 3 * SEEDS} trials: 1 recipe x 3 fresh seeds" in text
+        assert "SBERT baseline (3); a learning curve of 9\n" in text

@@ -48,9 +48,9 @@ def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
     return plan, ledger, searcher_of(plan, ledger)
 
 
-def searcher_of(plan: Plan, ledger: Ledger, asked: Any = lambda *_: None) -> TuneSearcher:
+def searcher_of(plan: Plan, ledger: Ledger, on_news: Any = lambda *_: None) -> TuneSearcher:
     """As a study makes it: what is handed out has no resources here."""
-    searcher = TuneSearcher(plan, ledger, asked)
+    searcher = TuneSearcher(plan, ledger, on_news)
 
     def begin(members: list[Trial], together: bool) -> dict[str, Any]:
         done = [trial.key for trial in members if ledger.has(trial.recipe_hash, trial.seed)]
@@ -75,10 +75,10 @@ def finish(searcher: TuneSearcher, ledger: Ledger, config: Any, score: float | N
         if score is not None or more:
             recipe = trial.recipe
             content = {"scores": dev(score)} | more if score is not None else more
-            asked = searcher.plan.evaluation
-            content = {"protocol": asked.protocol} | content
+            evaluation = searcher.plan.evaluation
+            content = {"protocol": evaluation.protocol} | content
             if content.get("status") != "pruned":
-                content["scores"] = {task: {} for task in task_names(asked.tasks)} | content.get("scores", {})
+                content["scores"] = {task: {} for task in task_names(evaluation.tasks)} | content.get("scores", {})
             record = made_record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=trial.seed, **content)
             ledger.write(record)
         searcher.settle(trial.key, record)
@@ -120,18 +120,18 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
     trials = searcher.explorer.ask_tell.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
     assert [trial.value for trial in explored] == [45.0, 45.0]
-    told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
-    assert {0.1, 0.5, 1.0} <= told  # the rows within the domain
+    temperatures = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
+    assert {0.1, 0.5, 1.0} <= temperatures  # the rows within the domain
 
 
 def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> None:
     """So that a report has it even if the study never comes to its end."""
     plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
-    told: list[list[str]] = []
-    searcher = searcher_of(plan, ledger, lambda asked, finals: told.append(list(asked)))
+    announced: list[list[str]] = []
+    searcher = searcher_of(plan, ledger, lambda explored, finals: announced.append(list(explored)))
     run_all(searcher, ledger)
-    assert [len(asked) for asked in told] == [1, 2, 3]
-    assert told[-1] == searcher.explored
+    assert [len(explored) for explored in announced] == [1, 2, 3]
+    assert announced[-1] == searcher.explored
     save_info(plan, prepare_results(plan, "hardware"), searcher.explored, ledger)
     cluster = Cluster(True, ({"CPU": 2.0},))
     rows = len(plan.fixed_trials())
@@ -248,9 +248,9 @@ def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> 
 
 def rungs(*scores: dict[str, float]) -> dict[str, Any]:
     """A training as a record has it."""
-    told = {"seconds": 1.0, "tokens": 10}
+    cost = {"seconds": 1.0, "tokens": 10}
     return {
-        "rungs": [{"rung": rung, "step": 10 * rung, "scores": score} | told for rung, score in enumerate(scores, 1)]
+        "rungs": [{"rung": rung, "step": 10 * rung, "scores": score} | cost for rung, score in enumerate(scores, 1)]
     }
 
 
@@ -270,7 +270,7 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2", "--goals", "seconds")
     plan, ledger, searcher = make(tmp_path, *arguments)
     cheap: dict[str, Any] = {"status": "pruned", "cost": {"seconds": 1.0}}
-    told: dict[str, Any] = {"cost": {"seconds": 9.0}}
+    parts: dict[str, Any] = {"cost": {"seconds": 9.0}}
     rows = len(plan.fixed_trials())
     for number in range(100):
         config = searcher.suggest(f"t{number}")
@@ -278,7 +278,7 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
             break
         (task,) = config["trials"]  # type: ignore[index]
         diverged = number == 0 or (number_of(task), task.seed) == ("#1", 0)
-        finish(searcher, ledger, config, None, **(cheap if diverged else told))
+        finish(searcher, ledger, config, None, **(cheap if diverged else parts))
         assert searcher.explorer is not None
         assert not diverged or task.recipe_hash not in searcher.explorer.ask_tell.groups
     assert searcher.explorer is not None
@@ -318,15 +318,15 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     _, _, searcher = make(tmp_path, *arguments)  # killed, while the second's last and the third's first seed run
     assert searcher.agenda.remaining == 4
     handed = [next_one(), next_one()]
-    assert [one[1:] for one in handed] == [("#2", 2), ("#3", 0)]
+    assert [each[1:] for each in handed] == [("#2", 2), ("#3", 0)]
     finish(searcher, ledger, handed[0][0], 60.0)
     finish(searcher, ledger, handed[1][0], None)  # the third fails, and no more seeds of it run
     assert searcher.suggest("e") == Searcher.FINISHED
     assert searcher.agenda.remaining == 0
     assert searcher.explorer is not None
-    found = [trial for trial in searcher.explorer.ask_tell.study.get_trials() if "name" in trial.user_attrs]
-    assert [trial.state for trial in found] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
-    assert found[1].value == 61.0
+    named = [trial for trial in searcher.explorer.ask_tell.study.get_trials() if "name" in trial.user_attrs]
+    assert [trial.state for trial in named] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
+    assert named[1].value == 61.0
     _, _, again = make(tmp_path, *arguments)
     config = again.suggest("e")
     assert [(number_of(task), task.seed) for task in config["trials"]] == [("#3", 0)]  # what failed is tried again
@@ -517,8 +517,8 @@ def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
 def test_a_population_is_bounded(tmp_path: Path, batch_size: int, members: int) -> None:
-    asked = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
-    config = make(tmp_path, *asked)[2].suggest("t0")
+    options = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
+    config = make(tmp_path, *options)[2].suggest("t0")
     assert isinstance(config, dict)
     assert len(config["trials"]) == members
 
@@ -598,7 +598,7 @@ def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path)
 
 def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "contrastive_all", "--search", "optuna", "--trials", "12")
-    told = 0
+    count = 0
     for number in range(100):
         config = searcher.suggest(f"t{number}")
         if config == Searcher.FINISHED:
@@ -606,8 +606,8 @@ def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
         goals = dev(50.0 + number, None if number == 9 else 70.0 - number)
         status: dict[str, Any] = {"status": "pruned"} if number == 10 else {"scores": goals}
         finish(searcher, ledger, config, 1.0, **status)
-        told += 1
-    assert told == 19
+        count += 1
+    assert count == 19
     assert searcher.explorer is not None
     done = searcher.explorer.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
     assert all(len(trial.values) == 2 for trial in done)
@@ -660,6 +660,6 @@ def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:
     """It runs only where it can change an answer, and a stopped one would throw its recipe out of the race."""
     search = ("--search", "optuna", "--trials", "2", "--scheduler", "asha", "--seeds", "1:3")
     plan, _, _ = make(tmp_path / "results", "--space", "scl_lambda", *search)
-    found = {seed: plan.may_stop(Trial(plan.base, seed, "#1")) for seed in range(3)}
-    assert found == {0: True, 1: False, 2: False}
+    may_stop = {seed: plan.may_stop(Trial(plan.base, seed, "#1")) for seed in range(3)}
+    assert may_stop == {0: True, 1: False, 2: False}
     assert not plan.may_stop(Trial(plan.base, 0, "a row", row=True))
