@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 
 from study.engine import worker
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.engine.worker_group import Worker
 from trainables.senteval import task_names
 from trainables.training.distributed import Workers
@@ -23,7 +23,7 @@ STEPS, ITEMS = 4, 1500
 TASK = "STSBenchmark"
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """What a worker does with a task; only the trial itself is another one."""
     with patch.object(worker, "run_trials", short):
         worker.perform(task, me)

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.idle_share import STEP_SECONDS
 from study.engine import worker
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.engine.worker_group import Worker
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, TrialSpec, Unscored
@@ -21,7 +21,7 @@ from trainables.trial.measure import Clock
 from trainables.trial.save_and_score import embed_and_score
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """What a worker does with a task; only the trial itself is another one."""
     with patch.object(worker, "run_trials", simulated):
         worker.perform(task, me)

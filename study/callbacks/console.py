@@ -25,7 +25,7 @@ from search_spaces.goals import Goal, in_words, searched
 from search_spaces.limits import exceeded
 from study.callbacks.base import Callback
 from study.callbacks.notebook import notebook_cell
-from study.callbacks.state import Run, StudyState
+from study.callbacks.state import RunningTrial, StudyState
 from study.cli.terminal import printable, say
 from study.trial import Trial
 
@@ -271,7 +271,7 @@ def _line_after(lines: int) -> float:
     return TOLD_SECONDS[lines] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
 
 
-def _state(run: Run, align: bool = False) -> list[str]:
+def _state(run: RunningTrial, align: bool = False) -> list[str]:
     """How far a trial is: `step 120/400`, `loss 2.3145`. Aligned, numbers stand below each other."""
     parts = []
     if run.step is None or not run.steps:

@@ -13,7 +13,7 @@ from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, group_of, name_of, parameters, study_of, trial_id
+from study.callbacks.tracker import Tracker, TrackerRun, group_of, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
 from study.trial import Trial
 
@@ -80,7 +80,7 @@ class MLflow(Tracker["MLflowRun"]):
         return MLflowRun(self.client, run.info.run_id, 0)
 
 
-class MLflowRun(Run):
+class MLflowRun(TrackerRun):
     """Keeps points until they are sent, many at once."""
 
     def __init__(self, client: Any, id: str, step: int) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from reports.ledger.names import to_write
 from search_spaces.goals import Goal, searched
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, name_of, parameters
+from study.callbacks.tracker import Tracker, TrackerRun, name_of, parameters
 from study.trial import Trial
 
 
@@ -90,7 +90,7 @@ class TensorBoard(Tracker["Writer"]):
             raise
 
 
-class Writer(Run):
+class Writer(TrackerRun):
     """A file of a trial, from the first number on: it hides what an earlier one has from that step on."""
 
     def __init__(self, board: TensorBoard, trial: Trial) -> None:

@@ -21,7 +21,7 @@ NO_SCORES = ("examples", "seconds", "reason")
 """What a record holds of a task beside its scores."""
 
 
-class Run:
+class TrackerRun:
     """A trial at a tracker, until it ends."""
 
     step: int = 0
@@ -36,7 +36,7 @@ class Run:
         raise NotImplementedError
 
 
-R = TypeVar("R", bound=Run)
+R = TypeVar("R", bound=TrackerRun)
 
 
 class Tracker(Callback, Generic[R]):

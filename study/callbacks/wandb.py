@@ -18,7 +18,7 @@ from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, group_of, name_of, parameters, study_of, trial_id
+from study.callbacks.tracker import Tracker, TrackerRun, group_of, name_of, parameters, study_of, trial_id
 from study.trial import Trial
 
 
@@ -65,7 +65,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
         self.wandb.teardown()  # its own process writes what it has: an ended run may not be in its file yet
 
 
-class WandbRun(Run):
+class WandbRun(TrackerRun):
     """The library keeps what it has not sent."""
 
     def __init__(self, run: Any, step: int) -> None:

@@ -21,7 +21,7 @@ DIGESTS = "digests.json"
 """Beside a checkpoint's files: its number, counted from 1, and the SHA-256 of each file."""
 
 
-class Checkpoints:
+class TaskCheckpoints:
     """Those of one training."""
 
     def __init__(self, transport: Transport, files: str) -> None:

@@ -17,7 +17,7 @@ from study.callbacks.state import StudyState
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.engine.last_words import last_words
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.lock import locked
@@ -116,7 +116,7 @@ def _run_trials(
         """Ray Tune's config of trials that run together; None where the study must end."""
         trials = [to_run(trial, plan, allotment, models, together, machine) for trial in members]
         done = frozenset(trial.key for trial in trials if ledger.has(trial.recipe_hash, trial.seed))
-        task = Task(
+        task = WorkerTask(
             files_key(trials),
             tuple(trials),
             sources=plan.draft.sources,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Task:
+class WorkerTask:
     """Trials that a worker group runs together: one, or a population that shares one checkpoint."""
 
     key: str
@@ -100,7 +100,7 @@ class Started(OfSeveral):
 
 
 @dataclass(frozen=True)
-class Interrupted(OfSeveral):
+class TrialsInterrupted(OfSeveral):
     """Their workers died. Others begin them again, from their checkpoint."""
 
     hears = "interrupted"

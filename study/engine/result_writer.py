@@ -31,12 +31,12 @@ from study.engine.messages import (
     Event,
     Failed,
     HandedOver,
-    Interrupted,
     NotStarted,
     Rung,
     Scored,
     Step,
-    Task,
+    TrialsInterrupted,
+    WorkerTask,
 )
 from study.engine.models_kept import ModelsKept, left_behind
 from study.engine.ray_internals import death_of, machines_that_stay
@@ -102,7 +102,7 @@ class ResultWriter:
         for key in left_behind(place.folder, self.ledger.sift()[0]):
             self._remove(f"{MODELS}/{key}")
 
-    def begin(self, task: Task) -> bool:
+    def begin(self, task: WorkerTask) -> bool:
         """Before a worker group is given the task. False where the results cannot be written, which ends the study."""
         try:
             self._begin(task)
@@ -110,7 +110,7 @@ class ResultWriter:
             self.problem, self._writes = error, False
         return self.problem is None
 
-    def _begin(self, task: Task) -> None:
+    def _begin(self, task: WorkerTask) -> None:
         for key in task.keys:
             if key in self._failures:
                 self._failures.discard(key)
@@ -130,7 +130,7 @@ class ResultWriter:
         soon as a machine has room."""
         keys = tuple(sorted(self.open.get(task, ())))
         begun = self.starts.begun(keys)
-        self._tell(Interrupted(keys), keys)
+        self._tell(TrialsInterrupted(keys), keys)
         if error is None:
             return
         if is_raised(error):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from study.engine.messages import Died, Event, Failed, Interrupted, NotStarted, Rung, Started, Step
+from study.engine.messages import Died, Event, Failed, NotStarted, Rung, Started, Step, TrialsInterrupted
 from trainables.errors import unforeseen, words_of
 
 STARTS = 4
@@ -52,7 +52,7 @@ class FailedStarts:
             self._by_task[tuple(keys)] += 1
         elif isinstance(event, Died):
             self._deaths.append((time.monotonic(), event))
-        elif not isinstance(event, Interrupted | Failed):
+        elif not isinstance(event, TrialsInterrupted | Failed):
             self._by_task.clear()
             self._deaths.clear()
         if isinstance(event, Started):

@@ -19,9 +19,9 @@ import torch
 from safetensors import SafetensorError
 
 from reports.ledger import MODELS
-from study.engine.checkpoints import Checkpoints
+from study.engine.checkpoints import TaskCheckpoints
 from study.engine.gpu_share import take_share
-from study.engine.messages import Checkpointed, DiskFull, Rung, Step, Task
+from study.engine.messages import Checkpointed, DiskFull, Rung, Step, WorkerTask
 from study.engine.records import HandedTrial, TrialRun
 from study.engine.transport import transport_for
 from study.engine.worker_group import Worker
@@ -50,7 +50,7 @@ RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
 """A worker group is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """Run the task and tell what becomes of its trials, and whether this process should be renewed after it.
 
     An error is the trial's own: it is told, and the worker group goes on. With several workers the others may be
@@ -82,11 +82,11 @@ def perform(task: Task, me: Worker) -> None:
         me.finish(task, reason, details, renew)
 
 
-def _run(task: Task, me: Worker) -> None:
+def _run(task: WorkerTask, me: Worker) -> None:
     take_share(task.resources.gpus)
     task.run_sources()
     transport = transport_for(task.url, me.coordinator)
-    checkpoints = Checkpoints(transport, task.key)
+    checkpoints = TaskCheckpoints(transport, task.key)
     with tempfile.TemporaryDirectory() as scratch:
         specs = [_spec(trial, task, Path(scratch)) for trial in task.trials]
         outcomes = run_trials(
@@ -118,7 +118,7 @@ def _run(task: Task, me: Worker) -> None:
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
 
 
-def _spec(trial: Trial, task: Task, scratch: Path) -> TrialSpec:
+def _spec(trial: Trial, task: WorkerTask, scratch: Path) -> TrialSpec:
     folder = scratch / MODELS / trial.key if trial.saves_model else None
     return TrialSpec(trial.recipe, trial.seed, trial.evaluation, folder, done=trial.key in task.done)
 
@@ -126,7 +126,7 @@ def _spec(trial: Trial, task: Task, scratch: Path) -> TrialSpec:
 class StudyReporter(Reporter):
     """Carries what a trial tells to the coordinator, and the scheduler's verdicts and the study's orders back."""
 
-    def __init__(self, trials: Sequence[Trial], files: str, me: Worker, checkpoints: Checkpoints) -> None:
+    def __init__(self, trials: Sequence[Trial], files: str, me: Worker, checkpoints: TaskCheckpoints) -> None:
         """`trials` train together; `files` names their checkpoints."""
         self.keys, self.files, self.me, self.checkpoints = tuple(trial.key for trial in trials), files, me, checkpoints
         self.rung_plan = trials[0].rungs

@@ -24,7 +24,7 @@ import ray.util
 from ray.actor import ActorHandle
 
 from study.engine.coordinator import HALT, SAVE
-from study.engine.messages import Event, Task
+from study.engine.messages import Event, WorkerTask
 from study.engine.ray_internals import RAYS_WATCHER, care_for_starts, death_of, local_trainer, within
 from study.engine.starts import is_raised, last_words
 from study.trial import Resources
@@ -173,7 +173,7 @@ class Worker:
         """Tell the study; returns when the coordinator has it."""
         ray.get(self.coordinator.tell.remote(self.group, event))
 
-    def finish(self, task: Task, reason: str | None = None, details: str = "", renew: bool = False) -> None:
+    def finish(self, task: WorkerTask, reason: str | None = None, details: str = "", renew: bool = False) -> None:
         """Say that the group is done with the task (`Coordinator.finish`)."""
         ray.get(self.coordinator.finish.remote(self.group, task.number, reason, details, renew))
 

@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from reports.ledger import Record, is_fresh
 from study.search.budget import Budget
-from study.search.course import Course, Explorer
+from study.search.course import Explorer, StudyCourse
 from study.search.exploration import Exploration
 from study.search.final_rounds import FinalRounds
-from study.search.finals import Entrant, SearchFinals, seeds_of
+from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
 from study.search.ladder import Ladder
-from study.search.progress import Progress
+from study.search.progress import StudyProgress
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -37,7 +37,7 @@ class Agenda:
 
     def __init__(
         self,
-        course: Course,
+        course: StudyCourse,
         budget: Budget,
         records: Iterable[Record] = (),
         explorer: Explorer | None = None,
@@ -47,10 +47,10 @@ class Agenda:
         """`records`: of trials that are done already, of which the budget knows. `curve`: the recipes of a learning
         curve by name, asked for once the finals have run."""
         self.course, self.budget, self.race, self.curve = course, budget, race, curve
-        self.progress = Progress(course, budget, records, race)
+        self.progress = StudyProgress(course, budget, records, race)
         self.rounds = FinalRounds(self.progress)
         self.exploration = Exploration(self.progress, self.rounds, explorer)
-        self.parts: list[Entrant] | None = None if curve else []
+        self.parts: list[FinalsRecipe] | None = None if curve else []
         """Of the learning curve; None until its recipe is known."""
         self._returned: deque[Trial] = deque()
         self.rounds.fit()
@@ -136,7 +136,7 @@ class Agenda:
         return self.rounds.size
 
     @property
-    def finalists(self) -> list[Entrant] | None:
+    def finalists(self) -> list[FinalsRecipe] | None:
         """None until they are chosen."""
         return self.rounds.finalists
 
@@ -177,7 +177,7 @@ class Agenda:
                 return
             seeds = self.finals.seeds
             self.parts = [
-                Entrant(recipe, name, seeds_of(recipe, seeds, False), part=True)
+                FinalsRecipe(recipe, name, seeds_of(recipe, seeds, False), part=True)
                 for name, recipe in self.curve(self).items()
             ]
         yield from (trial for entrant in self.parts for trial in entrant.trials)

@@ -25,7 +25,7 @@ STOPPED, SMALL = "stopped early", 1e-3
 
 
 @dataclass
-class _Group:
+class _SeedGroup:
     """The seeds of one explored recipe, which are one Optuna trial."""
 
     number: int
@@ -51,7 +51,7 @@ class AskTell:
         self.study, self.base, self.domains = study, base, in_order(domains)
         self.conditional = conditional
         self.flat = base.flat()
-        self.groups: dict[str, _Group] = {}
+        self.groups: dict[str, _SeedGroup] = {}
         """By the recipe's hash, those whose seeds are not all done."""
 
     def ask(self) -> tuple[optuna.Trial, Recipe]:
@@ -108,7 +108,7 @@ class AskTell:
         if recipe.hash in self.groups:
             self.study.tell(number, state=TrialState.FAIL)
             return False
-        self.groups[recipe.hash] = _Group(number, set(seeds))
+        self.groups[recipe.hash] = _SeedGroup(number, set(seeds))
         return True
 
     def tell(
@@ -144,7 +144,7 @@ class AskTell:
             else:
                 self._tell_means(group)
 
-    def _tell_means(self, group: _Group) -> None:
+    def _tell_means(self, group: _SeedGroup) -> None:
         violations = [violation for violation in group.violations.values() if violation is not None]
         for limit, violation in enumerate(means(violations) if len(violations) == len(group.values) else (), 1):
             self._trial(group.number).set_constraint(f"limit {limit}", violation)

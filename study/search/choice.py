@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from reports.statistics.fronts import front_numbers, spread
-from study.search.course import Course, Explored
-from study.search.finals import Entrant, SearchFinals, seeds_of
+from study.search.course import Explored, StudyCourse
+from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
 from study.search.merits import Merit
 from trainables.recipe import Recipe
 
 
 def by_merit(
     ranked: Sequence[Merit],
-    course: Course,
+    course: StudyCourse,
     finals: SearchFinals,
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool] = lambda _: True,
-) -> list[Entrant]:
+) -> list[FinalsRecipe]:
     """Of recipes on all of the data, the best first, each recipe once: rows and what was explored, but for what they
     are compared with, what trains nothing beside a base that does, and what the search has seen no higher than the
     base settings: these scores flatter it. `explored` goes by hash; of `able` recipes a limit has
@@ -38,7 +38,7 @@ def by_merit(
             continue
         out.add(merit.counted_as)
         seeds = seeds_of(known.recipe, finals.seeds, trial is not None and trial.row)
-        entrants.append((merit, Entrant(known.recipe, known.name, seeds)))
+        entrants.append((merit, FinalsRecipe(known.recipe, known.name, seeds)))
     lost = sum(merit.lost for merit, _ in entrants)
     places = choose([merit.values for merit, _ in entrants], finals.recipes, lost)
     return [entrants[place][1] for place in places]
@@ -49,7 +49,7 @@ def by_part(
     finals: SearchFinals,
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool] = lambda _: True,
-) -> list[Entrant]:
+) -> list[FinalsRecipe]:
     """The best on the largest part of the data on which any recipe is better than the base settings. `by_parts`: of
     each part, the largest first, the scores by the hash of the whole recipe."""
     for scores in by_parts:
@@ -57,7 +57,7 @@ def by_part(
         better = [key for key, score in scores.items() if score > base and able(explored[key].recipe)]
         best = [explored[key] for key in sorted(better, key=lambda key: -scores[key])[: finals.recipes]]
         if best:
-            return [Entrant(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
+            return [FinalsRecipe(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
     return []
 
 

@@ -14,7 +14,7 @@ from trainables.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Course:
+class StudyCourse:
     """What a study sets out to do."""
 
     fixed: Sequence[Trial]

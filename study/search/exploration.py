@@ -19,7 +19,7 @@ from search_spaces.limits import exceeded
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import LOOKS, Ladder, ladder_for, on_part
-from study.search.progress import Progress
+from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -33,7 +33,7 @@ RACING = 2
 class Exploration:
     """Gives the trials that explore, and leaves room for the finals."""
 
-    def __init__(self, progress: Progress, finals: FinalRounds, explorer: Explorer | None) -> None:
+    def __init__(self, progress: StudyProgress, finals: FinalRounds, explorer: Explorer | None) -> None:
         self.progress, self.finals, self.explorer, self.course = progress, finals, explorer, progress.course
         self.ladder: Ladder | None = None if self.course.parts else Ladder()
         """Which parts of the data recipes begin on; None until the pace of a training is known."""

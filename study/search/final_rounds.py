@@ -12,8 +12,8 @@ from search_spaces.limits import LIMITS, rounded_up
 from study.search.budget import SLACK
 from study.search.choice import by_merit, by_part
 from study.search.course import Explored
-from study.search.finals import LEAST_SEARCH, Entrant, SearchFinals, rounds, seeds_of
-from study.search.progress import Progress
+from study.search.finals import LEAST_SEARCH, FinalsRecipe, SearchFinals, rounds, seeds_of
+from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -21,11 +21,11 @@ from trainables.recipe import Recipe
 class FinalRounds:
     """Gives the trials of the finals, seed by seed."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: StudyProgress) -> None:
         self.progress, self.course = progress, progress.course
         self.size: SearchFinals | None = self.course.finals
         """Changes once, where a limit has no room for what is usual; None where there are none."""
-        self.finalists: list[Entrant] | None = None
+        self.finalists: list[FinalsRecipe] | None = None
         """None until they are chosen."""
 
     def fit(self) -> None:

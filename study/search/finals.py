@@ -29,7 +29,7 @@ case where there is room for these and for some on a part of the data; and how m
 
 
 @dataclass(frozen=True)
-class Entrant:
+class FinalsRecipe:
     """A recipe in the finals."""
 
     recipe: Recipe
@@ -70,9 +70,9 @@ class SearchFinals:
         return as_it_came(self.base)
 
     @functools.cached_property
-    def beside(self) -> list[Entrant]:
+    def beside(self) -> list[FinalsRecipe]:
         """What the finalists are compared with, each recipe once."""
-        entrants: dict[str, Entrant] = {}
+        entrants: dict[str, FinalsRecipe] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
             (self._untrained, AS_IT_CAME, 1),
@@ -80,7 +80,7 @@ class SearchFinals:
         ):
             if recipe is not None:
                 row = self.rows.get(recipe.hash)
-                entrant = Entrant(recipe, name or row or "", seeds_of(recipe, seeds, row is not None))
+                entrant = FinalsRecipe(recipe, name or row or "", seeds_of(recipe, seeds, row is not None))
                 entrants.setdefault(recipe.hash, entrant)
         return [*entrants.values()]
 
@@ -128,7 +128,7 @@ class SearchFinals:
                 return sized
         return None
 
-    def facts(self, finalists: Sequence[Entrant] | None = None, curve: LearningCurve | None = None) -> Finals:
+    def facts(self, finalists: Sequence[FinalsRecipe] | None = None, curve: LearningCurve | None = None) -> Finals:
         """As `study.json` keeps it. `curve`: once it is known."""
         return Finals(
             self.recipes,
@@ -159,7 +159,7 @@ class SearchFinals:
         return listed(words)
 
 
-def rounds(entrants: Sequence[Entrant]) -> list[list[Trial]]:
+def rounds(entrants: Sequence[FinalsRecipe]) -> list[list[Trial]]:
     """Their trials, seed by seed and each recipe once: a study that is cut short has as many of each."""
     once = list({entrant.recipe.hash: entrant for entrant in reversed(entrants)}.values())[::-1]
     groups = itertools.zip_longest(*(entrant.trials for entrant in once))

@@ -6,18 +6,18 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from reports.ledger import Record, is_fresh
 from study.search.budget import Budget, Running
-from study.search.course import Course
+from study.search.course import StudyCourse
 from study.search.merits import Merit, merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
 
 
-class Progress:
+class StudyProgress:
     """Of one study; its agenda keeps it, and what the agenda is made of reads it."""
 
     def __init__(
-        self, course: Course, budget: Budget, records: Iterable[Record] = (), race: StudySeedRace | None = None
+        self, course: StudyCourse, budget: Budget, records: Iterable[Record] = (), race: StudySeedRace | None = None
     ) -> None:
         self.course, self.budget, self.race = course, budget, race
         self.done = {record.key: record for record in records}

@@ -23,7 +23,7 @@ from reports.ledger import LEDGER, Ledger, Record
 from reports.testing import made_record
 from study.callbacks import Callback, CallbackEntry, StudyState
 from study.cli.options import parse
-from study.engine.messages import Event, Failed, Interrupted, NotStarted, Rung, Scored, Started, Step
+from study.engine.messages import Event, Failed, NotStarted, Rung, Scored, Started, Step, TrialsInterrupted
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.trial import Resources, Trial
@@ -94,7 +94,7 @@ class Followed:
         self._hear(Started(tuple(trial.key for trial in trials)), trials)
 
     def interrupted(self, trials: Sequence[Trial]) -> None:
-        self._hear(Interrupted(tuple(trial.key for trial in trials)), trials)
+        self._hear(TrialsInterrupted(tuple(trial.key for trial in trials)), trials)
 
     def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
         self._hear(NotStarted(tuple(trial.key for trial in trials), reason, starts), trials)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from study.callbacks.eta import Group, TimeLeft
+from study.callbacks.eta import TimeLeft, TrainingGroup
 from study.search.budget import Budget, makespan
 from study.trial import Trial
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
@@ -123,14 +123,14 @@ def test_records_of_another_machine_do_not_count() -> None:
     (trial,) = planned(1)
     times = TimeLeft([record_of(trial, 100, 20)], 2)
     times.know_hardware("8 GPUs")
-    assert times.forecast(0.0, [(Group(0.0, 1), "a")], []).seconds is None
+    assert times.forecast(0.0, [(TrainingGroup(0.0, 1), "a")], []).seconds is None
     times = TimeLeft([record_of(trial, 100, 20)], 2)
     times.know_hardware(trial.resources.hardware)
-    assert times.forecast(30.0, [(Group(0.0, 1), "a")], []).seconds == 90.0
+    assert times.forecast(30.0, [(TrainingGroup(0.0, 1), "a")], []).seconds == 90.0
 
 
 def test_a_resumed_training_counts_by_the_steps_of_this_process() -> None:
-    group = Group(100.0, 1)
+    group = TrainingGroup(100.0, 1)
     group.stepped(110.0, 900, 1000)  # its first step here took long: the checkpoint was read
     group.stepped(112.0, 910, 1000)
     assert group.training_left(112.0) == pytest.approx(18.0)

@@ -35,7 +35,7 @@ from study.engine.launch import _begin_clock
 from study.engine.ray_internals import ONE_MACHINE
 from study.plan import decide, read_request
 from study.search.budget import Budget
-from study.testing.agenda import Clock
+from study.testing.agenda import SimulatedClock
 from tests.conftest import end_head, free_port, start_head
 from trainables.errors import UserError
 
@@ -198,7 +198,7 @@ class TestWaiting:
     def test_to_wait_for_room_is_no_time_of_the_study(
         self, waited: float, text: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        clock = Clock()
+        clock = SimulatedClock()
         budget = Budget({"minutes": 40.0, "seconds": 9.0}, clock=clock)
         clock.seconds = waited
         _begin_clock(budget)

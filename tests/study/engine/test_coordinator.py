@@ -21,14 +21,14 @@ from study.engine.messages import (
     Event,
     Failed,
     HandedOver,
-    Interrupted,
     Lost,
     NotStarted,
     Rung,
     Scored,
     Started,
     Step,
-    Task,
+    TrialsInterrupted,
+    WorkerTask,
 )
 from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Change, State
 
@@ -43,7 +43,7 @@ class Heard(Coordinator):
         self.heard = numbered[-1][0] + 1
         return [event for _, event in numbered]
 
-    async def give(self, name: str, given: Task) -> None:
+    async def give(self, name: str, given: WorkerTask) -> None:
         await self.offer(given)
         await self.assign(name, given.key, f"trainable of {name}")
 
@@ -52,9 +52,9 @@ Scene = Callable[[Heard], Coroutine[Any, Any, None]]
 NOTHING: Any = None
 
 
-def task(key: str, *members: str, done: tuple[str, ...] = ()) -> Task:
+def task(key: str, *members: str, done: tuple[str, ...] = ()) -> WorkerTask:
     trials: Any = tuple(SimpleNamespace(key=member) for member in members or (key,))
-    return Task(key, trials, done=frozenset(done))
+    return WorkerTask(key, trials, done=frozenset(done))
 
 
 def record(key: str) -> Scored:
@@ -384,7 +384,7 @@ class Cluster:
             await self.pause()
             await self.actor.settled([key])
 
-    async def trainable(self, tasks: list[Task]) -> None:
+    async def trainable(self, tasks: list[WorkerTask]) -> None:
         group = None
         for item in tasks:
             await self.actor.offer(item)
@@ -516,13 +516,13 @@ def test_a_group_whose_workers_died_runs_nothing_until_they_are_back(tmp_path: P
         await actor.tell("a", step("t"))
         await actor.interrupted("a")
         await actor.halt(60)  # nothing trains
-        assert [type(event) for event in await actor.news()] == [Started, Step, Interrupted]
+        assert [type(event) for event in await actor.news()] == [Started, Step, TrialsInterrupted]
 
     async def lost(actor: Heard) -> None:
         await actor.give("a", task("t"))
         await actor.take("a", 0, "life", "node", -1)
         await actor.ended("a", "no machine")
-        assert await actor.news() == [Started(("t",)), Interrupted(("t",))]
+        assert await actor.news() == [Started(("t",)), TrialsInterrupted(("t",))]
 
     play(scene, tmp_path)
     play(lost, tmp_path)
@@ -558,7 +558,7 @@ def test_workers_of_several_that_die_before_they_take_their_task_are_told_of(tmp
         await actor.take("a", 0, "life", "node", -1)
         await actor.tell("a", Step(("p-1",), 1, 9, {}))
         await actor.interrupted("a", *death)
-        assert [type(event) for event in await actor.news()] == [Started, Step, Interrupted]
+        assert [type(event) for event in await actor.news()] == [Started, Step, TrialsInterrupted]
         await actor.interrupted("a", *death)
         assert await actor.news() == [Died(("p-1",), *death)]
 
@@ -596,7 +596,7 @@ def test_deaths_and_what_comes_after_a_task_was_taken_are_no_failed_starts(tmp_p
         await actor.finish("b", 0)
         await actor.dismiss("b")
         await actor.ended("b", "its workers were renewed")
-        assert {type(event) for event in await actor.news()} == {Started, Interrupted, Scored}
+        assert {type(event) for event in await actor.news()} == {Started, TrialsInterrupted, Scored}
 
     play(scene, tmp_path)
 

@@ -38,12 +38,12 @@ from study.engine.messages import (
     Event,
     Failed,
     HandedOver,
-    Interrupted,
     Rung,
     Scored,
     Started,
     Step,
-    Task,
+    TrialsInterrupted,
+    WorkerTask,
 )
 from study.engine.models_kept import ModelsKept
 from study.engine.result_writer import ResultWriter
@@ -115,11 +115,11 @@ class Stage:
         settle, models = self.settled.__setitem__, ModelsKept("rows", [STS])
         self.writer = ResultWriter(place, self.actor, transport, self.scheduler, callbacks, settle, models)
 
-    def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> Task:
+    def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> WorkerTask:
         """Also what a worker sends before it tells of a record: the model."""
         for trial in trials:
             write_whole(self.place.folder / MODELS / trial.key / "config.json", "{}")
-        task = Task(key or trials[0].key, tuple(trials), done=frozenset(done))
+        task = WorkerTask(key or trials[0].key, tuple(trials), done=frozenset(done))
         self.writer.begin(task)
         return task
 
@@ -491,7 +491,7 @@ def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
     trial = SimpleNamespace(config={"key": "both"})
     StudyLoop(stage.writer).on_trial_recover(1, [trial], trial)
     assert stage.witness.events[-1] == ("interrupted", second.key)
-    stage.tell(Interrupted((first.key, second.key)))  # of several workers the coordinator tells
+    stage.tell(TrialsInterrupted((first.key, second.key)))  # of several workers the coordinator tells
     assert stage.witness.events[-2:] == [("interrupted", second.key)] * 2
 
 
@@ -502,7 +502,7 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
 
     def run(number: int) -> None:
         given = made(number)
-        task = Task(given.key, (given,))
+        task = WorkerTask(given.key, (given,))
         config = config_of(task, "coordinator", "module:function")
         trial = Trial("trainable", config=copy.deepcopy(config), evaluated_params={**config}, stub=True)
         kept.append(trial)

@@ -17,7 +17,7 @@ import ray
 from safetensors import SafetensorError
 
 import study.engine.worker as module
-from study.engine.messages import DiskFull, Event, Task
+from study.engine.messages import DiskFull, Event, WorkerTask
 from study.engine.worker import perform
 from study.engine.worker_group import Timesheet
 from tests.simulated_study import planned
@@ -39,7 +39,7 @@ class Alone:
     count: int = 1
     timesheet: Timesheet = dataclasses.field(default_factory=Timesheet)
 
-    def finish(self, task: Task, *events: Any) -> None:
+    def finish(self, task: WorkerTask, *events: Any) -> None:
         self.finished.append((task.number, *events))
 
     def tell(self, event: Event) -> None:
@@ -72,9 +72,9 @@ def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Alone:
         raise error
 
     monkeypatch.setattr(module, "run_trials", trials)
-    monkeypatch.setattr(module, "Checkpoints", lambda *of: SimpleNamespace(fetch=lambda folder: None))
+    monkeypatch.setattr(module, "TaskCheckpoints", lambda *of: SimpleNamespace(fetch=lambda folder: None))
     me: Any = Alone()
-    perform(Task("t", tuple(planned(1)), number=0), me)
+    perform(WorkerTask("t", tuple(planned(1)), number=0), me)
     assert isinstance(me, Alone)
     return me
 

@@ -17,11 +17,11 @@ from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.agenda_words import plan_in_words
 from study.search.budget import Budget
-from study.search.course import Course, Explored
+from study.search.course import Explored, StudyCourse
 from study.search.finals import OF_FINALS, SearchFinals
 from study.search.ladder import Ladder
 from study.search.seed_race import StudySeedRace
-from study.testing.agenda import Clock, Ran, drive
+from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -86,31 +86,33 @@ def agenda(
     minutes: float | None = None,
     rates: Sequence[float] = (),
     places: int = 2,
-    before: Sequence[Ran] = (),
+    before: Sequence[SimulatedTrial] = (),
     proposed: Sequence[Explored] = (),
     epochs: Sequence[int] = (1,),
     **changes,
-) -> tuple[Agenda, Clock, Rates]:
+) -> tuple[Agenda, SimulatedClock, Rates]:
     """Of a study, or of one that goes on: these ran before, and these recipes were asked for."""
-    clock = Clock()
+    clock = SimulatedClock()
     explorer = Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)], proposed, epochs)
     limits = {"minutes": minutes} if minutes else {}
     records = kept(before)
     rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
     fixed = [Trial(as_it_came(BASE), 0, "untrained", True), Trial(BASE, 0, "base", True)]
     finals = SearchFinals(1, 5, BASE, rows)
-    course = Course(fixed, BASE, GOALS, recipes=len(explorer.rates), finals=finals, parts=bool(minutes), limits=limits)
+    course = StudyCourse(
+        fixed, BASE, GOALS, recipes=len(explorer.rates), finals=finals, parts=bool(minutes), limits=limits
+    )
     course = dataclasses.replace(course, **changes)
     return Agenda(course, Budget(course.limits, records, places, clock), records, explorer), clock, explorer
 
 
-def kept(ran: Sequence[Ran]) -> list[Record]:
+def kept(ran: Sequence[SimulatedTrial]) -> list[Record]:
     """Their records, with the times at which they ended."""
     ended = [(run.record, EPOCH + datetime.timedelta(seconds=run.ended)) for run in ran if run.record is not None]
     return [dataclasses.replace(record, finished_at=time.isoformat()) for record, time in ended]
 
 
-def seeds(ran: Sequence[Ran], recipe: Recipe) -> int:
+def seeds(ran: Sequence[SimulatedTrial], recipe: Recipe) -> int:
     return sum(is_fresh(run.trial.seed) and run.trial.recipe == recipe and run.record is not None for run in ran)
 
 
@@ -141,7 +143,7 @@ def test_a_limit_has_an_answer_and_a_larger_one_goes_on(trainings: float, places
     same command runs nothing."""
     costs, explorers = KINDS[kind]
     whole = outcome(**costs)(Trial(BASE, 0, "base"))[0] / MINUTE
-    ran: list[Ran] = []
+    ran: list[SimulatedTrial] = []
     proposed: Sequence[Explored] = ()
     for limit in (trainings, trainings, 2 * trainings):
         study, clock, explorer = agenda(limit * whole, (), places, ran, proposed, **explorers)
@@ -224,7 +226,7 @@ def test_the_limit_that_is_named_is_larger_and_has_room(minutes: float) -> None:
     whole, clock, _ = agenda(minutes, parts=False)
     drive(whole, clock, outcome())
     assert whole.rounds.least("minutes") is None
-    both = Budget({"minutes": 4, "worker_hours": 5}, (), 2, Clock())
+    both = Budget({"minutes": 4, "worker_hours": 5}, (), 2, SimulatedClock())
     assert Agenda(short.course, both, ()).rounds.least("minutes") is None
 
 

@@ -27,7 +27,7 @@ from study.search.agenda import Agenda
 from study.search.budget import Budget
 from study.search.choice import choose
 from study.search.finals import SearchFinals
-from study.testing.agenda import Ran, drive
+from study.testing.agenda import SimulatedTrial, drive
 from study.trial import Trial
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds
 from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of
@@ -230,7 +230,7 @@ class TestAgenda:
 class TestLimit:
     """Of workers' hours, without parts: a training takes three minutes and a tenth."""
 
-    def run(self, hours: float, size: tuple[int, int], **more: Any) -> tuple[Agenda, list[Ran], Rates]:
+    def run(self, hours: float, size: tuple[int, int], **more: Any) -> tuple[Agenda, list[SimulatedTrial], Rates]:
         rates = [10 ** (-2 - number % 30 / 10) for number in range(90)]
         limits = {"worker_hours": hours}
         made = {"rates": rates, "limits": limits, "places": 1, "finals": of(size)} | more

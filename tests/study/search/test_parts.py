@@ -23,7 +23,7 @@ from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
 from study.search.ladder import Ladder
 from study.search.tune_searcher import TuneSearcher
-from study.testing.agenda import Clock, drive
+from study.testing.agenda import SimulatedClock, drive
 from study.trial import Trial
 from tests.study.search.test_search import dev, finish, make
 
@@ -115,7 +115,7 @@ def test_simulated_time_has_the_same_trials_in_the_same_order(
             trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=dev(score), cost=cost
         )
 
-    clock = Clock()
+    clock = SimulatedClock()
     ran = drive(Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, simulated)
     assert [(each.trial.key, each.trial.name) for each in ran] == [(trial.key, trial.name) for trial in whole[1]]
 
