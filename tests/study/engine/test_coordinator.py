@@ -156,12 +156,10 @@ def test_a_group_that_died_takes_its_task_again_without_what_is_settled(tmp_path
     async def scene(actor: Heard) -> None:
         await actor.give("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
         first = await actor.take("a", 0, "life", "node", -1)
-        assert first is not None
         assert first.done == {"p-0"}
         await actor.tell("a", record("p-1"))
         await actor.settled(["p-1"])
         again = await actor.take("a", 0, "life", "node", -1)  # its workers have been started anew
-        assert again is not None
         assert again.done == {"p-0", "p-1"}
         started = [event.keys for event in await actor.news() if isinstance(event, Started)]
         assert started == [("p-1", "p-2"), ("p-2",)]
@@ -233,7 +231,6 @@ def test_a_trial_that_was_handed_over_is_no_groups_any_more(tmp_path: Path) -> N
         await actor.ended("a", "killed")
         await actor.give("b", task("p", "p-0", "p-1"))
         taken = await actor.take("b", 0, "life", "node", -1)
-        assert taken is not None
         assert taken.done == {"p-0"}
         await actor.news()
         await actor.finish("b", 0, "no such file")

@@ -157,7 +157,6 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     assert list((results / "tensorboard").rglob("events.*"))
     assert "live page: http://127.0.0.1:" in done.stdout
     rung = Progress.load(results)
-    assert rung is not None
     assert rung.ended
     no_secret_in(results, done.stdout, done.stderr)
     pruned = statuses.count("pruned")

@@ -230,7 +230,6 @@ def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch:
     ]
     assert stage.witness.events == [("started", trial.key), ("finished", trial.key)]
     record = stage.settled[trial.key]
-    assert record is not None
     assert record.key == trial.key
     assert stage.coordinator._settled == {trial.key}
     stage.writer.finish()  # checkpoints are removed on a thread
@@ -273,7 +272,6 @@ def test_a_better_seed_s_record_is_whole_before_the_other_model_goes(
     assert [records[seed].checkpoint for seed in range(3)] == [None, f"{MODELS}/{second.key}", None]
     assert all(records[seed].scores for seed in range(3))
     last = stage.settled[third.key]
-    assert last is not None
     assert last.checkpoint is None
 
 

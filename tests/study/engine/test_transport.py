@@ -270,7 +270,6 @@ class TestDeliveries:
             deliveries.put_piece("1", file, offset, data)
         deliveries.commit("models/a", "1", {file: len(data) for file, data in files.items()})
         listing = deliveries.listing("models/a")
-        assert listing is not None
         assert {file: length for file, (length, _) in listing.items()} == {f: len(data) for f, data in files.items()}
         for file, data in files.items():
             assert deliveries.piece("models/a", file, 0, 100) == data

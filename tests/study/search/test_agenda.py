@@ -170,7 +170,6 @@ def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minut
     assert clock.seconds <= minutes * MINUTE
     assert all(run.record is not None for run in ran)
     (pick,) = search.finalists or ()
-    assert search.finals is not None
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) == search.finals.seeds
     own = [run for run in ran if is_fresh(run.trial.seed) and run.trial.recipe.trains]
     spent = sum(run.ended - run.began for run in ran)
@@ -188,7 +187,6 @@ def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     proposed = SearchFinals(2, 10, BASE, {as_it_came(BASE).hash: "untrained", BASE.hash: "base"})
     search, clock, explorer = agenda(minutes, finals=proposed)
     ran = drive(search, clock, outcome())
-    assert search.finals is not None
     assert (search.finals.recipes, search.finals.seeds) == size
     assert seeds(ran, BASE) == search.finals.seeds
     assert len(explorer.proposed) >= 5

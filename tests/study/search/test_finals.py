@@ -128,7 +128,6 @@ class TestSize:
         with_curve = SearchFinals(1, 5, Recipe(), curve=True)
         assert (with_curve.trainings, with_curve.curve_trainings, with_curve.of_curve) == (15, 5, 15)
         fits = with_curve.within(10)
-        assert fits is not None
         assert (fits.seeds, fits.trainings) == (3, 9)
 
 
@@ -163,7 +162,6 @@ class TestAgenda:
         assert search.waits
         search.tell([*record][-1], record[[*record][-1]])
         following = search.next()
-        assert following is not None
         assert (following.name, following.seed) == ("rate 0.001", FIRST_FRESH)
 
     def test_more_recipes_choose_anew_and_more_seeds_extend(self) -> None:
@@ -313,23 +311,21 @@ class TestStudy:
         explored = {trial.recipe: trial.name for trial in ran[:first] if trial.recipe != plan.base}
         trained = [recipe for recipe in explored if recipe.trains]
         best = sorted(trained, key=lambda recipe: score(Trial(recipe, 0, "")))[:-3:-1]
-        raced_seeds = searcher.finals
-        assert raced_seeds is not None
-        assert raced_seeds.finalists == [recipe.hash for recipe in best]
+        facts = searcher.finals
+        assert facts.finalists == [recipe.hash for recipe in best]
         lines = capsys.readouterr().out.splitlines()
         assert lines == [
             "finals: 2 recipes x 3 fresh seeds, beside the base settings (3), the encoder as it came and SBERT "
             f"baseline (3): {explored[best[0]]} and {explored[best[1]]}"
         ]
-        save_info(plan, info, searcher.explored, ledger, raced_seeds)
+        save_info(plan, info, searcher.explored, ledger, facts)
         results = Results.load(tmp_path)
         assert isinstance(results.info.finals, Finals)
-        assert {*results.finals} == raced_seeds.hashes == results.info.finals.hashes
+        assert {*results.finals} == facts.hashes == results.info.finals.hashes
         assert {*results.recipes} == {*results.labels, *results.explored}
         plan, ledger, searcher = make(tmp_path, *TAU, "--trials", "12")
         begun = prepare_results(plan, "").finals
-        assert begun is not None
-        assert (begun.finalists, begun.base) == ([], raced_seeds.base)  # twelve recipes choose anew
+        assert (begun.finalists, begun.base) == ([], facts.base)  # twelve recipes choose anew
 
     def test_optuna_and_the_race_hear_of_none_of_them(self, tmp_path: Path) -> None:
         """The race ends before the finalists are chosen."""
@@ -340,10 +336,8 @@ class TestStudy:
         raced = [place for place, trial in enumerate(ran) if trial.seed in (1, 2)]
         assert chosen & {*searcher.explored}
         assert 0 < max(raced) < min(places)
-        assert searcher.agenda.race is not None
         raced_seeds = {seed for recipe in searcher.agenda.race.race.recipes.values() for seed in recipe.values}
         assert {0, 1} <= raced_seeds <= {0, 1, 2}
-        assert searcher.explorer is not None
         known = {SELECTION.of(record.scores, {}) for record in ledger.read() if not is_fresh(record.seed)}
         assert {trial.value for trial in searcher.explorer.ask_tell.study.get_trials()} <= known
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
@@ -387,7 +381,6 @@ class TestStudy:
                 finish(searcher, ledger, task, 1.0, scores=scores)
             ran.append(trial)
         assert diverged
-        assert searcher.finals is not None
         assert len(searcher.finals.finalists) == 2
         assert diverged not in searcher.finals.finalists
 
@@ -420,7 +413,6 @@ class TestStudy:
         own = [trial.seed for trial in run(searcher, ledger) if trial.recipe_hash == untrained]
         assert own == [0, FIRST_FRESH]
         assert [plan.asked_of(untrained, seed).parts for seed in own] == ["development", "all"]
-        assert searcher.finals is not None
         assert len(searcher.finals.finalists) == 1
 
     def test_an_interrupted_population_of_theirs_goes_on_whole(self, tmp_path: Path) -> None:
@@ -437,7 +429,6 @@ class TestStudy:
         write_whole(tmp_path / POPULATIONS / f"{together['key']}.json", json.dumps(members))
         _, _, searcher = make(tmp_path, *arguments)
         again = searcher.suggest("again")
-        assert isinstance(again, dict)
         assert (again["key"], again["done"]) == (together["key"], members[:1])
 
     def test_their_trials_are_never_stopped(self, tmp_path: Path) -> None:

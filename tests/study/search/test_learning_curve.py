@@ -93,7 +93,6 @@ def parts(trials: list[Trial]) -> list[Trial]:
 
 def curve_of(study: Study) -> LearningCurve:
     finals = StudyInfo.load(study.results).finals
-    assert finals is not None
     assert finals.curve is not None
     return finals.curve
 
@@ -116,7 +115,6 @@ def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study
         (share, seed) for share in (0.5, 0.25, 0.125) for seed in fresh_seeds(SEEDS)
     ]
     answer = Answer.of(Results.load(study.results))
-    assert answer.to_train is not None
     curve = curve_of(study)
     assert curve.whole == answer.to_train.recipe
     assert curve.parts == {name: trained[SEEDS * place].recipe_hash for place, name in enumerate(SHARES)}
@@ -127,10 +125,8 @@ def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study
 
 def test_the_report_reads_it(whole: tuple[Study, list[Trial], int]) -> None:
     data = Answer.of(Results.load(whole[0].results)).data
-    assert data is not None
     assert data.trials.there == data.trials.wanted == 3 * SEEDS
     for part in data.parts[1:]:
-        assert part.gain is not None
         assert part.gain.gain == pytest.approx(1.0, abs=0.2)
 
 
@@ -139,8 +135,6 @@ def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: 
     without = Study(tmp_path, *WITHOUT)
     alone = without.run()
     assert [trial.key for trial in alone] == [trial.key for trial in ran if not trial.part]
-    assert study.searcher.explorer is not None
-    assert without.searcher.explorer is not None
     assert [trial.value for trial in study.searcher.explorer.ask_tell.study.get_trials()] == [
         trial.value for trial in without.searcher.explorer.ask_tell.study.get_trials()
     ]
@@ -183,7 +177,6 @@ def test_it_waits_for_what_runs_and_for_what_failed(tmp_path: Path) -> None:
     fixed = len(study.plan.fixed_trials())
     study.run(most=fixed + 4 + FINALS - 1)
     last = study.searcher.suggest("last")
-    assert isinstance(last, dict)
     assert study.searcher.suggest("wait") is None
     assert study.searcher.agenda.remaining == 1 + 3 * SEEDS
     study.searcher.settle(last["trials"][0].key, None)

@@ -86,7 +86,6 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     names = recipe_names(results)
     explored_names = {name for name in parts.values() if not name.endswith("base settings")}
     assert {names[key] for key in parts} >= explored_names
-    assert searcher.explorer is not None
     assert all(names[each.recipe.hash] == each.name for each in searcher.explorer.proposed)
     shown = Folder(folder).view().names
     assert {shown[f"{key}-{PART}"] for key in parts} >= explored_names
