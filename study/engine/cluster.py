@@ -153,12 +153,10 @@ def start_cluster(cluster: Cluster) -> None:
 
 
 def allot(cluster: Cluster, request: Request) -> Allotment:
-    """Defaults that fill the cluster, as it is and as far as it may grow by itself.
+    """Defaults that fill the cluster, as far as it may grow by itself; `UserError` where not one trial would ever fit.
 
-    On nodes with at least two cores a GPU, one core a GPU stays free: finished trials are scored there, as tasks on
-    the CPU, while their GPU trains the next one. Kinds of nodes that share one limit may be counted twice;
-    trials that find no place wait. An elastic trial is counted with all its workers. `UserError` where not even one
-    trial would ever fit.
+    On nodes with at least two cores a GPU, one core a GPU stays free for scoring finished trials. Kinds of nodes that
+    share one limit may be counted twice: trials without a place wait.
     """
     gpus = request.gpus_per_worker
     if gpus is None:

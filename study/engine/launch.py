@@ -43,10 +43,10 @@ KILLED = (
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
-    """Run what the ledger does not hold yet. Returns the number of failed trials.
+    """Run what the ledger does not hold yet, in a folder that `check_results` has passed. Returns the number of failed
+    trials.
 
-    `check_results` has already found the results folder to be this study's, or free. `perform` is `"module:function"`:
-    what workers do with a task, so that a benchmark can measure the engine without the work.
+    `perform`: `"module:function"`, what workers do with a task; a benchmark gives one without the work.
     """
     with locked(plan):
         return _run_alone(plan, cluster, allotment, perform)

@@ -196,15 +196,12 @@ def local_trainer(loop: Callable[[Mapping[str, Any]], None], config: Mapping[str
 
 
 def care_for_actors(events: Callable[[], Any]) -> None:
-    """Have every later Tune run of this process do two things that Tune does not do by itself.
+    """Have every later Tune run of this process begin a trial again whose actor Ray killed for memory, and wake up for
+    the study's own events.
 
-    Bear that Ray kills an actor to keep a machine's memory: Tune takes the error of that for a fault of its own and
-    ends the whole run; so it becomes a dead actor like any other, and its trial is begun again. Watch for: Tune doing
-    so by itself, which the test says.
-
-    Wake up for the study's own events, and not only for those of Tune's actors: `events` gives the reference of what
-    comes next. Else a worker would wait a tenth of a second for a verdict. Watch for: a callback of Tune's that may
-    give a reference to wait for.
+    Tune takes such a death for a fault of its own and ends the run; and it looks for events of others every tenth of a
+    second, for which a worker would wait at a rung. `events` gives the reference of the next one. Watch for: Tune
+    beginning such a trial again, which the test says, and a callback that may give a reference to wait for.
     """
     import ray
     from ray.air.execution._internal import RayActorManager

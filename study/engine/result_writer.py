@@ -147,10 +147,10 @@ class ResultWriter:
         self._given_up.extend(sorted(self.open.get(task, ())))
 
     def drain(self, wait: float = 0.0) -> bool:
-        """Take what there is, and what comes within so many seconds. False where the study must end by a `problem`.
+        """Deal with the events that are there, and those of the next `wait` seconds. False where the study must end.
 
-        What is wrong with the results' place ends it at once; what is wrong with a worker's machine, as a person's stop
-        does. Worker groups are told to stop here, since Tune would end them without a checkpoint.
+        A results folder that cannot be written ends it at once. Otherwise worker groups are told to stop first: Tune
+        would end them without a checkpoint.
         """
         if not self._writes:
             return False

@@ -19,14 +19,11 @@ the deaths of its processes first, and its own up to a minute later."""
 
 
 class FailedStarts:
-    """Counts the starts of worker groups that failed since a trial of the study last began, took a step or ended well.
+    """Counts, by task, the starts of worker groups that failed since a trial last began, took a step or ended well.
 
-    A start has failed where an error was raised before the group took its task, as by an import, or its process died
-    there, as by a segmentation fault or a kill for memory. A machine that dies counts for nothing, however often, and
-    so do processes that it takes along, so preemption never ends a study; and what fails after a task was taken is the
-    trial's own, of which the coordinator counts the attempts. Starts are counted by task, so that a thousand groups
-    that fail by one hiccup have failed once each. Nobody who works is disturbed: while any trial runs, the others are
-    started again and again.
+    A start has failed where an error was raised, or a process died, before the group took its task. Machines that die,
+    and processes that die with them, do not count, so preemption never ends a study. What fails later is counted by the
+    coordinator as an attempt of the trial.
     """
 
     def __init__(self) -> None:

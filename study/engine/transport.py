@@ -36,8 +36,8 @@ class Transport(Protocol):
     """Carries whole folders. Names are relative to the results, with slashes: `models/KEY`. It can be pickled."""
 
     def send(self, folder: Path, name: str) -> None:
-        """Copy a local folder there. What is already there is replaced; a reader sees all of the old or all of the new.
-        When it returns, the copy survives this process. `OSError` where it cannot be written."""
+        """Copy a local folder there, in place of what has that name. A reader sees all of the old or all of the new.
+        On return the copy survives this process; `OSError` where it cannot be written."""
 
     def fetch(self, name: str, folder: Path) -> bool:
         """Copy what is there into a local folder; False where there is nothing."""

@@ -53,9 +53,8 @@ RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
 def perform(task: WorkerTask, me: Worker) -> None:
     """Run the task and tell what becomes of its trials, and whether this process should be renewed after it.
 
-    An error is the trial's own: it is told, and the worker group goes on. With several workers the others may be
-    waiting for the one that failed, so there it is raised too, and Train starts them all again. A full disk ends the
-    study.
+    An error fails its trial alone; a full disk ends the study. Of several workers the one that failed raises it too,
+    since others may wait for it, and Train starts them all again.
     """
     reason, details = None, ""
     torch.set_num_threads(max(1, task.resources.cpus))

@@ -121,12 +121,11 @@ class AskTell:
         rungs: RungScores = (),
         violation: Sequence[float] | None = None,
     ) -> None:
-        """A seed is done: its goals' values, or None where it failed. Those of one that was stopped early, or diverged
-        (`pruned`), do not count. With the last seed, or the first that did not come to its end, Optuna is told.
+        """A seed is done: its goals' values, or None where it failed. `pruned`: it was stopped early or diverged, and
+        its values do not count. Optuna is told with the last seed, or with the first that did not finish.
 
-        `rungs`, empty for a trial that could not be stopped, is how far it came: samplers rank stopped trials by it.
-        `violation` has a number for every limit, above 0 where it is broken; if some trial has them, all finished ones
-        must.
+        `rungs`: how far a trial came that could be stopped, by which samplers rank stopped ones. `violation`: a number
+        for each limit, above 0 where it is broken; all finished trials have them, or none.
         """
         group = self.groups.get(recipe_hash)
         if group is None:
@@ -152,11 +151,11 @@ class AskTell:
         self.study.tell(group.number, means(free or [*group.values.values()]))
 
     def _report(self, number: int, rungs: Mapping[int, Sequence[float]]) -> None:
-        """Have Optuna know how far a stopped trial came.
+        """Tell Optuna how far a stopped trial came.
 
-        TPE puts stopped trials behind the finished ones, first by their last rung, then by its value. It takes values
-        of rungs for one goal only. For several it is told of a constraint that is broken the less the farther the trial
-        came, as TPE orders trials by that too.
+        TPE ranks stopped trials behind finished ones: first by their last rung, then by the value there. It reads rungs
+        of one goal only, so with several goals the rung becomes a broken constraint, which is smaller the farther the
+        trial came.
         """
         trial = self._trial(number)
         if len(self.study.directions) > 1:

@@ -54,7 +54,7 @@ class Budget:
             self.add(record)
 
     def begin(self) -> float:
-        """The clock begins now, and not when this was made. Returns how many seconds ago that was."""
+        """Let the clock begin now. Returns the seconds since this was made."""
         waited = self._clock() - self._begun
         self._begun += waited
         return waited
@@ -135,9 +135,9 @@ class Budget:
         beside: Sequence[Running] = (),
         within: float = 1.0,
     ) -> bool:
-        """Whether trials of these recipes may begin beside those that run, and leave room for those of each stage in
-        `later`, which begins once the one before has ended, but for what runs `beside`: `within` that share of the
-        limits. The first trials of a study always begin."""
+        """Whether trials of these recipes may begin, and leave room for the stages in `later`. A stage begins once
+        the one before has ended, but does not wait for what runs `beside`. `within`: that share of the limits; the
+        first trials of a study always begin."""
         return all(self._fits(name, trials, running, later, beside, within) for name in self.limits)
 
     def _fits(
@@ -189,9 +189,9 @@ def makespan(
     later: Sequence[Sequence[float]] = (),
     beside: Sequence[float] = (),
 ) -> float:
-    """When the last of them ends, if each begins in order as soon as a place is free. `busy` is how long some of the
-    places still are. Each stage of `later` begins once the one before has ended, with what was busy; it does not wait
-    for those that are busy `beside`."""
+    """When the last trial ends, if each begins in order on the first free place. `busy`: how long places are still
+    taken. Each stage of `later` begins once the one before and what was busy have ended; it does not wait for
+    `beside`."""
     free = [*busy, *beside, *[0.0] * (places - len(busy) - len(beside))]
     heapq.heapify(free)
     begin, end = 0.0, max(busy, default=0.0)

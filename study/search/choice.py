@@ -21,10 +21,11 @@ def by_merit(
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool] = lambda _: True,
 ) -> list[FinalsRecipe]:
-    """Of recipes on all of the data, the best first, each recipe once: rows and what was explored, but for what they
-    are compared with, what trains nothing beside a base that does, and what the search has seen no higher than the
-    base settings: these scores flatter it. `explored` goes by hash; of `able` recipes a limit has
-    room for a seed."""
+    """The best recipes on all of the data, rows and explored ones, each once.
+
+    Left out are what they are compared with, rows that train nothing where the base does, recipes for whose seed a
+    limit has no room (`able`), and those that score no higher than the base settings. `explored` goes by hash.
+    """
     fixed = {trial.recipe_hash: trial for trial in course.fixed}
     out = {merit.counted_as for merit in ranked if merit.recipe_hash in finals.compared}
     base = next((merit for merit in ranked if merit.recipe_hash == course.base.hash), None)
@@ -62,9 +63,12 @@ def by_part(
 
 
 def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
-    """The places of the finalists among recipes that are given best first, by their goals' values, each the higher the
-    better: of one goal the first ones; of several those of the front, and where that is larger than needed those that
-    cover it well. Best first again. The last `lost` recipes have left a race over seeds: they come after all others."""
+    """The places of the finalists among recipes that are ranked best first, by their goals' values, each the higher the
+    better. Best first again.
+
+    Of one goal they are the first ones; of several those of the front, and of a larger front those that cover it well.
+    The last `lost` recipes have left a race over seeds: they come after all others.
+    """
     if len(values) <= most or len(values[0]) == 1:
         return [*range(min(most, len(values)))]
     table = np.array(values, dtype=float)

@@ -52,7 +52,7 @@ class Exploration:
     # --- what the agenda asks of it
 
     def pace(self) -> Iterator[Trial]:
-        """With the base settings on the smallest part: what it takes tells the pace of all that follows."""
+        """The base settings on the smallest part: their seconds tell the pace of all that follows."""
         if self.ladder is None and self._probe:
             yield self._probe
 
@@ -75,8 +75,8 @@ class Exploration:
             self.closed = True
 
     def fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for it, and for what comes later, be it this recipe that is in the finals or the
-        best so far."""
+        """Whether the limits have room for it and for the finals after it, whether this recipe or the best so far is
+        in them."""
         if trial.part:
             return self._may_look(trial.recipe, self._wholes[trial.key].recipe)
         self.progress.budget.expect([trial.recipe])
@@ -97,7 +97,7 @@ class Exploration:
         self._inform(trial, record)
 
     def decides(self, trial: Trial) -> bool:
-        """Whether what a trial that runs will score may decide who is in the finals."""
+        """Whether the score of a running trial may decide who is in the finals."""
         return trial.part or (not is_fresh(trial.seed) and not self._by_parts)
 
     @property
@@ -147,8 +147,8 @@ class Exploration:
         return self.progress.fits([base], self._later(self._best), self.decides)
 
     def _may_look(self, look: Recipe, whole: Recipe) -> bool:
-        """Whether a recipe may train on a part of the data: so that it could be judged afterwards, beside the base
-        settings, and within the share of the limit that is for this, or where whole finals have room afterwards."""
+        """Whether a recipe may train on a part of the data: it can still be judged beside the base settings, and
+        fits into the share of the limit for parts, or leaves room for whole finals."""
         base, finals, progress = self.course.base, self.course.finals, self.progress
         progress.budget.expect([whole, base])
         if (
@@ -163,8 +163,8 @@ class Exploration:
         return progress.fits([look], (), self.decides, LOOKS) or progress.fits([look], later, self.decides)
 
     def _later(self, picked: str | None) -> list[list[str]]:
-        """Recipes of the trials for which what is explored must leave room, stage by stage: of the finals of the recipe
-        that is `picked`, by hash, or where none is known of one like the base settings."""
+        """What exploration must leave room for, as stages of recipe hashes: seeds of a race, then finals with the
+        `picked` recipe, or with one like the base settings."""
         return [[picked or self.course.base.hash] * self._raced, *self.finals.later(picked)]
 
     @property
@@ -174,8 +174,7 @@ class Exploration:
 
     @property
     def _raced(self) -> int:
-        """For how many further seeds exploration leaves room where recipes race: for those of the best, and of another
-        one."""
+        """For how many further seeds exploration leaves room in a race: those of the best recipe and of another one."""
         if self.progress.race is None or not self.progress.budget.limits:
             return 0
         least, most = len(self.course.seeds), self.progress.race.race.most
@@ -201,8 +200,8 @@ class Exploration:
         return opened
 
     def _of_recipe(self, explored: Explored) -> list[Trial]:
-        """The trials that begin its exploration: on the smallest part, or on all of the data under as many seeds as are
-        decided."""
+        """The trials that begin its exploration: on the smallest part, or on all of the data under the seeds that
+        are decided."""
         assert self.ladder is not None
         if parts := self._parts_of(explored, self.ladder.parts[:1]):
             return parts
@@ -290,8 +289,8 @@ class Exploration:
         return self._cuts[recipe.hash, share]
 
     def _promoted(self) -> Iterator[Trial]:
-        """Those that go on to the next larger part, the largest first: of all seen on a part the best third, as far as
-        they are better there than the base settings."""
+        """The best third of each part that beats the base settings there, on the next larger part; the largest part
+        first."""
         assert self.ladder is not None
         for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
             scores = self._scores(share)

@@ -29,7 +29,7 @@ class FinalRounds:
         """None until they are chosen."""
 
     def fit(self) -> None:
-        """Fit them, once, into what a limit leaves. There are none where not even the smallest fit: then the base
+        """Fit them, once, into what a limit leaves. Where not even the smallest fit there are none, and the base
         settings are compared with the encoder by their own trials."""
         if self.size is None or self.size.settled or not self.progress.budget.limits:
             return
@@ -49,8 +49,8 @@ class FinalRounds:
         return rooms - (open_rows if any(trial.key == base for trial in course.fixed) else 0)
 
     def least(self, name: str) -> float | None:
-        """Of that limit as much as has room for a search on parts of the data; None where it has, where recipes have no
-        parts or another limit bounds the study too, and while that is not known."""
+        """The value of that limit that has room for a search on parts of the data. None where it has room, where
+        recipes have no parts, where another limit bounds the study too, and while the pace is not known."""
         budget, finals = self.progress.budget, self.course.finals
         if self.size is not None or finals is None or not self.course.parts or len(budget.limits) > 1:
             return None
@@ -62,7 +62,7 @@ class FinalRounds:
         return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * cost / places)
 
     def later(self, picked: str | None) -> list[list[str]]:
-        """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""
+        """The recipes of its trials to come if that one is `picked`; then those of the learning curve."""
         if self.size is None:
             return []
         base = self.course.base.hash
@@ -71,8 +71,8 @@ class FinalRounds:
         return [[*open_now, *finalists], [base] * self.size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
-        """The finalists: of the best on parts of the data, or where there are no parts on all of them. `explored` goes
-        by hash, `by_parts` are scores of parts, the largest first."""
+        """Choose the finalists: the best on parts of the data, or on all of it where there are no parts. `explored`
+        goes by hash; `by_parts` are scores of parts, the largest first."""
         assert self.size is not None
         self.finalists = by_part(by_parts, self.size, explored, self._has_room)
         if self.finalists:
@@ -81,8 +81,8 @@ class FinalRounds:
             self.finalists = by_merit(self.progress.merits(), self.course, self.size, explored, self._has_room)
 
     def _grow(self) -> None:
-        """Give finalists as many seeds as there is room for, now that it is known how long they take: at most as many
-        as there would be without a limit."""
+        """Give finalists as many seeds as the limit has room for, now that their pace is known; at most the usual
+        number."""
         assert self.size is not None
         assert self.finalists is not None
         assert self.course.finals is not None
@@ -97,8 +97,8 @@ class FinalRounds:
                 return
 
     def trials(self) -> Iterator[Trial]:
-        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows the
-        first: how many they will have is not known."""
+        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows only
+        the first."""
         early = self.finalists is None and self.progress.budget.limits
         for group in self._rounds[:1] if early else self._rounds:
             open_trials = [trial for trial in group if self.progress.is_open(trial)]
@@ -122,7 +122,7 @@ class FinalRounds:
         return rounds([*(self.finalists or ()), *(self.size.beside if self.size else ())])
 
     def _has_room(self, recipe: Recipe) -> bool:
-        """For a recipe under its first fresh seed, beside the base settings under theirs, as far as these are open."""
+        """Whether a recipe's first fresh seed has room, beside that of the base settings."""
         own, *base = [Trial(each, FIRST_FRESH, "") for each in (recipe, self.course.base)]
         left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
         return not self.progress.is_open(own) or self.progress.fits(left)

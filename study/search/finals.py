@@ -1,7 +1,7 @@
 """How a search ends: the best recipes run again under fresh seeds, beside what a person would use without a search.
 
-The scores that chose a recipe flatter it. Those of seeds that had no say do not: they alone tell what it gains over the
-base recipe, over the space's baseline row, and over the encoder without any training.
+The scores that chose a recipe flatter it. Only new random seeds tell what it gains over the base settings, over the
+space's baseline and over the untrained encoder.
 """
 
 from __future__ import annotations
@@ -160,12 +160,12 @@ class SearchFinals:
 
 
 def rounds(entrants: Sequence[FinalsRecipe]) -> list[list[Trial]]:
-    """Their trials, seed by seed and each recipe once: a study that is cut short has as many of each."""
+    """Their trials, seed by seed and each recipe once: a study that is cut short has equally many of each."""
     once = list({entrant.recipe.hash: entrant for entrant in reversed(entrants)}.values())[::-1]
     groups = itertools.zip_longest(*(entrant.trials for entrant in once))
     return [[trial for trial in group if trial is not None] for group in groups]
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
-    """Those of a recipe in the finals. One that no seed changes runs once, and a `row` has been run already."""
+    """Its seeds in the finals. A recipe that no seed changes runs once, or not again where it is a `row`."""
     return fresh_seeds(count if recipe.uses_seed else 0 if row else 1)

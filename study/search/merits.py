@@ -34,9 +34,11 @@ def merits(
     race: StudySeedRace | None = None,
     seeds: int = 1,
 ) -> list[Merit]:
-    """The best first, by development scores; those that left a race last. Left out are recipes above a limit of trials,
-    that were stopped early, or that miss a goal which others have. Scores of fresh seeds and of parts do not count;
-    nor, where every recipe has several `seeds`, do those that a scheduler selected."""
+    """The best recipes first, by development scores; those that left a race last.
+
+    Left out are recipes above a limit of trials, stopped early, or without a goal that others have. Fresh seeds and
+    parts do not count; nor, where every recipe has several `seeds`, do trials that a scheduler let go on.
+    """
     by_recipe: dict[str, list[Record]] = {}
     stopped = set()
     for record in records:
@@ -62,8 +64,8 @@ def merits(
 
 
 def _means(goals: Sequence[Goal], records: Sequence[Record], seeds: int) -> list[float | None]:
-    """Of each goal over those records that no scheduler let go on, where there are any. In a race from one seed on all
-    count, as what lost has no others."""
+    """Of each goal over the records that no scheduler let go on, or over all where there are none, and where recipes
+    race from one seed on."""
     free = ([record for record in records if not record.judged] if seeds > 1 else []) or records
     values = [[goal.of(record.scores, record.cost) for record in free] for goal in goals]
     measured = [[value for value in each if value is not None] for each in values]

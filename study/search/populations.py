@@ -62,8 +62,8 @@ class Populations:
         return members
 
     def key(self, trial: Trial) -> str | None:
-        """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,
-        so where each trial has several, those that would only take turns are quicker by themselves."""
+        """Trials of one key may train together; None: alone. A trial that may be stopped trains alone; so do trials
+        of several workers that would only take turns."""
         apart = takes_turns(trial.recipe) and self.plan.request.most_workers > 1
         return None if apart or self.plan.may_stop(trial) else population_key(trial.recipe)
 

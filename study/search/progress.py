@@ -68,8 +68,8 @@ class StudyProgress:
         awaited: Callable[[Trial], bool] = lambda _: True,
         within: float = 1.0,
     ) -> bool:
-        """Whether the limits, or `within` that share of them, have room for a trial of each, and then for the stages
-        that come `later`, by hash, which wait for what is `awaited` of those that run."""
+        """Whether the limits, or `within` that share of them, have room for a trial of each recipe, then for the
+        stages in `later`, given as hashes. Stages wait for running trials that are `awaited`."""
         self.budget.expect(recipes)
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
@@ -83,7 +83,7 @@ class StudyProgress:
         return self.budget.room(recipe.hash, [(trial.recipe_hash, 0.0) for trial in self.running.values()])
 
     def trainings(self, without: Sequence[Record]) -> float | None:
-        """How many whole trainings of the base settings the limits left room for before those `without`, so that a
-        study that goes on decides as it did; None while that is not known, or where there is no limit."""
+        """How many whole trainings of the base settings the limits have room for, the cost of the trials `without`
+        given back, so that a continued study decides as it did. None without a limit, and while it is not known."""
         self.budget.expect([self.course.base])
         return self.budget.trainings(self.course.base.hash, without)

@@ -27,7 +27,7 @@ class RacingRecipe:
 
 
 class SeedRace:
-    """Told what became of each trial, it says which are wanted next. Seeds are numbers from 0 on."""
+    """Told what became of each trial, it gives the next ones. Seeds are numbers from 0 on."""
 
     def __init__(self, least: int, most: int, goals: int = 1, baseline: str | None = None) -> None:
         self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
@@ -58,11 +58,10 @@ class SeedRace:
         return self._raced
 
     def next_trials(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
-        """The trials to begin now, as name and seed: what the round still lacks, and where that leaves places idle the
-        seeds that these recipes would need next: first of those nearest to winning, and before any round is judged of
-        those best so far. `running` are those that were begun and have not ended.
+        """The trials to begin now, as name and seed: what the round lacks, then for idle places the next seeds of the
+        recipes nearest to winning. `running`: begun and not ended.
 
-        Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, and where
+        Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, or where
         trials that run must end first.
         """
         ended = {name for name, recipe in self.recipes.items() if None in recipe.values.values()}
@@ -132,8 +131,8 @@ class StudySeedRace:
             self.of_rows.tell(trial.recipe_hash, seed, values)
 
     def next(self, places: int, running: Collection[Trial]) -> list[Trial]:
-        """What to begin, once every recipe has its least seeds; before, once the rows have theirs, what these need
-        whatever the others come to."""
+        """What to begin once every recipe has its least seeds. Before, once the rows have theirs, the seeds that
+        rows need in any case."""
         first = [trial.recipe_hash for trial in running if trial.seed < self.race.least]
         if self.of_rows.recipes.keys() & first:
             return []
@@ -143,7 +142,7 @@ class StudySeedRace:
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
     def open(self, known: Collection[Trial]) -> int:
-        """How many trials beyond the least seeds may still come at most, but for those that are known."""
+        """How many trials beyond the least seeds may still come at most, those in `known` left out."""
         begun = sum(trial.seed >= self.race.least for trial in known)
         new = {trial.recipe_hash for trial in known if trial.recipe.uses_seed} - self.race.recipes.keys()
         further = len(new) * (self.race.most - self.race.least)
