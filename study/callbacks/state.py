@@ -198,8 +198,8 @@ class StudyState(Callback):
                 seconds = min(forecast.seconds, limit) if known and forecast.seconds is not None else limit
                 forecast = dataclasses.replace(forecast, seconds=max(0.0, seconds))
             self._forecast = clock, forecast
-        at, seconds = self._forecast
-        return seconds.after(clock - at)
+        at, forecast = self._forecast
+        return forecast.after(clock - at)
 
     def _pass_time(self) -> None:
         groups = len({id(run.group) for run in self.running.values()})
