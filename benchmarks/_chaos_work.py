@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from study.engine.messages import Task
+    from study.engine.messages import WorkerTask
     from study.engine.worker_group import Worker
     from study.trial import Trial
 
@@ -65,14 +65,14 @@ class Training:
         return 40 + 40 * int.from_bytes(hashlib.sha256(self.state).digest()[:4]) / 2**32
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """`study.engine.worker.perform`, with another training in it and nothing to import."""
     import ray
 
     reason = None
     try:
         if me.rank == 0:
-            for trial in task.trials():
+            for trial in task.trials:
                 if trial.key not in task.done:
                     _train(trial, task, me)
     except _HaltedError:
@@ -90,15 +90,15 @@ class _HaltedError(Exception):
     """The study was told to stop; the checkpoint is written."""
 
 
-def _train(trial: Trial, task: Task, me: Worker) -> None:
+def _train(trial: Trial, task: WorkerTask, me: Worker) -> None:
     from reports.ledger import Evaluation, Record
-    from study.engine.checkpoints import Checkpoints
+    from study.engine.checkpoints import TaskCheckpoints
     from study.engine.messages import Checkpointed, Scored, Step
     from study.engine.transport import transport_for
     from trainables.senteval import task_names
 
     key, recipe = trial.key, trial.recipe
-    checkpoints = Checkpoints(transport_for(task.url, me.coordinator), task.key)
+    checkpoints = TaskCheckpoints(transport_for(task.url, me.coordinator), task.key)
     with tempfile.TemporaryDirectory() as scratch:
         training = Training(key, checkpoints.fetch(Path(scratch)))
     while training.step < STEPS:

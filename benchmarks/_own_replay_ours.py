@@ -33,11 +33,11 @@ from study.cli.options import FINALS, OPEN_TRIALS, parse_finals
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.budget import Budget
-from study.search.course import Course, Explored
+from study.search.course import Explored, StudyCourse
 from study.search.finals import SearchFinals
 from study.search.ladder import Ladder
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
-from study.testing.agenda import Clock, drive
+from study.testing.agenda import SimulatedClock, drive
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -79,7 +79,7 @@ class RecordedExplorer:
         self.table = table
         self.proposer = Proposer(table, entry.build(seed), conditional=entry.conditional, first=first)
         self.proposer.tried.add(table.base)
-        self.asked: list[Explored] = []
+        self.proposed: list[Explored] = []
         self.explored: list[str] = []
         self._trials: dict[str, optuna.Trial] = {}
 
@@ -90,7 +90,7 @@ class RecordedExplorer:
         trial, place = self.proposer.ask()
         one = Explored(self.table.recipes[place], f"recipe {self.table.numbers[place]}")
         self._trials[one.recipe.hash] = trial
-        self.asked.append(one)
+        self.proposed.append(one)
         self.explored.append(one.recipe.hash)
         return one
 
@@ -108,7 +108,7 @@ class RecordedExplorer:
 
 def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int, ours: Ours = Ours()) -> Ended:
     """One study of a limit that is as long as so many whole trainings on two places."""
-    base, clock = table.space_base, Clock()
+    base, clock = table.space_base, SimulatedClock()
     untrained = as_it_came(base)
     rows = {untrained.hash: "encoder as it came", base.hash: "base settings"}
     fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
@@ -116,7 +116,7 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int,
     assert size is not None
     limits = {"minutes": trainings * ONE / 60 / PLACES}
     finals = SearchFinals(*size, base, rows)
-    course = Course(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
+    course = StudyCourse(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
     explorer = RecordedExplorer(table, ours.sampler, first[: ours.first], repeat)
     agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
     agenda.exploration.ladder = ours.ladder or agenda.exploration.ladder

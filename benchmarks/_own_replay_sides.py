@@ -45,16 +45,15 @@ class Proposer:
         """Optuna's trial, and the place of its recipe."""
         place = next((one for one in self.first if one not in self.tried), None)
         if place is None:
-            number, chosen = self.ask_tell.choose()
-            self.study.tell(number, state=TrialState.FAIL)
+            draw, chosen = self.ask_tell.draw()
+            self.study.tell(draw, state=TrialState.FAIL)
             place = self.table.nearest(chosen, self.tried)
         self.tried.add(place)
         self.ask_tell.enqueue(self.table.points[place])
-        trials: list[optuna.Trial] = []
         self.study.sampler = RandomSampler(0)  # all is chosen, and nothing is to be thought about
-        self.ask_tell.ask(lambda trial, _: trials.append(trial))
+        trial, _ = self.ask_tell.ask()
         self.study.sampler = self._sampler
-        return trials[0], place
+        return trial, place
 
     def tell(self, trial: optuna.Trial, score: float | None) -> None:
         """None: it failed."""

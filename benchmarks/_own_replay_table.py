@@ -83,8 +83,8 @@ def _recipe(kind: str, keys: Mapping[str, Value]) -> tuple[Recipe, Mapping[str, 
     """A recorded recipe, and its values of the domains; None outside the space."""
     base, domains = space_of(kind)
     recipe = based(base).override(keys)
-    chosen = point(recipe.flat(), base, domains)
-    return (recipe, chosen) if chosen is not None and base.override(chosen) == recipe else None
+    chosen = point(recipe, base, domains)
+    return None if chosen is None else (recipe, chosen)
 
 
 @dataclass(frozen=True, eq=False)

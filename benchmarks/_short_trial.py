@@ -11,13 +11,11 @@ from unittest.mock import patch
 import numpy as np
 
 from study.engine import worker
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.engine.worker_group import Worker
-from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import Recipe
 from trainables.senteval import task_names
 from trainables.training.distributed import Workers
-from trainables.trial import Reporter, TrialResult
+from trainables.trial import Reporter, TrialResult, TrialSpec
 from trainables.trial.measure import Clock
 
 STEPS, ITEMS = 4, 1500
@@ -25,32 +23,31 @@ STEPS, ITEMS = 4, 1500
 TASK = "STSBenchmark"
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """What a worker does with a task; only the trial itself is another one."""
     with patch.object(worker, "run_trials", short):
         worker.perform(task, me)
 
 
 def short(
-    recipes: Sequence[Recipe],
-    seeds: Sequence[int],
-    evaluations: Sequence[EvaluationConfig],
+    specs: Sequence[TrialSpec],
     *,
     reporter: Reporter,
     **unused: Any,
 ) -> Iterator[TrialResult]:
     """Stands for `trainables.trial.run.run_trials`."""
-    for recipe, seed, evaluation in zip(recipes, seeds, evaluations, strict=True):
-        clock, draw = Clock(), random.Random(f"{recipe.hash}-{seed}")
+    for spec in specs:
+        clock, draw = Clock(), random.Random(f"{spec.recipe.hash}-{spec.seed}")
         reporter.begin(STEPS)
         for step in range(1, STEPS + 1):
             reporter.step(step, {"loss": draw.random()})
         clock.training_ended()
         score = 50 + 20 * draw.random()
+        scores: Any = {task: {} for task in task_names(spec.evaluation.tasks)}
+        scores[TASK] = {"dev_spearman_cosine": score, "test_spearman_cosine": score - 1}
         yield TrialResult(
-            scores={task: {} for task in task_names(evaluation.tasks)}
-            | {TASK: {"dev_spearman_cosine": score, "test_spearman_cosine": score - 1}},
-            predictions={f"{TASK}.test": np.random.default_rng(seed).random(ITEMS, dtype=np.float32)},
+            scores=scores,
+            predictions={f"{TASK}.test": np.random.default_rng(spec.seed).random(ITEMS, dtype=np.float32)},
             training={"steps": STEPS, "loss": draw.random()},
             cost=clock.cost(Workers()),
         )

@@ -12,45 +12,39 @@ import numpy as np
 
 from benchmarks.idle_share import STEP_SECONDS
 from study.engine import worker
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.engine.worker_group import Worker
-from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
-from trainables.trial import Reporter, TrialResult, Unscored
+from trainables.trial import Reporter, TrialResult, TrialSpec, Unscored
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import Clock
 from trainables.trial.save_and_score import embed_and_score
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """What a worker does with a task; only the trial itself is another one."""
     with patch.object(worker, "run_trials", simulated):
         worker.perform(task, me)
 
 
 def simulated(
-    recipes: Sequence[Recipe],
-    seeds: Sequence[int],
-    evaluations: Sequence[EvaluationConfig],
+    specs: Sequence[TrialSpec],
     *,
     reporter: Reporter,
     hand_over: bool,
     **unused: Any,
 ) -> Iterator[TrialResult | Unscored]:
     """Stands for `trainables.trial.run.run_trials` of one trial."""
-    clock, recipe = Clock(), recipes[0]
-    steps = recipe.optimisation.max_steps
+    clock, (spec,) = Clock(), specs
+    steps = spec.recipe.optimisation.max_steps
     assert steps
     reporter.begin(steps)
     for step in range(1, steps + 1):
         time.sleep(STEP_SECONDS)
         reporter.step(step, {"loss": 1.0 / step})
     clock.training_ended()
-    evaluator = Evaluator(evaluations[0], Workers())
-    yield embed_and_score(
-        recipe, seeds[0], Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over
-    )
+    evaluator = Evaluator(spec.evaluation, Workers())
+    yield embed_and_score(spec, Noise(), evaluator, clock, training={}, data={}, model=None, hand_over=hand_over)
 
 
 class Noise:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from reports.ledger import Evaluation, Record
-from study.engine.messages import Scored, Task
+from study.engine.messages import Scored, WorkerTask
 from study.engine.worker_group import Worker
 from trainables.senteval import task_names
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """Tell an empty record of every trial, and be done."""
     tell(task, me)
     me.finish(task)
 
 
-def tell(task: Task, me: Worker) -> None:
+def tell(task: WorkerTask, me: Worker) -> None:
     """Tell an empty record of every trial."""
-    for trial in task.trials():
+    for trial in task.trials:
         scores: dict[str, Any] = {task: {} for task in task_names(trial.evaluation.tasks)}
         record = Record(
             trial.recipe.flat(),

@@ -27,6 +27,7 @@ from benchmarks._minilm import minilm
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.trial.spec import TrialSpec
 
 EVALUATION = EvaluationConfig(SCENES, ("sts", "STSBenchmark"))
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
 
     torch.set_num_threads(asked.threads)
     run_trial(
-        _trials(asked, SCENES_ENCODER, 8)[0][0].override({"optimisation.max_steps": 1}), 0, EVALUATION
+        _trials(asked, SCENES_ENCODER, 8)[0].recipe.override({"optimisation.max_steps": 1}), 0, EVALUATION
     )  # loads libraries
     print(
         f"torch {torch.__version__}, {asked.threads} thread(s), {asked.members} members, {asked.steps} steps, "
@@ -83,48 +84,42 @@ def _run(asked: argparse.Namespace, encoder: str, batch_size: int, number: int) 
     from trainables.trial.population import run_population
     from trainables.trial.run import run_trial
 
-    recipes, seeds = _trials(asked, encoder, batch_size)
+    specs = _trials(asked, encoder, batch_size)
     chosen = [(number * asked.sample + i) % asked.members for i in range(asked.sample)]
     with tempfile.TemporaryDirectory() as scratch:
         shared = Path(scratch)
         begin = time.process_time()
-        together = list(
-            run_population(
-                recipes, seeds, [EVALUATION] * len(recipes), model_folders=[None] * len(recipes), shared=shared
-            )
-        )
-        trial_together = (time.process_time() - begin) / len(recipes)
+        together = list(run_population(specs, shared=shared))
+        trial_together = (time.process_time() - begin) / len(specs)
         begin = time.process_time()
-        alone = [run_trial(recipes[i], seeds[i], EVALUATION, shared=shared / f"of {i} alone") for i in chosen]
+        alone = [run_trial(specs[i].recipe, specs[i].seed, EVALUATION, shared=shared / f"of {i} alone") for i in chosen]
         trial = (time.process_time() - begin) / len(chosen)
-        step, step_together = _training_only(recipes, seeds, chosen, shared)
+        step, step_together = _training_only(specs, chosen, shared)
     losses = [(result.training["loss"], together[i].training["loss"]) for i, result in zip(chosen, alone, strict=True)]
-    difference = max(abs(one - other) / abs(one) for one, other in losses)
+    difference = max(abs(one - other) / abs(one) for one, other in losses if one is not None and other is not None)
     return _Run(trial, trial_together, step / asked.steps, step_together / asked.steps, difference)
 
 
-def _training_only(
-    recipes: Sequence[Recipe], seeds: Sequence[int], chosen: Sequence[int], shared: Path
-) -> tuple[float, float]:
+def _training_only(specs: Sequence[TrialSpec], chosen: Sequence[int], shared: Path) -> tuple[float, float]:
     """Seconds of one member's training by itself, and of its share in the population's."""
     from trainables.training.distributed import Workers
     from trainables.training.loop import Watcher, train
     from trainables.training.population_training import train_population
     from trainables.trial.population import build_members
 
-    members, _ = build_members(recipes, seeds, shared)
+    members, _ = build_members(specs, shared)
     begin = time.process_time()
     train_population(members)
     together = (time.process_time() - begin) / len(members)
-    fresh, _ = build_members([recipes[i] for i in chosen], [seeds[i] for i in chosen], shared)
+    fresh, _ = build_members([specs[i] for i in chosen], shared)
     begin = time.process_time()
     for member, i in zip(fresh, chosen, strict=True):
-        train(member.model, member.sampler, member.recipe, seeds[i], Watcher(), Workers())
+        train(member.model, member.sampler, member.recipe, specs[i].seed, Watcher(), Workers())
     return (time.process_time() - begin) / len(chosen), together
 
 
-def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[list[Recipe], list[int]]:
-    """The members' recipes and seeds."""
+def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> list[TrialSpec]:
+    """The members."""
     base = Recipe().preferring(
         {
             "encoder.name": encoder,
@@ -152,7 +147,7 @@ def _trials(asked: argparse.Namespace, encoder: str, batch_size: int) -> tuple[l
         )
         for i in range(asked.members)
     ]
-    return recipes, [1 + i // 12 for i in range(asked.members)]
+    return [TrialSpec(recipe, 1 + i // 12, EVALUATION) for i, recipe in enumerate(recipes)]
 
 
 def _encoders() -> list[str]:

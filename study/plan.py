@@ -27,12 +27,11 @@ from study.engine.cluster import inside_copy
 from study.given import overrides, plugin, space_file
 from study.one_recipe import read_recipe
 from study.rows import chosen_rows, given_models, inputs_of
-from study.search.course import Course
+from study.search.course import StudyCourse
 from study.search.finals import SearchFinals
 from study.search.points import grid
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
-from study.search.warm_start import Source, load_source
 from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
@@ -214,11 +213,6 @@ class Plan:
         return dataclasses.replace(self.asked, tasks=tasks, parts=self.exploring.parts)
 
     @functools.cached_property
-    def sources(self) -> tuple[Source, ...]:
-        """What other studies know of this space. `UserError` for one that knows nothing."""
-        return tuple(load_source(folder, self.base, self.space) for folder in self.request.learn_from)
-
-    @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
         """Every combination of the domains' grid values; a conditional key only where its condition holds."""
         if self.request.search != "grid":
@@ -243,7 +237,7 @@ class Plan:
         )
 
     @functools.cached_property
-    def course(self) -> Course:
+    def course(self) -> StudyCourse:
         """What the study's agenda goes by."""
         goals = searched(self.space.goals)
         whole = bool(of_study(self.limits))
@@ -252,7 +246,7 @@ class Plan:
         parts = parts and self.base.optimisation.max_steps is None  # else a part costs as much as the whole
         parts = parts and self.finals is not None  # which alone train what is best on a part on all of the data
         searches = SHARE in {domain.key for domain in self.space.domains}
-        return Course(
+        return StudyCourse(
             self.fixed_trials(),
             self.base,
             goals,

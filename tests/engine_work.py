@@ -10,23 +10,23 @@ import time
 
 from benchmarks import _zero_work
 from reports.ledger import Evaluation, Record
-from study.engine.messages import Scored, Task
+from study.engine.messages import Scored, WorkerTask
 from study.engine.worker_group import Worker
 from study.trial import Trial
 from trainables.senteval import task_names
 from trainables.senteval.tasks import TASKS
 
 
-def renewing(task: Task, me: Worker) -> None:
+def renewing(task: WorkerTask, me: Worker) -> None:
     """Each trial's process is renewed after it."""
     if me.rank == 0:
         _zero_work.tell(task, me)
         me.finish(task, renew=True)
 
 
-def dying(task: Task, me: Worker) -> None:
+def dying(task: WorkerTask, me: Worker) -> None:
     """Seed 0 kills its process; that of others is renewed."""
-    if task.trials()[0].seed == 0:
+    if task.trials[0].seed == 0:
         os._exit(1)
     renewing(task, me)
 
@@ -35,9 +35,9 @@ PAUSE = 0.1
 """Seconds that a made-up trial takes, so that a test can strike in the midst of a study."""
 
 
-def made_up(task: Task, me: Worker) -> None:
+def made_up(task: WorkerTask, me: Worker) -> None:
     """Scores that the temperature and the seed give, the same whenever a trial runs."""
-    for trial in task.trials():
+    for trial in task.trials:
         if trial.key not in task.done:
             time.sleep(PAUSE)
             me.tell(Scored(trial.key, made_up_record(trial), None, None))

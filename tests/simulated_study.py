@@ -76,8 +76,8 @@ class Study:
 
     def tell(self, callback: Callback, event: str, *arguments: Any) -> None:
         """The state hears of it first, as in a study."""
-        for one in dict.fromkeys((self.state, callback)):
-            getattr(one, event)(*arguments)
+        for listener in dict.fromkeys((self.state, callback)):
+            getattr(listener, event)(*arguments)
 
     def remaining(self) -> int:
         return len(self.queue) + len(self.begun)
@@ -145,7 +145,7 @@ def simulate(
         trials = study.start(callback, min(machine.together, len(study.queue)))
         length = sum(map(training, trials))
         for step in range(1, steps + 1):
-            later(length * step / steps, lambda step=step: told(trials, step))  # type: ignore[misc]
+            later(length * step / steps, lambda step=step: tell_step(trials, step))  # type: ignore[misc]
         at = length
         for trial in trials:
             at += scoring(trial)
@@ -153,7 +153,7 @@ def simulate(
             later(at, lambda trial=trial, record=record: study.finish(callback, trial, record))  # type: ignore[misc]
         later((length if machine.elsewhere else at) + machine.between, begin)
 
-    def told(trials: Sequence[Trial], step: int) -> None:
+    def tell_step(trials: Sequence[Trial], step: int) -> None:
         for trial in trials:
             study.tell(callback, "step", trial, step, steps, {"loss": 2 + 2 * math.exp(-4 * step / steps)})
 

@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from trainables.lazy_torch import torch
+from trainables.record_parts import TrialMachine
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -20,14 +21,13 @@ def processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
 
 
-def machine() -> dict[str, str | bool | None]:
-    """`processor`; `device`, the GPU that this process trains on, None without one; `bf16`: whether that GPU computes
-    in bf16, as a precision of `auto` then does."""
+def machine() -> TrialMachine:
+    """What this process trains on."""
     gpu = torch.cuda.is_available()
     return {
         "processor": processor(),
         "device": torch.cuda.get_device_name() if gpu else None,
-        "bf16": gpu and native_bf16("cuda"),
+        "bf16": gpu and bool(native_bf16("cuda")),
     }
 
 

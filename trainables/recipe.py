@@ -81,7 +81,6 @@ class Recipe:
 
     given: Mapping[str, Value] = field(default_factory=dict)
     """What was set, by flat names. A value whose key no chosen component has waits until one has it."""
-    _read: _Parts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.given.items()}
@@ -90,6 +89,15 @@ class Recipe:
             self.__dict__.update(_made(*asked))
         except TypeError:  # a value that cannot be remembered, as no valid one is
             self.__dict__.update(_made.__wrapped__(*asked))
+
+    @cached_property
+    def _read(self) -> _Parts:
+        """Of a recipe from another process, once what it names is there: plugins may have to run before."""
+        return Recipe(self.given)._read
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only what was set travels to another process."""
+        return {"given": self.given}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self.flat() == other.flat()

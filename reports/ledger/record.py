@@ -16,9 +16,9 @@ from typing import Any, Literal
 from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
 from reports.ledger.json_files import as_recipe, read_whole
 from reports.ledger.moments import Moment
-from reports.ledger.record_parts import Cost, Evaluated, Geometry, Machine, Scores, Trained, Training
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
+from trainables.record_parts import Evaluated, Geometry, TaskScores, Trained, TrainingNumbers, TrialCost, TrialMachine
 from trainables.typed_json import Count
 
 _WHAT = "a record of a finished trial"
@@ -37,7 +37,7 @@ class Evaluation:
 
     protocol: str
     """SentEval's protocol."""
-    scores: dict[str, Scores]
+    scores: dict[str, TaskScores]
     """By SentEval task: `scores["STS12"]["spearman_wmean"]`."""
     geometry: Geometry = field(default_factory=Geometry)
     data: Evaluated = field(default_factory=Evaluated)
@@ -96,13 +96,13 @@ class Record:
     """`pruned`: stopped early, by a scheduler or because its loss was no number any more; it has no evaluations."""
     evaluations: list[Evaluation] = field(default_factory=list)
     """In the order in which they were made."""
-    training: Training = field(default_factory=Training)
-    cost: Cost = field(default_factory=Cost)
+    training: TrainingNumbers = field(default_factory=TrainingNumbers)
+    cost: TrialCost = field(default_factory=TrialCost)
     versions: dict[str, str] = field(default_factory=dict)
     """Of Python and packages; of this project's code and of plugins a digest."""
     hardware: str = ""
     """One line for the report: all of the cluster."""
-    machine: Machine = field(default_factory=Machine)
+    machine: TrialMachine = field(default_factory=TrialMachine)
     """Older records lack it."""
     data: Trained = field(default_factory=Trained)
     checkpoint: Place | None = None

@@ -14,7 +14,6 @@ from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, Hash, PluginFile
 from reports.ledger.json_files import as_recipe, read_whole, write_json
 from reports.ledger.own_code import check_trusted, read_code
 from reports.ledger.record import Asked
-from reports.ledger.record_parts import Trained
 from search_spaces import registered, space_in
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space
@@ -23,6 +22,7 @@ from trainables.evaluation_config import EvaluationConfig, evaluation_keys
 from trainables.keys import above, at_least
 from trainables.plugins import run_source
 from trainables.recipe import Recipe, keys
+from trainables.record_parts import Trained
 from trainables.typed_json import Count, named_by
 
 _WHAT = "a study's description"

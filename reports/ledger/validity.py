@@ -1,6 +1,6 @@
 """Whether a record can be right: its scores lie within their range, and its hash is its recipe's.
 
-That each field is of its type was checked when it was read (`reports.ledger.record_parts`).
+That each field is of its type was checked when it was read (`trainables.record_parts`).
 """
 
 from __future__ import annotations

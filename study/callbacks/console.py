@@ -25,7 +25,7 @@ from search_spaces.goals import Goal, in_words, searched
 from search_spaces.limits import exceeded
 from study.callbacks.base import Callback
 from study.callbacks.notebook import notebook_cell
-from study.callbacks.state import Run, StudyState
+from study.callbacks.state import RunningTrial, StudyState
 from study.cli.terminal import printable, say
 from study.trial import Trial
 
@@ -35,7 +35,7 @@ DRAWN = 8
 """Trials that it lists at most."""
 TOLD_SECONDS = (20.0, 60.0)
 """When plain lines tell what runs, after the study began, and again after its first trial did; then each minute."""
-TOLD = 3
+FEW_TRIALS = 3
 """Trials that such a line names at most."""
 LONGEST_NAME, SHORTEST_NAME = 40, 12
 """Columns that names get; in a narrow terminal fewer, so that what stands beside them fits."""
@@ -62,7 +62,7 @@ class Console(Callback):
         self.drawn = float("-inf")
         self.clock = state.began
         """When the intervals of plain lines began."""
-        self.told = 0
+        self.lines = 0
         """How many of them there were since."""
         self.begun = False
         """Whether a trial has."""
@@ -73,7 +73,7 @@ class Console(Callback):
 
     def started(self, trials: Sequence[Trial]) -> None:
         if not self.begun:
-            self.begun, self.clock, self.told = True, time.monotonic(), 0
+            self.begun, self.clock, self.lines = True, time.monotonic(), 0
         self.longest = max([self.longest, *(cell_len(printable(trial.name)) for trial in trials)])
 
     def finished(self, trial: Trial, record: Record) -> None:
@@ -87,7 +87,7 @@ class Console(Callback):
             return
         values = [goal.of(record.scores, record.cost) for goal in self.goals]
         self.best = [
-            max((one for one in pair if one is not None), key=goal.upward, default=None)
+            max((number for number in pair if number is not None), key=goal.upward, default=None)
             for goal, *pair in zip(self.goals, self.best, values, strict=True)
         ]
 
@@ -100,9 +100,9 @@ class Console(Callback):
             if now - self.drawn >= DRAWN_SECONDS:
                 self.drawn = now
                 self._draw()
-        elif now - self.clock >= _told_after(self.told):
-            while now - self.clock >= _told_after(self.told):
-                self.told += 1
+        elif now - self.clock >= _line_after(self.lines):
+            while now - self.clock >= _line_after(self.lines):
+                self.lines += 1
             say(self._plain())
 
     def close(self) -> None:
@@ -164,10 +164,11 @@ class Console(Callback):
     def _plain(self) -> str:
         """All of the block in one line."""
         runs = [*self.state.running.values()]
-        told = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in runs[:TOLD]]
-        told += [f"and {len(runs) - len(told)} more"] if len(runs) > len(told) else []
+        first = runs[:FEW_TRIALS]
+        states = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in first]
+        states += [f"and {len(runs) - len(first)} more"] if len(runs) > len(first) else []
         known = "; ".join([self._summary(), *self._failed_starts()])
-        return "; now: ".join(part for part in (known, "; ".join(told)) if part)
+        return "; now: ".join(part for part in (known, "; ".join(states)) if part)
 
     def _failed_starts(self) -> list[str]:
         return [printable(self.state.failed_starts)] if self.state.failed_starts else []
@@ -226,15 +227,15 @@ def describe(record: Record, goals: Sequence[Goal], shown: Sequence[tuple[str, s
     if record.status == "pruned":
         return f"{printable(str(record.training.get('stopped') or 'stopped early'))}{took}"
     values = [(label, average(name, record.scores)) for label, name in shown]
-    found = in_words(goals, record.scores, record.cost)
-    numbers = [*found, *((label, value) for label, value in values if value is not None)]
+    development = in_words(goals, record.scores, record.cost)
+    numbers = [*development, *((label, value) for label, value in values if value is not None)]
     return "  ".join(f"{label} {number(value)}" for label, value in numbers) + took
 
 
 def parts_of(record: Record) -> str:
     """`: preparing 1, training 8, encoding 5, scoring 10`: its seconds, without parts of less than half of one."""
-    found = ", ".join(f"{name} {took:.0f}" for name, took in spent_on(record).items() if took >= 0.5)
-    return f": {found}" if found else ""
+    seconds = ", ".join(f"{name} {took:.0f}" for name, took in spent_on(record).items() if took >= 0.5)
+    return f": {seconds}" if seconds else ""
 
 
 def spent_on(record: Record) -> dict[str, float]:
@@ -264,13 +265,13 @@ def clock_time(seconds: float) -> str:
     return then.strftime("%H:%M" if then.date() == today.date() else "%a %d %b %H:%M")
 
 
-def _told_after(told: int) -> float:
+def _line_after(lines: int) -> float:
     """Seconds after which the next plain line is due."""
-    later = told - len(TOLD_SECONDS)
-    return TOLD_SECONDS[told] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
+    later = lines - len(TOLD_SECONDS)
+    return TOLD_SECONDS[lines] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
 
 
-def _state(run: Run, align: bool = False) -> list[str]:
+def _state(run: RunningTrial, align: bool = False) -> list[str]:
     """How far a trial is: `step 120/400`, `loss 2.3145`. Aligned, numbers stand below each other."""
     parts = []
     if run.step is None or not run.steps:

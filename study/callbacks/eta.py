@@ -38,7 +38,7 @@ class Forecast:
 
 
 @dataclass
-class Group:
+class TrainingGroup:
     """Trials that train together, or one that trains alone. Times are those of a monotonic clock."""
 
     began: float
@@ -110,7 +110,7 @@ class TimeLeft:
             self._held += (now - self._at) * min(self.peak, groups + queued)
         self._at = now
 
-    def finished(self, record: Record, group: Group | None, now: float) -> None:
+    def finished(self, record: Record, group: TrainingGroup | None, now: float) -> None:
         """A trial of the group has a record."""
         wall = now - group.began if group else 0.0
         cost = _cost(record, "seconds") or wall / (group.members if group else 1)
@@ -118,14 +118,16 @@ class TimeLeft:
         self._learn(record, seconds)
         self._book(seconds, group, now)
 
-    def failed(self, group: Group, now: float) -> None:
+    def failed(self, group: TrainingGroup, now: float) -> None:
         """A trial of the group ended without a record."""
         self._book(max(0.0, now - group.began - group.booked) / group.members, group, now)
 
-    def forecast(self, now: float, running: Sequence[tuple[Group, str]], waiting: Sequence[str | None]) -> Forecast:
+    def forecast(
+        self, now: float, running: Sequence[tuple[TrainingGroup, str]], waiting: Sequence[str | None]
+    ) -> Forecast:
         """From the groups and recipe hashes of the trials that run, and the hashes of those that wait, in order; None
         for recipes that are yet to be chosen."""
-        groups: dict[int, tuple[Group, list[str]]] = {}
+        groups: dict[int, tuple[TrainingGroup, list[str]]] = {}
         for group, recipe in running:
             groups.setdefault(id(group), (group, []))[1].append(recipe)
         wholes = {recipe: [*values] for recipe, values in self._seconds.items()}
@@ -154,24 +156,26 @@ class TimeLeft:
         if record.status == "finished" and _cost(record, "evaluation_seconds"):
             self._evaluations.append(_cost(record, "evaluation_seconds"))
 
-    def _book(self, seconds: float, group: Group | None, now: float) -> None:
+    def _book(self, seconds: float, group: TrainingGroup | None, now: float) -> None:
         self.ended += 1
         self._work += seconds
         if group is not None:
             group.booked += seconds
             group.scored = now
 
-    def _evaluation(self, group: Group) -> float:
+    def _evaluation(self, group: TrainingGroup) -> float:
         """Seconds of one trial."""
         if self._evaluations:
             return fmean(self._evaluations)
         return group.training() / group.members * (1 - TRAINING_SHARE) / TRAINING_SHARE
 
-    def _whole(self, group: Group) -> float:
+    def _whole(self, group: TrainingGroup) -> float:
         """Seconds of one trial of the group, from its begin to its end."""
         return group.training() / group.members + self._evaluation(group)
 
-    def _left(self, group: Group, recipes: Sequence[str], now: float, usual: Mapping[str, float], mean: float) -> float:
+    def _left(
+        self, group: TrainingGroup, recipes: Sequence[str], now: float, usual: Mapping[str, float], mean: float
+    ) -> float:
         """Seconds that its trials still need that have not ended."""
         training = group.training_left(now)
         if training is None or group.last is None:

@@ -13,7 +13,7 @@ from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, group_of, name_of, parameters, study_of, trial_id
+from study.callbacks.tracker import Tracker, TrackerRun, group_of, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
 from study.trial import Trial
 
@@ -48,8 +48,8 @@ class MLflow(Tracker["MLflowRun"]):
         super().__init__(goals)
         self.study, self.entities = study, entities
         self.client = MlflowClient()
-        found = self.client.get_experiment_by_name(group)
-        self.experiment = found.experiment_id if found else self.client.create_experiment(group)
+        experiment = self.client.get_experiment_by_name(group)
+        self.experiment = experiment.experiment_id if experiment else self.client.create_experiment(group)
         self.tags = {"space": space, "results": results}
         self.sent = time.monotonic()
 
@@ -61,8 +61,8 @@ class MLflow(Tracker["MLflowRun"]):
 
     def open(self, trial: Trial) -> MLflowRun:
         digest = trial_id(self.study, trial.key)
-        found = self.client.search_runs([self.experiment], f"tags.{TRIAL} = '{digest}'", max_results=1)
-        return self._continued(found[0]) if found else self._new(trial, digest)
+        runs = self.client.search_runs([self.experiment], f"tags.{TRIAL} = '{digest}'", max_results=1)
+        return self._continued(runs[0]) if runs else self._new(trial, digest)
 
     def _continued(self, run: Any) -> MLflowRun:
         self.client.update_run(run.info.run_id, status="RUNNING")
@@ -74,13 +74,13 @@ class MLflow(Tracker["MLflowRun"]):
     def _new(self, trial: Trial, digest: str) -> MLflowRun:
         own = {TRIAL: digest, "key": trial.key, "recipe": trial.recipe_hash, "label": printable(trial.name)}
         run = self.client.create_run(self.experiment, tags={**self.tags, **own}, run_name=name_of(trial))
-        found = [self.entities.Param(_allowed(key), str(value)) for key, value in parameters(trial).items()]
-        for some in _parts(found):
+        params = [self.entities.Param(_allowed(key), str(value)) for key, value in parameters(trial).items()]
+        for some in _parts(params):
             self.client.log_batch(run.info.run_id, params=some)
         return MLflowRun(self.client, run.info.run_id, 0)
 
 
-class MLflowRun(Run):
+class MLflowRun(TrackerRun):
     """Keeps points until they are sent, many at once."""
 
     def __init__(self, client: Any, id: str, step: int) -> None:

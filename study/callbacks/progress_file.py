@@ -11,7 +11,7 @@ from typing import Any
 from reports.ledger import Progress, Running, Waiting, add_losses
 from reports.ledger.moments import now
 from study.callbacks.base import Callback
-from study.callbacks.state import Run, StudyState
+from study.callbacks.state import RunningTrial, StudyState
 from study.cli.terminal import say
 from study.dry_run import differences
 from study.trial import Trial
@@ -90,7 +90,7 @@ class ProgressFile(Callback):
             ended=ended,
         )
 
-    def _running(self, run: Run) -> Running:
+    def _running(self, run: RunningTrial) -> Running:
         return Running(
             **self.words[run.trial.key],
             since=run.since,

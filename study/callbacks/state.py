@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from reports.ledger import Ledger, Record, read_failures
 from reports.ledger.moments import now
 from study.callbacks.base import Callback
-from study.callbacks.eta import Forecast, Group, TimeLeft
+from study.callbacks.eta import Forecast, TimeLeft, TrainingGroup
 from study.plan import Plan
 from study.trial import Trial
 
@@ -22,11 +22,11 @@ REFRESH_SECONDS = 2.0
 
 
 @dataclass
-class Run:
+class RunningTrial:
     """A trial that runs. What is not known yet is None."""
 
     trial: Trial
-    group: Group
+    group: TrainingGroup
     """Those that train together."""
     since: str
     """When it began, as files tell it."""
@@ -72,7 +72,7 @@ class StudyState(Callback):
         """Trials that failed, also in earlier runs, and have not begun again since."""
         self.events = 0
         """How many it has heard of."""
-        self.running: dict[str, Run] = {}
+        self.running: dict[str, RunningTrial] = {}
         """By trial, in the order of their begin."""
         self.orphans: dict[str, Trial] = {}
         """By trial, those whose worker group died, until another one begins them."""
@@ -113,14 +113,14 @@ class StudyState(Callback):
         self._pass_time()
         self.failed_starts = ""
         new = [trial for trial in trials if trial.key not in self.statuses]  # some of a resumed population are done
-        group = Group(time.monotonic(), len(new))
+        group = TrainingGroup(time.monotonic(), len(new))
         for trial in new:
             self._times.know_hardware(trial.resources.hardware)
             self.running.pop(trial.key, None)
             self.orphans.pop(trial.key, None)
             self.failures.discard(trial.key)
             attempt = self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
-            self.running[trial.key] = Run(trial, group, now(), attempt)
+            self.running[trial.key] = RunningTrial(trial, group, now(), attempt)
         self._changed()
 
     def interrupted(self, trials: Sequence[Trial]) -> None:
@@ -192,14 +192,14 @@ class StudyState(Callback):
             chosen = (planned.recipe.hash for planned in self.waiting())
             waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
             running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
-            found, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
+            forecast, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
             if limit < math.inf:  # a search uses all of it, and what runs then is halted
                 known = sum(1 for _ in self.waiting()) >= self.queued
-                seconds = min(found.seconds, limit) if known and found.seconds is not None else limit
-                found = dataclasses.replace(found, seconds=max(0.0, seconds))
-            self._forecast = clock, found
-        at, found = self._forecast
-        return found.after(clock - at)
+                seconds = min(forecast.seconds, limit) if known and forecast.seconds is not None else limit
+                forecast = dataclasses.replace(forecast, seconds=max(0.0, seconds))
+            self._forecast = clock, forecast
+        at, forecast = self._forecast
+        return forecast.after(clock - at)
 
     def _pass_time(self) -> None:
         groups = len({id(run.group) for run in self.running.values()})

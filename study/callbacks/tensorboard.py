@@ -15,7 +15,7 @@ from pathlib import Path
 from reports.ledger.names import to_write
 from search_spaces.goals import Goal, searched
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, name_of, parameters
+from study.callbacks.tracker import Tracker, TrackerRun, name_of, parameters
 from study.trial import Trial
 
 
@@ -58,8 +58,8 @@ class TensorBoard(Tracker["Writer"]):
         self.results = results
         self.files: list[SummaryWriter] = []
         """Those that are open."""
-        there = sorted((results / FOLDER).glob(f"*/*/{OF}"))
-        self.folders = {path.read_text(encoding="utf-8"): str(path.parent.relative_to(results)) for path in there}
+        folders = sorted((results / FOLDER).glob(f"*/*/{OF}"))
+        self.folders = {path.read_text(encoding="utf-8"): str(path.parent.relative_to(results)) for path in folders}
         """By a trial's key, within the results."""
 
     def folder(self, trial: Trial) -> Path:
@@ -90,7 +90,7 @@ class TensorBoard(Tracker["Writer"]):
             raise
 
 
-class Writer(Run):
+class Writer(TrackerRun):
     """A file of a trial, from the first number on: it hides what an earlier one has from that step on."""
 
     def __init__(self, board: TensorBoard, trial: Trial) -> None:

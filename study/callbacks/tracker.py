@@ -21,7 +21,7 @@ NO_SCORES = ("examples", "seconds", "reason")
 """What a record holds of a task beside its scores."""
 
 
-class Run:
+class TrackerRun:
     """A trial at a tracker, until it ends."""
 
     step: int = 0
@@ -36,7 +36,7 @@ class Run:
         raise NotImplementedError
 
 
-R = TypeVar("R", bound=Run)
+R = TypeVar("R", bound=TrackerRun)
 
 
 class Tracker(Callback, Generic[R]):
@@ -140,7 +140,7 @@ def measured(record: Record, goals: Sequence[Goal] = ()) -> dict[str, float]:
         task: {name: value for name, value in numbers.items() if name not in NO_SCORES}
         for task, numbers in record.scores.items()
     }
-    found: dict[str, Any] = {
+    tree: dict[str, Any] = {
         **scores,
         "average": averages(record.scores),
         "development": every_score(goals, record.scores),
@@ -149,7 +149,7 @@ def measured(record: Record, goals: Sequence[Goal] = ()) -> dict[str, float]:
         "training": record.training,
         "cost": record.cost,
     }
-    return dict(_numbers(found))
+    return dict(_numbers(tree))
 
 
 def _numbers(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, float]]:

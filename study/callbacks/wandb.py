@@ -18,14 +18,14 @@ from search_spaces.goals import Goal, searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
-from study.callbacks.tracker import Run, Tracker, group_of, name_of, parameters, study_of, trial_id
+from study.callbacks.tracker import Tracker, TrackerRun, group_of, name_of, parameters, study_of, trial_id
 from study.trial import Trial
 
 
 def build(state: StudyState) -> Callback | None:
     """None where Weights & Biases is not asked for, or not installed."""
-    asked = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
-    if not asked or importlib.util.find_spec("wandb") is None:
+    configured = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
+    if not configured or importlib.util.find_spec("wandb") is None:
         return None
     plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
     space, group, folder = plan.space.name, group_of(plan), plan.results
@@ -65,7 +65,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
         self.wandb.teardown()  # its own process writes what it has: an ended run may not be in its file yet
 
 
-class WandbRun(Run):
+class WandbRun(TrackerRun):
     """The library keeps what it has not sent."""
 
     def __init__(self, run: Any, step: int) -> None:

@@ -21,7 +21,7 @@ DIGESTS = "digests.json"
 """Beside a checkpoint's files: its number, counted from 1, and the SHA-256 of each file."""
 
 
-class Checkpoints:
+class TaskCheckpoints:
     """Those of one training."""
 
     def __init__(self, transport: Transport, files: str) -> None:
@@ -42,17 +42,17 @@ class Checkpoints:
     def fetch(self, folder: Path) -> Path | None:
         """Copy the newest whole checkpoint into a folder of its own in this one, and return that; None where there is
         none."""
-        found: dict[int, Path] = {}
+        whole: dict[int, Path] = {}
         for slot, place in enumerate(self.places):
-            there = folder / str(slot)
-            if self.transport.fetch(place, there):
-                number = _number(there, slot)
+            copy = folder / str(slot)
+            if self.transport.fetch(place, copy):
+                number = _number(copy, slot)
                 if number is None:
                     print(f"the checkpoint {place} is damaged and is passed over", flush=True)
                 else:
-                    found[number] = there
-        self._number = max(found, default=0)
-        return found.get(self._number)
+                    whole[number] = copy
+        self._number = max(whole, default=0)
+        return whole.get(self._number)
 
 
 def places(files: str) -> tuple[str, str]:

@@ -153,12 +153,10 @@ def start_cluster(cluster: Cluster) -> None:
 
 
 def allot(cluster: Cluster, request: Request) -> Allotment:
-    """Defaults that fill the cluster, as it is and as far as it may grow by itself.
+    """Defaults that fill the cluster, as far as it may grow by itself; `UserError` where not one trial would ever fit.
 
-    On nodes with at least two cores a GPU, one core a GPU stays free: finished trials are scored there, as tasks on
-    the CPU, while their GPU trains the next one. Kinds of nodes that share one limit may be counted twice;
-    trials that find no place wait. An elastic trial is counted with all its workers. `UserError` where not even one
-    trial would ever fit.
+    On nodes with at least two cores a GPU, one core a GPU stays free for scoring finished trials. Kinds of nodes that
+    share one limit may be counted twice: trials without a place wait.
     """
     gpus = request.gpus_per_worker
     if gpus is None:
@@ -170,11 +168,11 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
         )
     kinds = cluster.kinds or ()
     cpus = request.cpus_per_worker or _fair_cpus([*cluster.nodes, *(kind.resources for kind in kinds)], gpus)
-    there = _room(cluster.nodes, cpus, gpus)
+    room = _room(cluster.nodes, cpus, gpus)
     coming = [(kind.most, _slots(kind.resources, cpus, gpus)) for kind in kinds]
-    most = there + math.fsum(nodes * slots for nodes, slots in coming if nodes and slots)
-    asked = (request.gpus_per_worker, request.cpus_per_worker, request.concurrent)
-    if cluster.kinds is None and (request.most_workers > 1 or any(value is not None for value in asked)):
+    most = room + math.fsum(nodes * slots for nodes, slots in coming if nodes and slots)
+    chosen = (request.gpus_per_worker, request.cpus_per_worker, request.concurrent)
+    if cluster.kinds is None and (request.most_workers > 1 or any(value is not None for value in chosen)):
         most = math.inf  # it may grow or not: what a person asked for is waited for
     if most < request.workers:
         grown = f", once it has grown, {most:g}" if kinds else f" {most:g}"
@@ -186,7 +184,7 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     if request.concurrent is not None:
         concurrent = int(min(request.concurrent, most // request.workers if most < math.inf else math.inf))
     else:
-        concurrent = max(1, int(most if most < math.inf else there) // request.most_workers)
+        concurrent = max(1, int(most if most < math.inf else room) // request.most_workers)
     return Allotment(request.workers, request.most_workers, cpus, gpus, concurrent)
 
 
@@ -195,16 +193,16 @@ def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
     cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
     nodes = [*cluster.nodes, *(kind.resources for kind in cluster.kinds or ())]
     slots = [(node.get("CPU", 0.0), _slots(node, cpus, gpus)) for node in nodes]
-    return gpus > 0 and any(there and cores - there * cpus >= 1 for cores, there in slots)
+    return gpus > 0 and any(gpu_count and cores - gpu_count * cpus >= 1 for cores, gpu_count in slots)
 
 
 def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
     """A sentence on what the first trial waits for; None where there is room for it."""
     cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
-    there = _room(cluster.nodes, cpus, gpus)
-    if there >= allotment.workers:
+    room = _room(cluster.nodes, cpus, gpus)
+    if room >= allotment.workers:
         return None
-    has = "no GPU yet" if gpus and not cluster.gpus else f"room for {there:g} yet"
+    has = "no GPU yet" if gpus and not cluster.gpus else f"room for {room:g} yet"
     if cluster.kinds is None:
         then = (
             "Ray cannot tell whether it grows, so the study waits for what you asked for: add nodes, or stop this and "
@@ -240,10 +238,10 @@ def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
 
 def _wait(ready: Callable[[float], bool], sentence: Callable[[], str | None]) -> None:
     """Until `ready(seconds)`, which waits so long at most, print the sentence, at once and then now and again."""
-    said = -math.inf
+    reported = -math.inf
     while not ready(1.0):
-        if time.monotonic() - said >= WAITING_SECONDS:
-            said = time.monotonic()
+        if time.monotonic() - reported >= WAITING_SECONDS:
+            reported = time.monotonic()
             text = sentence()
             if text is not None:
                 print(text, flush=True)
@@ -343,10 +341,10 @@ def _fair_cpus(nodes: Sequence[Mapping[str, float]], gpus: float) -> int:
     where there are two; more than eight make no GPU faster."""
     shares = []
     for node in nodes:
-        there, cores = node.get("GPU", 0.0), node.get("CPU", 0.0)
-        if gpus and there and math.isfinite(there):
-            spare = there if cores >= 2 * there else 0.0
-            shares.append(int((cores - spare) // max(there / gpus, 1)))
+        gpu_count, cores = node.get("GPU", 0.0), node.get("CPU", 0.0)
+        if gpus and gpu_count and math.isfinite(gpu_count):
+            spare = gpu_count if cores >= 2 * gpu_count else 0.0
+            shares.append(int((cores - spare) // max(gpu_count / gpus, 1)))
     return max(1, min(8, *shares)) if shares else 1
 
 
@@ -396,8 +394,8 @@ def _local_gpus() -> int:
 def _runtime_env() -> dict[str, Any]:
     """How a joined cluster's workers find our packages: a job's working directory has them; else they are sent. What
     is set in this process reaches a Ray that it starts, but not these."""
-    found = {"env_vars": {HIDE_GPUS: "1"}}
-    return found if inside_copy() else found | {"py_modules": [str(ROOT / name) for name in PACKAGES]}
+    environment = {"env_vars": {HIDE_GPUS: "1"}}
+    return environment if inside_copy() else environment | {"py_modules": [str(ROOT / name) for name in PACKAGES]}
 
 
 def _quieten() -> None:

@@ -35,12 +35,12 @@ from study.engine.messages import (
     Event,
     Failed,
     HandedOver,
-    Interrupted,
     Lost,
     NotStarted,
     Started,
     Step,
-    Task,
+    TrialsInterrupted,
+    WorkerTask,
 )
 from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Change, State
 from study.engine.transport import Deliveries
@@ -62,7 +62,7 @@ class _Group:
     """What the coordinator knows of a worker group."""
 
     state: State = State.IDLE
-    task: Task | None = None
+    task: WorkerTask | None = None
     number: int = -1
     """Of its last task, counted from 0."""
     open: set[str] = field(default_factory=set)
@@ -96,7 +96,7 @@ class Coordinator:
     def __init__(self, folder: Path) -> None:
         """`folder`: the study's results, for large things that workers send."""
         self._deliveries = Deliveries(folder)
-        self._tasks: dict[str, Task] = {}  # by key, those that have an open trial
+        self._tasks: dict[str, WorkerTask] = {}  # by key, those that have an open trial
         self._groups: dict[str, _Group] = defaultdict(_Group)
         self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task
         self._reasons: dict[str, str] = {}  # why the last attempt ended
@@ -121,7 +121,7 @@ class Coordinator:
             await self._changed.wait_for(lambda: self._posted)
             return [*self._posted]
 
-    async def offer(self, task: Task) -> None:
+    async def offer(self, task: WorkerTask) -> None:
         """A trainable will assign this task to its worker group."""
         self._tasks[task.key] = task
 
@@ -266,7 +266,7 @@ class Coordinator:
         async with self._changed:
             self._not_started(self._groups[name], error)
 
-    async def take(self, name: str, rank: int, life: str, node: str, after: int) -> Task | None:
+    async def take(self, name: str, rank: int, life: str, node: str, after: int) -> WorkerTask | None:
         """The group's task with a number above `after`, as soon as there is one; None where the worker is to end.
         `life` names its process.
 
@@ -391,8 +391,8 @@ class Coordinator:
         """The places of each group whose trainable died without a task, of which nobody is told."""
         idle = {name: group for name, group in self._groups.items() if group.task is None and group.places is not None}
         # A group that has places, but no task yet, has told of these before its trainable could.
-        asked = [(name, group) for name, group in idle.items() if group.trainable is not None]
-        return {name: group.places for name, group in asked if not await asyncio.to_thread(lives, group.trainable)}
+        groups = [(name, group) for name, group in idle.items() if group.trainable is not None]
+        return {name: group.places for name, group in groups if not await asyncio.to_thread(lives, group.trainable)}
 
     # --- inside, with the condition held
 
@@ -412,7 +412,7 @@ class Coordinator:
 
     def _interrupt(self, group: _Group) -> None:
         if group.change(Change.INTERRUPTED):
-            self._post(Interrupted(tuple(sorted(group.open))))
+            self._post(TrialsInterrupted(tuple(sorted(group.open))))
 
     def _not_started(self, group: _Group, error: str | None) -> None:
         if error is not None and group.open:
@@ -468,6 +468,6 @@ def give_back(places: PlacementGroup) -> None:
 
 def open_coordinator(name: str, folder: Path) -> ActorHandle:
     """The coordinator of a study, on the machine where its process runs, so that `folder` is there."""
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    strategy = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     actor = ray.remote(num_cpus=0, max_concurrency=100_000)(Coordinator)
-    return actor.options(name=name, scheduling_strategy=here).remote(folder)
+    return actor.options(name=name, scheduling_strategy=strategy).remote(folder)

@@ -17,7 +17,7 @@ from study.callbacks.state import StudyState
 from study.cli.terminal import say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.engine.last_words import last_words
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.lock import locked
@@ -43,10 +43,10 @@ KILLED = (
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
-    """Run what the ledger does not hold yet. Returns the number of failed trials.
+    """Run what the ledger does not hold yet, in a folder that `check_results` has passed. Returns the number of failed
+    trials.
 
-    `check_results` has already found the results folder to be this study's, or free. `perform` is `"module:function"`:
-    what workers do with a task, so that a benchmark can measure the engine without the work.
+    `perform`: `"module:function"`, what workers do with a task; a benchmark gives one without the work.
     """
     with locked(plan):
         return _run_alone(plan, cluster, allotment, perform)
@@ -57,12 +57,12 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
     ledger = Ledger(plan.results / LEDGER, plan.asked_of)
     from study.search.tune_searcher import TuneSearcher
 
-    def asked(explored: list[str], finals: Finals | None) -> None:
+    def save_search(explored: list[str], finals: Finals | None) -> None:
         """A report has what Optuna asks for from then on, and who is in the finals, also if the study never comes to
         its end."""
         with_search(info, explored, finals).save(plan.results)
 
-    searcher = TuneSearcher(plan, ledger, asked, allotment.concurrent)
+    searcher = TuneSearcher(plan, ledger, save_search, allotment.concurrent)
     try:
         if not searcher.has_next():
             return 0
@@ -116,10 +116,15 @@ def _run_trials(
         """Ray Tune's config of trials that run together; None where the study must end."""
         trials = [to_run(trial, plan, allotment, models, together, machine) for trial in members]
         done = frozenset(trial.key for trial in trials if ledger.has(trial.recipe_hash, trial.seed))
-        task = Task.of(
-            files_key(trials), trials, sources=plan.draft.sources, done=done, url=plan.place.url, hand_over=apart
+        task = WorkerTask(
+            files_key(trials),
+            tuple(trials),
+            sources=plan.draft.sources,
+            done=done,
+            url=plan.place.url,
+            hand_over=apart,
         )
-        return config_of(task, name, perform) if writer.begin(task, trials) else None
+        return config_of(task, name, perform) if writer.begin(task) else None
 
     searcher.begin, searcher.drain = begin, writer.drain
     end_live = show_live(plan.results)

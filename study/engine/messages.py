@@ -9,27 +9,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from reports.ledger import Record
 from study.trial import Resources, SourceFile, Trial
-from trainables.recipe import Recipe
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
 
 
 @dataclass(frozen=True)
-class Task:
-    """Trials that a worker group runs together: one, or a population that shares one checkpoint.
-
-    Only its worker makes recipes of them: what these name may be defined by sources that run there first.
-    """
+class WorkerTask:
+    """Trials that a worker group runs together: one, or a population that shares one checkpoint."""
 
     key: str
     """Names its files."""
-    keys: tuple[str, ...]
-    """Of its trials."""
-    resources: Resources
-    plain: tuple[Mapping[str, Any], ...]
-    """The trials' fields, with flat recipes."""
+    trials: tuple[Trial, ...]
+    """Only its worker looks into their recipes: what these name may be defined by sources that run there first."""
     sources: tuple[SourceFile, ...] = ()
     """Plugins and a person's space file, in the order in which they run."""
     done: frozenset[str] = frozenset()
@@ -41,17 +37,20 @@ class Task:
     number: int = -1
     """Its place among the tasks of its worker group, from 0 on."""
 
-    @classmethod
-    def of(cls, key: str, trials: Sequence[Trial], **more: Any) -> Task:
-        """`more`: the fields from `sources` on."""
-        plain = tuple({**vars(trial), "recipe": trial.recipe.flat()} for trial in trials)
-        return cls(key, tuple(trial.key for trial in trials), trials[0].resources, plain, **more)
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Of its trials."""
+        return tuple(trial.key for trial in self.trials)
 
-    def trials(self) -> list[Trial]:
-        """Run the sources, and build the trials. `UserError` where a source fails."""
+    @property
+    def resources(self) -> Resources:
+        """Those of each of its trials."""
+        return self.trials[0].resources
+
+    def run_sources(self) -> None:
+        """Define what its recipes name. `UserError` where a source fails."""
         for source in self.sources:
             source.run()
-        return [Trial(**{**fields, "recipe": Recipe.from_flat(fields["recipe"])}) for fields in self.plain]
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Event:
         """Of the trials."""
         return ()
 
-    def arguments(self, trials: Sequence[Trial]) -> tuple[Any, ...]:
+    def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         """What that method is given; `trials` are those of the keys that are open."""
         return (trials,)
 
@@ -101,7 +100,7 @@ class Started(OfSeveral):
 
 
 @dataclass(frozen=True)
-class Interrupted(OfSeveral):
+class TrialsInterrupted(OfSeveral):
     """Their workers died. Others begin them again, from their checkpoint."""
 
     hears = "interrupted"
@@ -127,7 +126,7 @@ class NotStarted(OfSeveral):
     """How many failed so, of whatever trials, since one of the study last began, took a step or ended well."""
     hears = "not_started"
 
-    def arguments(self, trials: Sequence[Trial]) -> tuple[Any, ...]:
+    def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials, self.starts, self.reason
 
 
@@ -151,7 +150,7 @@ class Step(OfSeveral):
             if (name := f"loss/{number}") in self.scalars:
                 yield dataclasses.replace(self, members=(key,), scalars={"loss": self.scalars[name]})
 
-    def arguments(self, trials: Sequence[Trial]) -> tuple[Any, ...]:
+    def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials[0], self.step, self.steps, self.scalars
 
 
@@ -165,7 +164,7 @@ class Rung(OfOne):
     """Its development score of each goal, the higher the better."""
     hears = "rung"
 
-    def arguments(self, trials: Sequence[Trial]) -> tuple[Any, ...]:
+    def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials[0], self.number, self.scores
 
 
@@ -181,7 +180,7 @@ class Checkpointed(Event):
 class HandedOver(OfOne):
     """Its training is over, and its embeddings wait to be scored by a task of Ray's."""
 
-    content: list[Any]
+    content: list[ObjectRef]
     """Ray's reference to them, in a list, since Ray would pass on what a bare one stands for."""
 
 
@@ -196,7 +195,7 @@ class Scored(OfOne):
     """The model's README; None where no model was saved."""
     hears = "finished"
 
-    def arguments(self, trials: Sequence[Trial]) -> tuple[Any, ...]:
+    def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials[0], self.record
 
 
@@ -209,7 +208,7 @@ class Failed(OfOne):
     """A traceback."""
     hears = "failed"
 
-    def arguments(self, trials: Sequence[Trial]) -> tuple[Any, ...]:
+    def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials[0], self.reason
 
 

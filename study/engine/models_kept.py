@@ -41,10 +41,10 @@ class ModelsKept:
             return []
         rivals = [key for key, (whose, _) in self._kept.items() if self.wish != "rows" or whose == self._whose(record)]
         ranked = sorted(rivals, key=lambda key: self._kept[key][1], reverse=True)
-        gone = ranked[self.wish if isinstance(self.wish, int) else 1 :]
-        for key in gone:
+        removed = ranked[self.wish if isinstance(self.wish, int) else 1 :]
+        for key in removed:
             del self._kept[key]
-        return gone
+        return removed
 
     def _keep(self, record: Record) -> None:
         self._kept.pop(record.key, None)
@@ -62,5 +62,5 @@ class ModelsKept:
 
 def left_behind(results: Path, records: Iterable[Record]) -> list[str]:
     """Keys of the models whose record names none: a study was killed before it had removed them."""
-    there = {path.name for path in (results / MODELS).glob("*") if path.is_dir()}
-    return [record.key for record in records if record.checkpoint is None and record.key in there]
+    folders = {path.name for path in (results / MODELS).glob("*") if path.is_dir()}
+    return [record.key for record in records if record.checkpoint is None and record.key in folders]

@@ -112,8 +112,8 @@ def machines_that_stay() -> set[str]:
 def within(error: BaseException) -> BaseException:
     """What Train's error of a worker that does not answer any more has inside; any other error itself. Watch for: such
     an error in `ray.train`."""
-    found: BaseException = getattr(error, "health_check_failure", error)
-    return found
+    inner: BaseException = getattr(error, "health_check_failure", error)
+    return inner
 
 
 def death_of(error: BaseException) -> tuple[str, str] | None:
@@ -126,15 +126,15 @@ def death_of(error: BaseException) -> tuple[str, str] | None:
     if not isinstance(error, ray.exceptions.ActorDiedError) or error.actor_id is None:
         return None
     try:
-        found = ray._private.state.state.actor_table(error.actor_id)
+        actor = ray._private.state.state.actor_table(error.actor_id)
     except Exception:  # its control service may be away for a while
         return None
-    told = CRASHED.search(found["DeathCause"].actor_died_error_context.error_message) if found else None
-    if told is None or "SIGTERM" in told["detail"]:  # by which machines are shut down
+    crash = CRASHED.search(actor["DeathCause"].actor_died_error_context.error_message) if actor else None
+    if crash is None or "SIGTERM" in crash["detail"]:  # by which machines are shut down
         return None
-    pid, ip, node = found["Pid"], found["Address"]["IPAddress"], found["Address"]["NodeID"]
+    pid, ip, node = actor["Pid"], actor["Address"]["IPAddress"], actor["Address"]["NodeID"]
     return node, (
-        f"process {pid} on {ip} died ({told['detail']}); of a crash logs/*-{pid}.err in Ray's session folder there "
+        f"process {pid} on {ip} died ({crash['detail']}); of a crash logs/*-{pid}.err in Ray's session folder there "
         "tells, of a kill to free memory `dmesg`"
     )
 
@@ -196,15 +196,12 @@ def local_trainer(loop: Callable[[Mapping[str, Any]], None], config: Mapping[str
 
 
 def care_for_actors(events: Callable[[], Any]) -> None:
-    """Have every later Tune run of this process do two things that Tune does not do by itself.
+    """Have every later Tune run of this process begin a trial again whose actor Ray killed for memory, and wake up for
+    the study's own events.
 
-    Bear that Ray kills an actor to keep a machine's memory: Tune takes the error of that for a fault of its own and
-    ends the whole run; so it becomes a dead actor like any other, and its trial is begun again. Watch for: Tune doing
-    so by itself, which the test says.
-
-    Wake up for the study's own events, and not only for those of Tune's actors: `events` gives the reference of what
-    comes next. Else a worker would wait a tenth of a second for a verdict. Watch for: a callback of Tune's that may
-    give a reference to wait for.
+    Tune takes such a death for a fault of its own and ends the run; and it looks for events of others every tenth of a
+    second, for which a worker would wait at a rung. `events` gives the reference of the next one. Watch for: Tune
+    beginning such a trial again, which the test says, and a callback that may give a reference to wait for.
     """
     import ray
     from ray.air.execution._internal import RayActorManager

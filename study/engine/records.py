@@ -2,70 +2,81 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reports.ledger import EVALUATED, MODELS, PREDICTIONS, Evaluation, Record
+from reports.ledger import MODELS, PREDICTIONS, Evaluation, Record
 from reports.ledger.moments import now
 from study.engine.messages import Scored
 from study.results_folder.versions import versions
 from study.trial import SourceFile, Trial
-from trainables.trial import TrialResult
+from trainables.record_parts import TrialMachine
+from trainables.trial import TrialResult, Unscored
 
 
-def record_of(
-    trial: Trial,
-    sources: Sequence[SourceFile],
-    result: TrialResult,
-    spent: Mapping[str, float],
-    machine: Any,
-    model: bool,
-) -> Record:
-    """`sources`: those that ran before it. `spent`: the seconds of its worker group since the trial before, by what
-    they were spent on. `machine`: what its first worker computed on (`trainables.machine`). `model`: whether its model
-    was saved."""
-    told: Any = result  # in plain dictionaries; `reports.ledger.record_parts` says what they hold, and readers check it
-    evaluated: Any = {name: said for name, said in result.data.items() if name in EVALUATED}
-    trained: Any = {name: said for name, said in result.data.items() if name not in EVALUATED}
-    at = now()
-    evaluation = Evaluation(
-        protocol=trial.evaluation.protocol,
-        scores=told.scores,
-        geometry=told.geometry,
-        data=evaluated,
-        parts=trial.evaluation.parts,
-        finished_at=at,
-    )
-    if result.predictions:
-        name = f"{PREDICTIONS}/{trial.key}-{evaluation.name}.npz"
-        evaluation = dataclasses.replace(evaluation, predictions=name)
-    return Record(
-        recipe=trial.recipe.flat(),
-        recipe_hash=trial.recipe_hash,
-        seed=trial.seed,
-        status="pruned" if result.stopped else "finished",
-        evaluations=[] if result.stopped else [evaluation],
-        training={**told.training, "stopped": result.stopped},
-        cost={**told.cost, "crew": dict(spent)},
-        versions=versions(sources),
-        hardware=trial.resources.hardware,
-        machine=machine,
-        data=trained,
-        checkpoint=f"{MODELS}/{trial.key}" if model else None,
-        finished_at=at,
-    )
+@dataclass(frozen=True)
+class TrialRun:
+    """All that the record of a trial needs besides its result."""
+
+    trial: Trial
+    sources: tuple[SourceFile, ...]
+    """Those that ran before it."""
+    spent: Mapping[str, float]
+    """The seconds of its worker group since the trial before, by what they were spent on."""
+    machine: TrialMachine
+    """What its first worker computed on."""
+    saved: bool
+    """Whether its model was saved."""
+
+    def scored(self, result: TrialResult) -> Scored:
+        """The event that brings the record to the study, with its arrays as the bytes of their file."""
+        predictions = None
+        if result.predictions:
+            content = io.BytesIO()
+            np.savez_compressed(content, **result.predictions)  # type: ignore[arg-type]
+            predictions = content.getvalue()
+        record = self._record(result)
+        return Scored(record.key, record, predictions, result.card if self.saved else None)
+
+    def _record(self, result: TrialResult) -> Record:
+        trial, finished_at = self.trial, now()
+        return Record(
+            recipe=trial.recipe.flat(),
+            recipe_hash=trial.recipe_hash,
+            seed=trial.seed,
+            status="pruned" if result.stopped else "finished",
+            evaluations=[] if result.stopped else [self._evaluation(result, finished_at)],
+            training={**result.training, "stopped": result.stopped},
+            cost={**result.cost, "crew": dict(self.spent)},
+            versions=versions(self.sources),
+            hardware=trial.resources.hardware,
+            machine=self.machine,
+            data=result.data,
+            checkpoint=f"{MODELS}/{trial.key}" if self.saved else None,
+            finished_at=finished_at,
+        )
+
+    def _evaluation(self, result: TrialResult, finished_at: str) -> Evaluation:
+        config = self.trial.evaluation
+        evaluation = Evaluation(
+            protocol=config.protocol,
+            scores=result.scores,
+            geometry=result.geometry,
+            data=result.evaluated,
+            parts=config.parts,
+            finished_at=finished_at,
+        )
+        if not result.predictions:
+            return evaluation
+        return replace(evaluation, predictions=f"{PREDICTIONS}/{self.trial.key}-{evaluation.name}.npz")
 
 
-def scored(record: Record, result: TrialResult) -> Scored:
-    """The event that brings a record to the study, with its arrays as the bytes of their file, and the model's
-    README."""
-    predictions = None
-    if result.predictions:
-        content = io.BytesIO()
-        np.savez_compressed(content, **result.predictions)  # type: ignore[arg-type]
-        predictions = content.getvalue()
-    return Scored(record.key, record, predictions, result.card if record.checkpoint else None)
+@dataclass(frozen=True)
+class HandedTrial:
+    """A trial whose scores are made by another process than its worker."""
+
+    run: TrialRun
+    unscored: Unscored

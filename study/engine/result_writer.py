@@ -31,12 +31,12 @@ from study.engine.messages import (
     Event,
     Failed,
     HandedOver,
-    Interrupted,
     NotStarted,
     Rung,
     Scored,
     Step,
-    Task,
+    TrialsInterrupted,
+    WorkerTask,
 )
 from study.engine.models_kept import ModelsKept, left_behind
 from study.engine.ray_internals import death_of, machines_that_stay
@@ -102,25 +102,24 @@ class ResultWriter:
         for key in left_behind(place.folder, self.ledger.sift()[0]):
             self._remove(f"{MODELS}/{key}")
 
-    def begin(self, task: Task, trials: Sequence[Trial]) -> bool:
-        """These trials are about to be given to a worker group. False where the results cannot be written, which ends
-        the study."""
+    def begin(self, task: WorkerTask) -> bool:
+        """Before a worker group is given the task. False where the results cannot be written, which ends the study."""
         try:
-            self._begin(task, trials)
+            self._begin(task)
         except (OSError, UserError, ray.exceptions.RayError) as error:
             self.problem, self._writes = error, False
         return self.problem is None
 
-    def _begin(self, task: Task, trials: Sequence[Trial]) -> None:
+    def _begin(self, task: WorkerTask) -> None:
         for key in task.keys:
             if key in self._failures:
                 self._failures.discard(key)
                 self.place.remove(f"{FAILURES}/{key}.json")
-        undone = {trial.key: trial for trial in trials if trial.key not in task.done}
+        undone = {trial.key: trial for trial in task.trials if trial.key not in task.done}
         self.trials |= undone
         self.files |= dict.fromkeys(undone, task.key)
         self.open[task.key] = {*undone}
-        if len(trials) > 1:  # said before they begin: only together they can resume
+        if len(task.trials) > 1:  # said before they begin: only together they can resume
             name = f"{POPULATIONS}/{task.key}.json"
             write_whole(to_write(self.place.folder, name), json.dumps(task.keys))
             self.place.push(name)
@@ -131,7 +130,7 @@ class ResultWriter:
         soon as a machine has room."""
         keys = tuple(sorted(self.open.get(task, ())))
         begun = self.starts.begun(keys)
-        self._tell(Interrupted(keys), keys)
+        self._tell(TrialsInterrupted(keys), keys)
         if error is None:
             return
         if is_raised(error):
@@ -148,10 +147,10 @@ class ResultWriter:
         self._given_up.extend(sorted(self.open.get(task, ())))
 
     def drain(self, wait: float = 0.0) -> bool:
-        """Take what there is, and what comes within so many seconds. False where the study must end by a `problem`.
+        """Deal with the events that are there, and those of the next `wait` seconds. False where the study must end.
 
-        What is wrong with the results' place ends it at once; what is wrong with a worker's machine, as a person's stop
-        does. Worker groups are told to stop here, since Tune would end them without a checkpoint.
+        A results folder that cannot be written ends it at once. Otherwise worker groups are told to stop first: Tune
+        would end them without a checkpoint.
         """
         if not self._writes:
             return False
@@ -172,7 +171,7 @@ class ResultWriter:
                 self._scored(self._scoring[key], key)
                 del self._scoring[key]
                 self.coordinator.release.remote()
-            for death in self.starts.outlived(_here, machines_that_stay):
+            for death in self.starts.outlived(_own_machine, machines_that_stay):
                 self._not_started([key for key in death.members if key in self.trials], death.reason)
             self.callbacks.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
@@ -331,7 +330,7 @@ class ResultWriter:
         return trial, files
 
 
-def _here() -> str:
+def _own_machine() -> str:
     """The study's own machine, as Ray calls it."""
     return str(ray.get_runtime_context().get_node_id())
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from study.engine.messages import Died, Event, Failed, Interrupted, NotStarted, Rung, Started, Step
+from study.engine.messages import Died, Event, Failed, NotStarted, Rung, Started, Step, TrialsInterrupted
 from trainables.errors import unforeseen, words_of
 
 STARTS = 4
@@ -19,14 +19,11 @@ the deaths of its processes first, and its own up to a minute later."""
 
 
 class FailedStarts:
-    """Counts the starts of worker groups that failed since a trial of the study last began, took a step or ended well.
+    """Counts, by task, the starts of worker groups that failed since a trial last began, took a step or ended well.
 
-    A start has failed where an error was raised before the group took its task, as by an import, or its process died
-    there, as by a segmentation fault or a kill for memory. A machine that dies counts for nothing, however often, and
-    so do processes that it takes along, so preemption never ends a study; and what fails after a task was taken is the
-    trial's own, of which the coordinator counts the attempts. Starts are counted by task, so that a thousand groups
-    that fail by one hiccup have failed once each. Nobody who works is disturbed: while any trial runs, the others are
-    started again and again.
+    A start has failed where an error was raised, or a process died, before the group took its task. Machines that die,
+    and processes that die with them, do not count, so preemption never ends a study. What fails later is counted by the
+    coordinator as an attempt of the trial.
     """
 
     def __init__(self) -> None:
@@ -52,7 +49,7 @@ class FailedStarts:
             self._by_task[tuple(keys)] += 1
         elif isinstance(event, Died):
             self._deaths.append((time.monotonic(), event))
-        elif not isinstance(event, Interrupted | Failed):
+        elif not isinstance(event, TrialsInterrupted | Failed):
             self._by_task.clear()
             self._deaths.clear()
         if isinstance(event, Started):
@@ -64,12 +61,12 @@ class FailedStarts:
         """Whether any of these trials runs."""
         return not self._running.isdisjoint(keys)
 
-    def outlived(self, here: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
+    def outlived(self, own_machine: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
         """Deaths that were failed starts, each told once: their machines live on. Those of machines that are gone are
         forgotten. `here`: the study's own machine, which it need not wait for; `living`: those that live and stay."""
         if not self._deaths:
             return []
-        soon, late = {here()}, time.monotonic() - OUTLIVED_SECONDS
+        soon, late = {own_machine()}, time.monotonic() - OUTLIVED_SECONDS
         due = [death for death in self._deaths if death[0] <= late or death[1].nodes <= soon]
         self._deaths = [death for death in self._deaths if death not in due]
         machines = living() if due else ()

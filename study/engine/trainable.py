@@ -9,7 +9,7 @@ from typing import Any
 import ray
 from ray import tune
 
-from study.engine.messages import Done, Task
+from study.engine.messages import Done, WorkerTask
 from study.engine.worker_group import WorkerGroup
 from study.trial import Resources
 
@@ -22,7 +22,7 @@ TRIES = 3
 """How often a group is started anew for one task before it is given up."""
 
 
-def config_of(task: Task, coordinator: str, perform: str) -> dict[str, Any]:
+def config_of(task: WorkerTask, coordinator: str, perform: str) -> dict[str, Any]:
     """Ray Tune's config of a task, in plain values: the task itself goes by the coordinator of that name."""
     resources = dataclasses.asdict(task.resources)
     return {"key": task.key, "resources": resources, "coordinator": coordinator, "perform": perform}

@@ -28,7 +28,7 @@ PIECE = 16 * 2**20
 that other calls need not wait long."""
 AHEAD = 4
 """Pieces that are on their way at once."""
-HERE = ("memory",)
+IN_MEMORY = ("memory",)
 """Schemes of what only the study's own process reaches."""
 
 
@@ -36,8 +36,8 @@ class Transport(Protocol):
     """Carries whole folders. Names are relative to the results, with slashes: `models/KEY`. It can be pickled."""
 
     def send(self, folder: Path, name: str) -> None:
-        """Copy a local folder there. What is already there is replaced; a reader sees all of the old or all of the new.
-        When it returns, the copy survives this process. `OSError` where it cannot be written."""
+        """Copy a local folder there, in place of what has that name. A reader sees all of the old or all of the new.
+        On return the copy survives this process; `OSError` where it cannot be written."""
 
     def fetch(self, name: str, folder: Path) -> bool:
         """Copy what is there into a local folder; False where there is nothing."""
@@ -51,7 +51,7 @@ def transport_for(url: str | None, coordinator: ActorHandle) -> Transport:
 
     `url`: the study's `ResultsLocation.url`. `coordinator`: the actor that answers with a `Deliveries`' methods.
     """
-    return CoordinatorTransport(coordinator) if url is None or urlsplit(url).scheme in HERE else storage(url)
+    return CoordinatorTransport(coordinator) if url is None or urlsplit(url).scheme in IN_MEMORY else storage(url)
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class CoordinatorTransport:
         _ask(self.coordinator.remove.remote(name))
 
     def _fetch(self, name: str, listing: Mapping[str, tuple[int, int]], folder: Path) -> None:
-        wanted = [(file, offset) for file, (size, _) in listing.items() for offset in range(0, size, PIECE) or [0]]
-        asked = (self.coordinator.piece.remote(name, file, offset, PIECE) for file, offset in wanted)
-        for (file, _), data in zip(wanted, _answers(asked), strict=True):
+        pieces = [(file, offset) for file, (size, _) in listing.items() for offset in range(0, size, PIECE) or [0]]
+        calls = (self.coordinator.piece.remote(name, file, offset, PIECE) for file, offset in pieces)
+        for (file, _), data in zip(pieces, _answers(calls), strict=True):
             target = folder / checked_name(file)
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(target, "ab") as sink:
@@ -146,12 +146,12 @@ class Deliveries:
 
     def listing(self, name: str) -> dict[str, tuple[int, int]] | None:
         """Size and time of every file; None where there is no such folder."""
-        folder = self._there(name)
+        folder = self._existing(name)
         return _sizes(folder) if folder.is_dir() else None
 
     def piece(self, name: str, file: str, offset: int, size: int) -> bytes:
         """A piece of a file, shorter at its end. `FileNotFoundError` where there is no such file."""
-        with open(self._there(name) / checked_name(file), "rb") as source:
+        with open(self._existing(name) / checked_name(file), "rb") as source:
             source.seek(offset)
             return source.read(size)
 
@@ -163,17 +163,17 @@ class Deliveries:
 
     def _sweep(self) -> None:
         """Remove what dead senders left: living ones, also those of another study in this folder, write more often."""
-        there: list[str] = []
+        names: list[str] = []
         with contextlib.suppress(FileNotFoundError):  # nothing is on its way
-            there = os.listdir(self._incoming)
-        for delivery in map(self._incoming.joinpath, there):
+            names = os.listdir(self._incoming)
+        for delivery in map(self._incoming.joinpath, names):
             with contextlib.suppress(FileNotFoundError):  # it was committed meanwhile
                 if time.time() - _last_change(delivery) > STALE_SECONDS:
                     shutil.rmtree(delivery, ignore_errors=True)
         with contextlib.suppress(OSError):  # there is none, or others are on their way
             self._incoming.rmdir()
 
-    def _there(self, name: str) -> Path:
+    def _existing(self, name: str) -> Path:
         target = self.folder / checked_name(name)
         return target if target.is_dir() else _before(target)
 

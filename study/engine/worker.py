@@ -19,10 +19,10 @@ import torch
 from safetensors import SafetensorError
 
 from reports.ledger import MODELS
-from study.engine.checkpoints import Checkpoints
+from study.engine.checkpoints import TaskCheckpoints
 from study.engine.gpu_share import take_share
-from study.engine.messages import Checkpointed, DiskFull, Rung, Step, Task
-from study.engine.records import record_of, scored
+from study.engine.messages import Checkpointed, DiskFull, Rung, Step, WorkerTask
+from study.engine.records import HandedTrial, TrialRun
 from study.engine.transport import transport_for
 from study.engine.worker_group import Worker
 from study.results_folder.redact import redacted
@@ -36,6 +36,7 @@ from trainables.trial import Reporter
 from trainables.trial.process_reset import Growth, ProcessReset
 from trainables.trial.result import Unscored
 from trainables.trial.run import run_trials
+from trainables.trial.spec import TrialSpec
 
 EMBEDDINGS = "embeddings"
 """What trials over frozen encoders compute once for all, in the cache folder of each machine."""
@@ -49,12 +50,11 @@ RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
 """A worker group is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
 
-def perform(task: Task, me: Worker) -> None:
+def perform(task: WorkerTask, me: Worker) -> None:
     """Run the task and tell what becomes of its trials, and whether this process should be renewed after it.
 
-    An error is the trial's own: it is told, and the worker group goes on. With several workers the others may be
-    waiting for the one that failed, so there it is raised too, and Train starts them all again. A full disk ends the
-    study.
+    An error fails its trial alone; a full disk ends the study. Of several workers the one that failed raises it too,
+    since others may wait for it, and Train starts them all again.
     """
     reason, details = None, ""
     torch.set_num_threads(max(1, task.resources.cpus))
@@ -81,63 +81,64 @@ def perform(task: Task, me: Worker) -> None:
         me.finish(task, reason, details, renew)
 
 
-def _run(task: Task, me: Worker) -> None:
+def _run(task: WorkerTask, me: Worker) -> None:
     take_share(task.resources.gpus)
-    trials = task.trials()
+    task.run_sources()
     transport = transport_for(task.url, me.coordinator)
-    checkpoints = Checkpoints(transport, task.key)
+    checkpoints = TaskCheckpoints(transport, task.key)
     with tempfile.TemporaryDirectory() as scratch:
-        folders = [Path(scratch) / MODELS / trial.key if trial.saves_model else None for trial in trials]
+        specs = [_spec(trial, task, Path(scratch)) for trial in task.trials]
         outcomes = run_trials(
-            [trial.recipe for trial in trials],
-            [trial.seed for trial in trials],
-            [trial.evaluation for trial in trials],
-            model_folders=folders,
+            specs,
             workers=_workers(me, task.resources.gpus),
-            reporter=StudyReporter(trials, task.key, me, checkpoints),
+            reporter=StudyReporter(task.trials, task.key, me, checkpoints),
             resume=checkpoints.fetch(Path(scratch)),
             shared=default_cache() / EMBEDDINGS,
-            done=lambda number: trials[number].key in task.done,
             hand_over=task.hand_over,
         )
         began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
-        for trial, outcome, folder in zip(trials, outcomes, folders, strict=True):
+        for trial, spec, outcome in zip(task.trials, specs, outcomes, strict=True):
             if me.rank > 0 or outcome is None:
                 continue
             evaluating = 0.0 if isinstance(outcome, Unscored) else outcome.cost.get("evaluating_seconds", 0.0)
             me.timesheet.add("evaluating", evaluating)
             waited = me.timesheet.spent.get("waiting", 0.0) - waited  # at rungs, and for checkpoints
             me.timesheet.add("busy", time.perf_counter() - began - evaluating - waited)
-            saved = folder is not None and folder.exists()
+            saved = spec.model_folder is not None and spec.model_folder.exists()
             with me.timesheet.during("waiting"):
-                if folder is not None and saved:
-                    transport.send(folder, f"{MODELS}/{trial.key}")
-            more = me.timesheet.take(), machine(), saved
+                if spec.model_folder is not None and saved:
+                    transport.send(spec.model_folder, f"{MODELS}/{trial.key}")
+            run = TrialRun(trial, task.sources, me.timesheet.take(), machine(), saved)
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
-                    ray.get(me.coordinator.hand_over.remote(trial.key, (task, trial.key, outcome, *more)))
+                    ray.get(me.coordinator.hand_over.remote(trial.key, HandedTrial(run, outcome)))
                 else:
-                    me.tell(scored(record_of(trial, task.sources, outcome, *more), outcome))
+                    me.tell(run.scored(outcome))
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
+
+
+def _spec(trial: Trial, task: WorkerTask, scratch: Path) -> TrialSpec:
+    folder = scratch / MODELS / trial.key if trial.saves_model else None
+    return TrialSpec(trial.recipe, trial.seed, trial.evaluation, folder, done=trial.key in task.done)
 
 
 class StudyReporter(Reporter):
     """Carries what a trial tells to the coordinator, and the scheduler's verdicts and the study's orders back."""
 
-    def __init__(self, trials: Sequence[Trial], files: str, me: Worker, checkpoints: Checkpoints) -> None:
+    def __init__(self, trials: Sequence[Trial], files: str, me: Worker, checkpoints: TaskCheckpoints) -> None:
         """`trials` train together; `files` names their checkpoints."""
         self.keys, self.files, self.me, self.checkpoints = tuple(trial.key for trial in trials), files, me, checkpoints
         self.rung_plan = trials[0].rungs
-        self.steps, self.told, self.told_at = 1, 0, float("-inf")
+        self.steps, self.told_step, self.told_at = 1, 0, float("-inf")
 
     def begin(self, steps: int) -> None:
         self.steps = steps
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
         late = time.monotonic() - self.told_at > SECONDS
-        if not (late or step == self.steps or step - self.told >= self.steps / POINTS):
+        if not (late or step == self.steps or step - self.told_step >= self.steps / POINTS):
             return
-        self.told, self.told_at = step, time.monotonic()
+        self.told_step, self.told_at = step, time.monotonic()
         # Nobody waits for it: what is shown must not slow a training down.
         self.me.coordinator.tell.remote(self.me.group, Step(self.keys, step, self.steps, dict(scalars)))
 

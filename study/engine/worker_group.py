@@ -24,7 +24,7 @@ import ray.util
 from ray.actor import ActorHandle
 
 from study.engine.coordinator import HALT, SAVE
-from study.engine.messages import Event, Task
+from study.engine.messages import Event, WorkerTask
 from study.engine.ray_internals import RAYS_WATCHER, care_for_starts, death_of, local_trainer, within
 from study.engine.starts import is_raised, last_words
 from study.trial import Resources
@@ -104,8 +104,8 @@ class Interruptions(ray.train.UserCallback):
         ends = [*map(within, errors.values())]
         deaths = [death_of(end) for end in ends if not is_raised(end)]
         known = [death for death in deaths if death is not None]
-        told = (frozenset(node for node, _ in known), known[0][1]) if known and len(known) == len(deaths) else ()
-        ray.get_actor(self.coordinator).interrupted.remote(self.group, *told)
+        details = (frozenset(node for node, _ in known), known[0][1]) if known and len(known) == len(deaths) else ()
+        ray.get_actor(self.coordinator).interrupted.remote(self.group, *details)
 
 
 @dataclass
@@ -173,7 +173,7 @@ class Worker:
         """Tell the study; returns when the coordinator has it."""
         ray.get(self.coordinator.tell.remote(self.group, event))
 
-    def finish(self, task: Task, reason: str | None = None, details: str = "", renew: bool = False) -> None:
+    def finish(self, task: WorkerTask, reason: str | None = None, details: str = "", renew: bool = False) -> None:
         """Say that the group is done with the task (`Coordinator.finish`)."""
         ray.get(self.coordinator.finish.remote(self.group, task.number, reason, details, renew))
 

@@ -12,7 +12,6 @@ from reports.ledger.location import as_user_error
 from reports.ledger.moments import now
 from reports.ledger.names import to_write
 from reports.ledger.own_code import trust
-from reports.ledger.record_parts import Trained
 from study.check import recipes_of
 from study.cli.terminal import say
 from study.engine.cluster import inside_copy
@@ -21,6 +20,7 @@ from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
 from trainables.errors import UserError
 from trainables.files import write_whole
+from trainables.record_parts import Trained
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
@@ -49,7 +49,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         goals=list(plan.space.goals),
         limits=dict(plan.limits),
         explored=[recipe.hash for recipe in plan.grid],
-        finals=plan.finals.told() if plan.finals else None,
+        finals=plan.finals.facts() if plan.finals else None,
         versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),
@@ -136,13 +136,8 @@ def with_search(info: StudyInfo, explored: list[str], finals: Finals | None) -> 
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What a reader must know about the encoder, and which studies the search learnt from."""
+    """What a reader must know about the encoder."""
     notes = [*plan.space.notes]
-    notes += [
-        f"the search tried the best of {len(source.chosen)} recipes of another study, {source.name}, as long as that "
-        "one agreed with what was found here"
-        for source in plan.sources
-    ]
     name = plan.base.encoder.name
     if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):
         notes.append(

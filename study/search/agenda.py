@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from reports.ledger import Record, is_fresh
 from study.search.budget import Budget
-from study.search.course import Course, Explorer
+from study.search.course import Explorer, StudyCourse
 from study.search.exploration import Exploration
 from study.search.final_rounds import FinalRounds
-from study.search.finals import Entrant, SearchFinals, seeds_of
+from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
 from study.search.ladder import Ladder
-from study.search.progress import Progress
+from study.search.progress import StudyProgress
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -37,7 +37,7 @@ class Agenda:
 
     def __init__(
         self,
-        course: Course,
+        course: StudyCourse,
         budget: Budget,
         records: Iterable[Record] = (),
         explorer: Explorer | None = None,
@@ -47,10 +47,10 @@ class Agenda:
         """`records`: of trials that are done already, of which the budget knows. `curve`: the recipes of a learning
         curve by name, asked for once the finals have run."""
         self.course, self.budget, self.race, self.curve = course, budget, race, curve
-        self.progress = Progress(course, budget, records, race)
+        self.progress = StudyProgress(course, budget, records, race)
         self.rounds = FinalRounds(self.progress)
         self.exploration = Exploration(self.progress, self.rounds, explorer)
-        self.parts: list[Entrant] | None = None if curve else []
+        self.parts: list[FinalsRecipe] | None = None if curve else []
         """Of the learning curve; None until its recipe is known."""
         self._returned: deque[Trial] = deque()
         self.rounds.fit()
@@ -77,7 +77,8 @@ class Agenda:
         self._returned.append(trial)
 
     def claim(self, trial: Trial, limited: bool = False) -> bool:
-        """Have a trial begin with others, where it may: nobody runs it, and where it is `limited` there is room."""
+        """Begin this trial together with others: False where it is done or runs, or where it is `limited` and has no
+        room."""
         if not self.progress.is_open(trial) or (limited and not self._fits(trial)):
             return False
         self._begun(trial)
@@ -95,7 +96,7 @@ class Agenda:
 
     @property
     def limited(self) -> bool:
-        """Whether it came to its end by a limit, which had no room for what was left."""
+        """Whether a limit ended the study before all of it had run."""
         if self.budget.seconds_left() <= 0:
             return self.remaining > 0
         unbegun = self.progress.left_out or self._cut_short or (self.exploration.closed and self.exploration.queue)
@@ -110,13 +111,13 @@ class Agenda:
         return bool(unknown or self.race or self.progress.left_out)
 
     def waiting(self) -> list[Trial]:
-        """Those that may begin next, as far as they are chosen."""
+        """The trials that may begin next, as far as they are chosen."""
         fixed = filter(self.progress.is_open, self.course.fixed)
         return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open]
 
     @property
     def remaining(self) -> int:
-        """Trials that have no record yet, those that run included: as many as are known, and at most to come."""
+        """Trials without a record, running ones included; those that are not chosen yet at most."""
         known = {trial.key: trial for trial in (*self.progress.running.values(), *self.waiting())}
         searched = [trial for trial in known.values() if not is_fresh(trial.seed)]
         unasked = self.exploration.unasked * len(self.course.seeds)
@@ -127,16 +128,16 @@ class Agenda:
         return len(known) + unasked + first * further + self.rounds.unknown + raced + curve
 
     def room(self) -> float:
-        """How many trials like those with the base settings the limits leave room for; infinite without any."""
+        """How many trials like those with the base settings the limits have room for; infinite without limits."""
         return self.progress.room(self.exploration.first)
 
     @property
     def finals(self) -> SearchFinals | None:
-        """How large they are. That changes once, where a limit has no room for what is usual."""
+        """Their size, which changes once where a limit has no room for what is usual; None where there are none."""
         return self.rounds.size
 
     @property
-    def finalists(self) -> list[Entrant] | None:
+    def finalists(self) -> list[FinalsRecipe] | None:
         """None until they are chosen."""
         return self.rounds.finalists
 
@@ -157,8 +158,8 @@ class Agenda:
             yield from self.race.next(self.budget.places, self.progress.searching)
 
     def _finals(self) -> Iterator[Trial]:
-        """Who is in them is known once nothing else runs; until then a place that would be idle takes what they are
-        compared with, whoever is in them."""
+        """Finalists are chosen once nothing runs that decides. Until then idle places take the trials that they will
+        be compared with."""
         if self.finals is None:
             return
         if self.finalists is None:
@@ -177,15 +178,15 @@ class Agenda:
                 return
             seeds = self.finals.seeds
             self.parts = [
-                Entrant(recipe, name, seeds_of(recipe, seeds, False), part=True)
+                FinalsRecipe(recipe, name, seeds_of(recipe, seeds, False), part=True)
                 for name, recipe in self.curve(self).items()
             ]
-        yield from (trial for one in self.parts for trial in one.trials)
+        yield from (trial for entrant in self.parts for trial in entrant.trials)
 
     # --- small things
 
     def _fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for it. Rows come first, and finals keep room for nobody."""
+        """Whether the limits have room for it. Rows and finals keep no room for later trials."""
         if trial.row or is_fresh(trial.seed):
             return self.progress.fits([trial.recipe])
         return self.exploration.fits(trial)

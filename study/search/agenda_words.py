@@ -14,13 +14,13 @@ def plan_in_words(agenda: Agenda) -> str:
     """`40 minutes on 2 places: one training takes about 3 min; for 50% of that recipes train on 1/8 of the data; ...`;
     empty where no limit says how much there is room for."""
     budget = agenda.budget
-    ones = {name: one for name in budget.limits if (one := budget.guess(name, agenda.course.base.hash)) is not None}
+    ones = {name: cost for name in budget.limits if (cost := budget.guess(name, agenda.course.base.hash)) is not None}
     if agenda.ladder is None or not ones:
         return ""
     limits = " and ".join(f"{number:g} {LIMITS[name].name}" for name, number in budget.limits.items())
     places = count(budget.places, "place")
     takes = " and ".join(
-        duration(60 * one) if LIMITS[name].clock else f"{one:.2g} {LIMITS[name].name}" for name, one in ones.items()
+        duration(60 * cost) if LIMITS[name].clock else f"{cost:.2g} {LIMITS[name].name}" for name, cost in ones.items()
     )
     begin = f"{limits} on {places}: one training takes about {takes}"
     last = "the base settings are compared with the encoder as it came"
@@ -32,8 +32,8 @@ def plan_in_words(agenda: Agenda) -> str:
         first += "".join(f", the best third on {share_in_words(part)} too" for part in parts[1:])
     if agenda.finals is not None:
         last = agenda.finals.in_words()
-        if (asked := agenda.course.finals) and agenda.finals.smaller:
-            last += f", as {asked.recipes}x{asked.seeds} would leave too little to explore"
+        if (planned := agenda.course.finals) and agenda.finals.smaller:
+            last += f", as {planned.recipes}x{planned.seeds} would leave too little to explore"
     return f"{begin}; {first}; then {last}"
 
 

@@ -6,19 +6,16 @@ It knows neither Ray nor a disk, so a replay on simulated time runs the very sam
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import optuna
 from optuna.samplers import BaseGASampler
-from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from search_spaces.domain_values import portable
 from search_spaces.space import Domain
-from study.search.distributions import distribution, drawn, parameters, suggest
-from study.search.points import applying, in_order, means
-from study.search.warm_start import WarmStart
+from study.search.distributions import distribution, parameters, suggest
+from study.search.points import in_order, means
 from trainables.recipe import Recipe, Value
 
 RungScores = Sequence[tuple[int, Sequence[float]]]
@@ -26,12 +23,9 @@ RungScores = Sequence[tuple[int, Sequence[float]]]
 STOPPED, SMALL = "stopped early", 1e-3
 """The constraint that a stopped trial of several goals breaks, and by how much at most: less than any real limit."""
 
-LEARNT = "learnt from"
-"""User attribute of a trial that another study proposed: which one."""
-
 
 @dataclass
-class _Group:
+class _SeedGroup:
     """The seeds of one explored recipe, which are one Optuna trial."""
 
     number: int
@@ -49,38 +43,24 @@ class AskTell:
     """
 
     def __init__(
-        self,
-        study: optuna.Study,
-        base: Recipe,
-        domains: Sequence[Domain],
-        *,
-        conditional: bool = True,
-        warm_start: WarmStart | None = None,
+        self, study: optuna.Study, base: Recipe, domains: Sequence[Domain], *, conditional: bool = True
     ) -> None:
         """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
         (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
-        of the recipe. `warm_start` proposes some of the recipes."""
+        of the recipe."""
         self.study, self.base, self.domains = study, base, in_order(domains)
-        self.conditional, self.warm_start = conditional, warm_start
+        self.conditional = conditional
         self.flat = base.flat()
-        self.groups: dict[str, _Group] = {}
+        self.groups: dict[str, _SeedGroup] = {}
         """By the recipe's hash, those whose seeds are not all done."""
 
-    def ask(self, named: Callable[[optuna.Trial, Recipe], object] = lambda trial, recipe: None) -> tuple[int, Recipe]:
-        """The Optuna trial's number, and the recipe that it chose. `named` is called once all of it is chosen."""
-        trial, chosen = self._choose()
-        recipe = self.base.override(chosen)
-        named(trial, recipe)
-        return trial.number, recipe
+    def ask(self) -> tuple[optuna.Trial, Recipe]:
+        """Optuna's next trial, and its recipe."""
+        trial, chosen = self.draw()
+        return trial, self.base.override(chosen)
 
-    def choose(self) -> tuple[int, dict[str, Value]]:
+    def draw(self) -> tuple[optuna.Trial, dict[str, Value]]:
         """As `ask`, with no more than the domains' values: to build a recipe takes longer than to draw it."""
-        trial, chosen = self._choose()
-        return trial.number, chosen
-
-    def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
-        if self.warm_start is not None:
-            self._enqueue(self.warm_start)
         trial = self.study.ask()
         chosen: dict[str, Value] = {}
         flat = dict(self.flat)
@@ -91,24 +71,6 @@ class AskTell:
                 if applies:
                     chosen[domain.key] = flat[domain.key] = value
         return trial, chosen
-
-    def _enqueue(self, warm_start: WarmStart) -> None:
-        """Have Optuna ask next for what another study proposes, if that is its turn."""
-        trials = self.study.get_trials(deepcopy=False)
-        asked = [applying(self.domains, drawn(self.domains, trial.params), self.flat) for trial in trials]
-        signs = [1 if direction == StudyDirection.MAXIMIZE else -1 for direction in self.study.directions]
-        finished = [
-            (chosen, [sign * value for sign, value in zip(signs, trial.values, strict=True)])
-            for chosen, trial in zip(asked, trials, strict=True)
-            if trial.state == TrialState.COMPLETE
-        ]
-        proposal = warm_start.propose(asked, finished)
-        if proposal is not None:
-            source, chosen = proposal
-            params = {
-                domain.key: portable(domain, chosen[domain.key]) for domain in self.domains if domain.key in chosen
-            }
-            self.study.enqueue_trial(params, user_attrs={LEARNT: source})
 
     def enqueue(self, chosen: Mapping[str, Value]) -> None:
         """Have Optuna ask for this next: the domains' values where they apply."""
@@ -146,7 +108,7 @@ class AskTell:
         if recipe.hash in self.groups:
             self.study.tell(number, state=TrialState.FAIL)
             return False
-        self.groups[recipe.hash] = _Group(number, set(seeds))
+        self.groups[recipe.hash] = _SeedGroup(number, set(seeds))
         return True
 
     def tell(
@@ -159,12 +121,11 @@ class AskTell:
         rungs: RungScores = (),
         violation: Sequence[float] | None = None,
     ) -> None:
-        """A seed is done: its goals' values, or None where it failed. Those of one that was stopped early, or diverged
-        (`pruned`), do not count. With the last seed, or the first that did not come to its end, Optuna is told.
+        """A seed is done: its goals' values, or None where it failed. `pruned`: it was stopped early or diverged, and
+        its values do not count. Optuna is told with the last seed, or with the first that did not finish.
 
-        `rungs`, empty for a trial that could not be stopped, is how far it came: samplers rank stopped trials by it.
-        `violation` has a number for every limit, above 0 where it is broken; if some trial has them, all finished ones
-        must.
+        `rungs`: how far a trial came that could be stopped, by which samplers rank stopped ones. `violation`: a number
+        for each limit, above 0 where it is broken; all finished trials have them, or none.
         """
         group = self.groups.get(recipe_hash)
         if group is None:
@@ -182,19 +143,19 @@ class AskTell:
             else:
                 self._tell_means(group)
 
-    def _tell_means(self, group: _Group) -> None:
-        violations = [found for found in group.violations.values() if found is not None]
+    def _tell_means(self, group: _SeedGroup) -> None:
+        violations = [violation for violation in group.violations.values() if violation is not None]
         for limit, violation in enumerate(means(violations) if len(violations) == len(group.values) else (), 1):
             self._trial(group.number).set_constraint(f"limit {limit}", violation)
         free = [values for seed, values in group.values.items() if not group.rungs[seed]]
         self.study.tell(group.number, means(free or [*group.values.values()]))
 
     def _report(self, number: int, rungs: Mapping[int, Sequence[float]]) -> None:
-        """Have Optuna know how far a stopped trial came.
+        """Tell Optuna how far a stopped trial came.
 
-        TPE puts stopped trials behind the finished ones, first by their last rung, then by its value. It takes values
-        of rungs for one goal only. For several it is told of a constraint that is broken the less the farther the trial
-        came, as TPE orders trials by that too.
+        TPE ranks stopped trials behind finished ones: first by their last rung, then by the value there. It reads rungs
+        of one goal only, so with several goals the rung becomes a broken constraint, which is smaller the farther the
+        trial came.
         """
         trial = self._trial(number)
         if len(self.study.directions) > 1:

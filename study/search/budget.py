@@ -54,7 +54,7 @@ class Budget:
             self.add(record)
 
     def begin(self) -> float:
-        """The clock begins now, and not when this was made. Returns how many seconds ago that was."""
+        """Let the clock begin now. Returns the seconds since this was made."""
         waited = self._clock() - self._begun
         self._begun += waited
         return waited
@@ -118,10 +118,14 @@ class Budget:
     def trainings(self, recipe_hash: str, without: Sequence[Record] = ()) -> float | None:
         """How many trials of that recipe the limits leave room for, had those `without` not run; None where no limit
         bounds them, or what one takes is not known."""
-        ones = {name: self._by_own(name, recipe_hash) for name in self.limits}
-        given_back = {name: math.fsum(LIMITS[name].of(one.cost) or 0.0 for one in without) for name in self.limits}
-        rooms = [(max(0.0, self.left(name)) + given_back[name]) / one for name, one in ones.items() if one]
-        return min(rooms) if rooms and len(rooms) == len(ones) else None
+        rooms = []
+        for name in self.limits:
+            cost = self._by_own(name, recipe_hash)
+            if not cost:
+                return None
+            returned = math.fsum(LIMITS[name].of(record.cost) or 0.0 for record in without)
+            rooms.append((max(0.0, self.left(name)) + returned) / cost)
+        return min(rooms, default=None)
 
     def fits(
         self,
@@ -131,9 +135,9 @@ class Budget:
         beside: Sequence[Running] = (),
         within: float = 1.0,
     ) -> bool:
-        """Whether trials of these recipes may begin beside those that run, and leave room for those of each stage in
-        `later`, which begins once the one before has ended, but for what runs `beside`: `within` that share of the
-        limits. The first trials of a study always begin."""
+        """Whether trials of these recipes may begin, and leave room for the stages in `later`. A stage begins once
+        the one before has ended, but does not wait for what runs `beside`. `within`: that share of the limits; the
+        first trials of a study always begin."""
         return all(self._fits(name, trials, running, later, beside, within) for name in self.limits)
 
     def _fits(
@@ -153,7 +157,7 @@ class Budget:
             used = math.fsum((self.spent(name), *now, under_way, *itertools.chain(*stages)))
             return used <= within * self.limits[name] + 1e-9  # rounding
         busy, others = (
-            [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in those] for those in (running, beside)
+            [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in side] for side in (running, beside)
         )
         return SLACK * makespan(now, self.places, busy, stages, others) <= within * self.limits[name] - self.spent(name)
 
@@ -162,9 +166,9 @@ class Budget:
         return min((self._room(name, recipe_hash, running) for name in self.limits), default=math.inf)
 
     def _room(self, name: str, recipe_hash: str, running: Sequence[Running]) -> float:
-        one = self.guess(name, recipe_hash)
+        cost = self.guess(name, recipe_hash)
         busy = math.fsum(self.guess(name, each) or 0.0 for each, _ in running)
-        return math.floor(max(0.0, self.left(name) - busy) / one + 1e-9) if one else math.inf
+        return math.floor(max(0.0, self.left(name) - busy) / cost + 1e-9) if cost else math.inf
 
     def ended(self, left_out: int) -> Limited:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
@@ -185,9 +189,9 @@ def makespan(
     later: Sequence[Sequence[float]] = (),
     beside: Sequence[float] = (),
 ) -> float:
-    """When the last of them ends, if each begins in order as soon as a place is free. `busy` is how long some of the
-    places still are. Each stage of `later` begins once the one before has ended, with what was busy; it does not wait
-    for those that are busy `beside`."""
+    """When the last trial ends, if each begins in order on the first free place. `busy`: how long places are still
+    taken. Each stage of `later` begins once the one before and what was busy have ended; it does not wait for
+    `beside`."""
     free = [*busy, *beside, *[0.0] * (places - len(busy) - len(beside))]
     heapq.heapify(free)
     begin, end = 0.0, max(busy, default=0.0)
@@ -220,11 +224,11 @@ def busy_seconds(records: Iterable[Record]) -> float:
         if record.finished_at and isinstance(seconds, int | float):
             end = datetime.datetime.fromisoformat(record.finished_at).timestamp()
             spans.append((end - seconds, end))
-    found, until = [0.0], -math.inf
+    lengths, until = [0.0], -math.inf
     for begin, end in sorted(spans):
-        found.append(max(0.0, end - max(begin, until)))
+        lengths.append(max(0.0, end - max(begin, until)))
         until = max(until, end)
-    return math.fsum(found)
+    return math.fsum(lengths)
 
 
 def check_limits(limits: Mapping[str, float], gpus: float) -> None:

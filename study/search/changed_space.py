@@ -32,9 +32,9 @@ def of_space(
     `AskTell`. A trial that was never chosen whole, or is a row that the space does not hold, is left out."""
     kinds = {domain.key: distribution(domain) for domain in domains}
     whole = [trial for trial in trials if NAME in trial.user_attrs or ROW in trial.user_attrs]
-    found = [_of_space(trial, base, domains, kinds, conditional) for trial in whole]
-    unchanged = all(new is old for new, old in zip(found, whole, strict=True))
-    return None if unchanged else [trial for trial in found if trial is not None]
+    renewed = [_of_space(trial, base, domains, kinds, conditional) for trial in whole]
+    unchanged = all(new is old for new, old in zip(renewed, whole, strict=True))
+    return None if unchanged else [trial for trial in renewed if trial is not None]
 
 
 def _of_space(
@@ -46,12 +46,12 @@ def _of_space(
 ) -> FrozenTrial | None:
     flat = base.flat()
     before = applying(domains, drawn(domains, trial.params), flat)
-    asked = [domain.key for domain in domains if not conditional or domain.is_asked({**flat, **before})]
-    if LEFT in trial.user_attrs or trial.distributions == {key: kinds[key] for key in asked}:
+    keys = [domain.key for domain in domains if not conditional or domain.is_asked({**flat, **before})]
+    if LEFT in trial.user_attrs or trial.distributions == {key: kinds[key] for key in keys}:
         return trial
     new, recipe = copy.copy(trial), base.override(before)
-    chosen = point(recipe.flat(), base, domains)
-    if chosen is not None and base.override(chosen) == recipe:
+    chosen = point(recipe, base, domains)
+    if chosen is not None:
         new.params = parameters(domains, chosen, flat, conditional)
         new.distributions = {key: kinds[key] for key in new.params}
         return new

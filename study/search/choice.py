@@ -5,54 +5,80 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from study.search.course import Course, Explored
-from study.search.finals import Entrant, SearchFinals, choose, seeds_of
+import numpy as np
+
+from reports.statistics.fronts import front_numbers, spread
+from study.search.course import Explored, StudyCourse
+from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
 from study.search.merits import Merit
 from trainables.recipe import Recipe
 
 
 def by_merit(
     ranked: Sequence[Merit],
-    course: Course,
+    course: StudyCourse,
     finals: SearchFinals,
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool] = lambda _: True,
-) -> list[Entrant]:
-    """Of recipes on all of the data, the best first, each recipe once: rows and what was explored, but for what they
-    are compared with, what trains nothing beside a base that does, and what the search has seen no higher than the
-    base settings: these scores flatter it. `explored` goes by hash; of `able` recipes a limit has
-    room for a seed."""
+) -> list[FinalsRecipe]:
+    """The best recipes on all of the data, rows and explored ones, each once.
+
+    Left out are what they are compared with, rows that train nothing where the base does, recipes for whose seed a
+    limit has no room (`able`), and those that score no higher than the base settings. `explored` goes by hash.
+    """
     fixed = {trial.recipe_hash: trial for trial in course.fixed}
-    out = {one.counted_as for one in ranked if one.recipe_hash in finals.compared}
-    base = next((one for one in ranked if one.recipe_hash == course.base.hash), None)
-    found = []
-    for one in ranked:
-        trial = fixed.get(one.recipe_hash)
-        known = trial or explored.get(one.recipe_hash)
+    out = {merit.counted_as for merit in ranked if merit.recipe_hash in finals.compared}
+    base = next((merit for merit in ranked if merit.recipe_hash == course.base.hash), None)
+    entrants = []
+    for merit in ranked:
+        trial = fixed.get(merit.recipe_hash)
+        known = trial or explored.get(merit.recipe_hash)
         evaluated = trial is not None and trial.row and course.base.trains and not trial.recipe.trains
-        lower = base is not None and len(one.values) == 1 and one.values[0] <= base.values[0]
-        if known is None or evaluated or lower or one.counted_as in out or not able(known.recipe):
+        lower = base is not None and len(merit.values) == 1 and merit.values[0] <= base.values[0]
+        if known is None or evaluated or lower or merit.counted_as in out or not able(known.recipe):
             continue
-        out.add(one.counted_as)
+        out.add(merit.counted_as)
         seeds = seeds_of(known.recipe, finals.seeds, trial is not None and trial.row)
-        found.append((one, Entrant(known.recipe, known.name, seeds)))
-    lost = sum(one.lost for one, _ in found)
-    places = choose([one.values for one, _ in found], finals.recipes, lost)
-    return [found[place][1] for place in places]
+        entrants.append((merit, FinalsRecipe(known.recipe, known.name, seeds)))
+    lost = sum(merit.lost for merit, _ in entrants)
+    places = choose([merit.values for merit, _ in entrants], finals.recipes, lost)
+    return [entrants[place][1] for place in places]
 
 
 def by_part(
-    seen: Iterable[Mapping[str, float]],
+    by_parts: Iterable[Mapping[str, float]],
     finals: SearchFinals,
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool] = lambda _: True,
-) -> list[Entrant]:
-    """Of the largest part of the data on which any recipe is better than the base settings, the best. `seen`: of each
-    part, the largest first, the scores by the hash of the whole recipe."""
-    for scores in seen:
+) -> list[FinalsRecipe]:
+    """The best on the largest part of the data on which any recipe is better than the base settings. `by_parts`: of
+    each part, the largest first, the scores by the hash of the whole recipe."""
+    for scores in by_parts:
         base = scores.get(finals.base.hash, -math.inf)
         better = [key for key, score in scores.items() if score > base and able(explored[key].recipe)]
         best = [explored[key] for key in sorted(better, key=lambda key: -scores[key])[: finals.recipes]]
         if best:
-            return [Entrant(one.recipe, one.name, seeds_of(one.recipe, finals.seeds, False)) for one in best]
+            return [FinalsRecipe(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
     return []
+
+
+def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
+    """The places of the finalists among recipes that are ranked best first, by their goals' values, each the higher the
+    better. Best first again.
+
+    Of one goal they are the first ones; of several those of the front, and of a larger front those that cover it well.
+    The last `lost` recipes have left a race over seeds: they come after all others.
+    """
+    if len(values) <= most or len(values[0]) == 1:
+        return [*range(min(most, len(values)))]
+    table = np.array(values, dtype=float)
+    places: list[int] = []
+    for group in np.split(np.arange(len(values)), [len(values) - lost]):
+        fronts = front_numbers(table[group])
+        for front in range(fronts.max(initial=-1) + 1):
+            members = group[fronts == front]
+            while len(members):  # of equal ones first one each, but all before any that is dominated
+                points, first = np.unique(table[members], axis=0, return_index=True)
+                places += members[first[spread(points)]].tolist()
+                members = np.delete(members, first)
+    return sorted(places[:most])

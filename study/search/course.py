@@ -14,7 +14,7 @@ from trainables.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Course:
+class StudyCourse:
     """What a study sets out to do."""
 
     fixed: Sequence[Trial]
@@ -45,7 +45,7 @@ class Explored:
 class Explorer(Protocol):
     """What chooses the recipes that are explored."""
 
-    asked: list[Explored]
+    proposed: list[Explored]
     """In order, those of earlier runs included."""
     explored: list[str]
     """Hashes of all that it ever asked for: also of what its space does not hold any more."""

@@ -36,9 +36,12 @@ def parameters(
 ) -> dict[str, Any]:
     """Optuna's parameters of a recipe that it has not asked for: `chosen` where domains apply, and else, where every
     one is asked for (not `conditional`), a value near that of the flat base recipe."""
-    there = {**{domain.key: keys()[domain.key].default for domain in domains}, **flat, **chosen}
-    asked = [domain for domain in domains if domain.key in chosen or not conditional]
-    return {domain.key: portable(domain, chosen.get(domain.key, inside(domain, there[domain.key]))) for domain in asked}
+    values = {**{domain.key: keys()[domain.key].default for domain in domains}, **flat, **chosen}
+    return {
+        domain.key: portable(domain, chosen.get(domain.key, inside(domain, values[domain.key])))
+        for domain in domains
+        if domain.key in chosen or not conditional
+    }
 
 
 def suggest(trial: optuna.Trial, domain: Domain) -> Any:

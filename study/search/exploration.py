@@ -19,7 +19,7 @@ from search_spaces.limits import exceeded
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import LOOKS, Ladder, ladder_for, on_part
-from study.search.progress import Progress
+from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -33,7 +33,7 @@ RACING = 2
 class Exploration:
     """Gives the trials that explore, and leaves room for the finals."""
 
-    def __init__(self, progress: Progress, finals: FinalRounds, explorer: Explorer | None) -> None:
+    def __init__(self, progress: StudyProgress, finals: FinalRounds, explorer: Explorer | None) -> None:
         self.progress, self.finals, self.explorer, self.course = progress, finals, explorer, progress.course
         self.ladder: Ladder | None = None if self.course.parts else Ladder()
         """Which parts of the data recipes begin on; None until the pace of a training is known."""
@@ -52,7 +52,7 @@ class Exploration:
     # --- what the agenda asks of it
 
     def pace(self) -> Iterator[Trial]:
-        """With the base settings on the smallest part: what it takes tells the pace of all that follows."""
+        """The base settings on the smallest part: their seconds tell the pace of all that follows."""
         if self.ladder is None and self._probe:
             yield self._probe
 
@@ -67,16 +67,16 @@ class Exploration:
         yield from [*self.queue]
         yield from self._promoted()
         while self._passed < MOST_TOO_LONG and self._may_ask():
-            one = self.explorer.ask()
+            explored = self.explorer.ask()
             self._passed += 1
-            if one is not None:
-                yield from self._enter(one)
+            if explored is not None:
+                yield from self._enter(explored)
         if not self.progress.searching:
             self.closed = True
 
     def fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for it, and for what comes later, be it this recipe that is in the finals or the
-        best so far."""
+        """Whether the limits have room for it and for the finals after it, whether this recipe or the best so far is
+        in them."""
         if trial.part:
             return self._may_look(trial.recipe, self._wholes[trial.key].recipe)
         self.progress.budget.expect([trial.recipe])
@@ -97,7 +97,7 @@ class Exploration:
         self._inform(trial, record)
 
     def decides(self, trial: Trial) -> bool:
-        """Whether what a trial that runs will score may decide who is in the finals."""
+        """Whether the score of a running trial may decide who is in the finals."""
         return trial.part or (not is_fresh(trial.seed) and not self._by_parts)
 
     @property
@@ -124,7 +124,7 @@ class Exploration:
     @property
     def recipes(self) -> Mapping[str, Explored]:
         """All that were asked for, by hash."""
-        return {one.recipe.hash: one for one in self.explorer.asked} if self.explorer else {}
+        return {explored.recipe.hash: explored for explored in self.explorer.proposed} if self.explorer else {}
 
     @property
     def first(self) -> Recipe:
@@ -147,8 +147,8 @@ class Exploration:
         return self.progress.fits([base], self._later(self._best), self.decides)
 
     def _may_look(self, look: Recipe, whole: Recipe) -> bool:
-        """Whether a recipe may train on a part of the data: so that it could be judged afterwards, beside the base
-        settings, and within the share of the limit that is for this, or where whole finals have room afterwards."""
+        """Whether a recipe may train on a part of the data: it can still be judged beside the base settings, and
+        fits into the share of the limit for parts, or leaves room for whole finals."""
         base, finals, progress = self.course.base, self.course.finals, self.progress
         progress.budget.expect([whole, base])
         if (
@@ -157,14 +157,14 @@ class Exploration:
             or not progress.fits([look], [[whole.hash, base.hash]], self.decides)
         ):
             return False
-        beside = [one.recipe.hash for one in finals.beside for _ in one.seeds]
+        beside = [entrant.recipe.hash for entrant in finals.beside for _ in entrant.seeds]
         all_of_them = [*[whole.hash] * finals.recipes * finals.seeds, *beside]
         later = [all_of_them, [base.hash] * finals.curve_trainings]
         return progress.fits([look], (), self.decides, LOOKS) or progress.fits([look], later, self.decides)
 
     def _later(self, picked: str | None) -> list[list[str]]:
-        """Recipes of the trials for which what is explored must leave room, stage by stage: of the finals of the recipe
-        that is `picked`, by hash, or where none is known of one like the base settings."""
+        """What exploration must leave room for, as stages of recipe hashes: seeds of a race, then finals with the
+        `picked` recipe, or with one like the base settings."""
         return [[picked or self.course.base.hash] * self._raced, *self.finals.later(picked)]
 
     @property
@@ -174,41 +174,41 @@ class Exploration:
 
     @property
     def _raced(self) -> int:
-        """For how many further seeds exploration leaves room where recipes race: for those of the best, and of another
-        one."""
+        """For how many further seeds exploration leaves room in a race: those of the best recipe and of another one."""
         if self.progress.race is None or not self.progress.budget.limits:
             return 0
         least, most = len(self.course.seeds), self.progress.race.race.most
-        there = [trial.seed for trial in self.progress.running.values()]
-        there += [record.seed for record in self.progress.done.values()]
-        return max(0, RACING * (most - least) - sum(least <= seed < most for seed in there))
+        seeds = [trial.seed for trial in self.progress.running.values()]
+        seeds += [record.seed for record in self.progress.done.values()]
+        return max(0, RACING * (most - least) - sum(least <= seed < most for seed in seeds))
 
     @property
     def _best(self) -> str | None:
         return self.progress.best(self.recipes)
 
-    def _enter(self, one: Explored) -> list[Trial]:
+    def _enter(self, explored: Explored) -> list[Trial]:
         """Queue what begins an explored recipe; the explorer is told of what is done already."""
-        for trial in self._of_recipe(one):
+        for trial in self._of_recipe(explored):
             if trial.key in self.progress.done or trial.key in self.progress.failed:
                 self._inform(trial, self.progress.done.get(trial.key))
-        return self._open(one)
+        return self._open(explored)
 
-    def _open(self, one: Explored) -> list[Trial]:
-        opened = [trial for trial in self._of_recipe(one) if self.progress.is_open(trial) and trial not in self.queue]
+    def _open(self, explored: Explored) -> list[Trial]:
+        trials = filter(self.progress.is_open, self._of_recipe(explored))
+        opened = [trial for trial in trials if trial not in self.queue]
         self.queue.extend(opened)
         return opened
 
-    def _of_recipe(self, one: Explored) -> list[Trial]:
-        """The trials that begin its exploration: on the smallest part, or on all of the data under as many seeds as are
-        decided."""
+    def _of_recipe(self, explored: Explored) -> list[Trial]:
+        """The trials that begin its exploration: on the smallest part, or on all of the data under the seeds that
+        are decided."""
         assert self.ladder is not None
-        if parts := self._parts_of(one, self.ladder.parts[:1]):
+        if parts := self._parts_of(explored, self.ladder.parts[:1]):
             return parts
-        first = self.progress.done.get(trial_key(one.recipe.hash, self.course.seeds[0]))
+        first = self.progress.done.get(trial_key(explored.recipe.hash, self.course.seeds[0]))
         through = not self.course.first_decides or (first is not None and first.status == "finished")
-        seeds = (self.course.seeds if through else self.course.seeds[:1]) if one.recipe.uses_seed else [0]
-        return [Trial(one.recipe, seed, one.name) for seed in seeds]
+        seeds = (self.course.seeds if through else self.course.seeds[:1]) if explored.recipe.uses_seed else [0]
+        return [Trial(explored.recipe, seed, explored.name) for seed in seeds]
 
     def _unqueue(self, trial: Trial) -> None:
         if trial in self.queue:
@@ -221,20 +221,20 @@ class Exploration:
             return
         begins_whole = self.ladder is not None and not self.ladder.parts
         if trial.part:
-            one = self._wholes[trial.key]
-            first = self._parts_of(one, self.ladder.parts[:1]) if self.ladder else []
+            whole = self._wholes[trial.key]
+            first = self._parts_of(whole, self.ladder.parts[:1]) if self.ladder else []
             if trial not in first:
                 return  # the explorer knows all recipes by the same part
-            if one.recipe.hash == self.course.base.hash:
-                self.explorer.tell_row(one.recipe, one.name, [record])
+            if whole.recipe.hash == self.course.base.hash:
+                self.explorer.tell_row(whole.recipe, whole.name, [record])
             else:
-                self.explorer.tell(one.recipe.hash, self.course.seeds[0], record)
-        elif begins_whole and (asked := self.recipes.get(trial.recipe_hash)):
+                self.explorer.tell(whole.recipe.hash, self.course.seeds[0], record)
+        elif begins_whole and (explored := self.recipes.get(trial.recipe_hash)):
             self.explorer.tell(trial.recipe_hash, trial.seed, record)
             if self.course.first_decides and trial.seed == self.course.seeds[0]:
-                self._open(asked)
+                self._open(explored)
         elif begins_whole and trial.row:
-            self._tell_row([one for one in self.course.fixed if one.recipe_hash == trial.recipe_hash])
+            self._tell_row([other for other in self.course.fixed if other.recipe_hash == trial.recipe_hash])
 
     def _tell_row(self, trials: Sequence[Trial]) -> None:
         """Once all trials of a row are done."""
@@ -268,19 +268,19 @@ class Exploration:
         if not self.ladder.parts:
             for _, trials in itertools.groupby(self.course.fixed, lambda trial: trial.recipe_hash):
                 self._tell_row([*trials])
-        for one in self.explorer.asked if self.explorer else ():
-            self._enter(one)
+        for explored in self.explorer.proposed if self.explorer else ():
+            self._enter(explored)
 
-    def _parts_of(self, one: Explored, shares: Iterable[float]) -> list[Trial]:
-        return [part for share in shares if (part := self._part(one, share))]
+    def _parts_of(self, explored: Explored, shares: Iterable[float]) -> list[Trial]:
+        return [part for share in shares if (part := self._part(explored, share))]
 
-    def _part(self, one: Explored, share: float) -> Trial | None:
+    def _part(self, explored: Explored, share: float) -> Trial | None:
         """The recipe on a part of its data; None where it trains nothing, or its data cannot be cut."""
-        recipe = self._cut(one.recipe, share)
-        if recipe is None or not one.recipe.trains:
+        recipe = self._cut(explored.recipe, share)
+        if recipe is None or not explored.recipe.trains:
             return None
-        trial = Trial(recipe, PART, part_name(share, one.name), part=True)
-        self._wholes[trial.key] = one
+        trial = Trial(recipe, PART, part_name(share, explored.name), part=True)
+        self._wholes[trial.key] = explored
         return trial
 
     def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
@@ -289,24 +289,24 @@ class Exploration:
         return self._cuts[recipe.hash, share]
 
     def _promoted(self) -> Iterator[Trial]:
-        """Those that go on to the next larger part, the largest first: of all seen on a part the best third, as far as
-        they are better there than the base settings."""
+        """The best third of each part that beats the base settings there, on the next larger part; the largest part
+        first."""
         assert self.ladder is not None
         for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
             scores = self._scores(share)
             base = scores.pop(self.course.base.hash, -math.inf)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // self.ladder.ratio]
             better = [self.recipes[key] for key in best if scores[key] > base]
-            for one in (self._base, *better) if better else ():
-                yield from self._parts_of(one, [larger])
+            for explored in (self._base, *better) if better else ():
+                yield from self._parts_of(explored, [larger])
 
     def _scores(self, share: float) -> dict[str, float]:
         """By the hash of the whole recipe, the scores on that part of the data."""
         scores: dict[str, float] = {}
-        for one in (self._base, *self.recipes.values()):
-            part = self._cut(one.recipe, share)
+        for explored in (self._base, *self.recipes.values()):
+            part = self._cut(explored.recipe, share)
             record = self.progress.done.get(trial_key(part.hash, PART)) if part else None
             if record is not None and record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
                 values = upward_values(self.course.goals, record.scores, record.cost)
-                scores |= {one.recipe.hash: values[0]} if values else {}
+                scores |= {explored.recipe.hash: values[0]} if values else {}
         return scores

@@ -23,7 +23,6 @@ from study.search.changed_space import HASH, LEFT, ROW
 from study.search.course import Explored
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
-from study.search.warm_start import WarmStart
 from trainables.recipe import Recipe, Value
 
 
@@ -34,7 +33,7 @@ class OptunaExplorer:
         """`on_ask` is called once a recipe is chosen whole, before anybody runs it."""
         self.plan, self.on_ask = plan, on_ask
         self.goals = searched(plan.space.goals)
-        self.asked: list[Explored] = []
+        self.proposed: list[Explored] = []
         self.explored: list[str] = []
         """Hashes of all that it ever asked for, in order: also of what a changed space does not hold any more."""
         domains = plan.space.domains
@@ -42,10 +41,9 @@ class OptunaExplorer:
             plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
         )
         self.sampler = SAMPLERS[study.user_attrs[journal.SAMPLER]]
-        warm_start = WarmStart(plan.sources, domains) if plan.sources else None
-        self.ask_tell = AskTell(study, plan.base, domains, conditional=self.sampler.conditional, warm_start=warm_start)
+        self.ask_tell = AskTell(study, plan.base, domains, conditional=self.sampler.conditional)
         with journal.of_journal(plan.results):
-            self.told = journal.told_rows(study, plan.base, domains)
+            self.told_rows = journal.told_rows(study, plan.base, domains)
             self._continue(study)
 
     def has_more(self) -> bool:
@@ -53,41 +51,40 @@ class OptunaExplorer:
         return True
 
     def ask(self) -> Explored | None:
-        if (sampler := self.sampler.drawing(len(self.asked))) is not None:
+        if (sampler := self.sampler.drawing(len(self.proposed))) is not None:
             self.ask_tell.study.sampler = sampler
         if (first := next(self._first(), None)) is not None:
             self.ask_tell.enqueue(first)
         with journal.of_sampler(self.sampler.name):
-            number, recipe = self.ask_tell.ask(self._name)
-        return self.asked[-1] if self.ask_tell.begin(number, recipe, self.plan.seeds) else None
+            trial, recipe = self.ask_tell.ask()
+        journal.name_explored(trial, self._add(recipe).name, recipe)
+        self.on_ask()
+        return self.proposed[-1] if self.ask_tell.begin(trial.number, recipe, self.plan.seeds) else None
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
-        if recipe_hash not in self.ask_tell.groups:
-            return
         if record is None:
             self.ask_tell.tell(recipe_hash, seed, None)
-            return
-        self.ask_tell.tell(
-            recipe_hash,
-            seed,
-            self._values(record),
-            pruned=record.status == "pruned",
-            rungs=self._rungs(record),
-            violation=violations(self.plan.limits, record.cost),
-        )
+        else:
+            self.ask_tell.tell(
+                recipe_hash,
+                seed,
+                self._values(record),
+                pruned=record.status == "pruned",
+                rungs=self._rungs(record),
+                violation=violations(self.plan.limits, record.cost),
+            )
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
         """Optuna learns from it where its values lie in the domains."""
-        found = [self._values(record) for record in records if record is not None]
-        values = [scores for scores in found if scores is not None]
-        chosen = point(recipe.flat(), self.plan.base, self.plan.space.domains)
-        elsewhere = chosen is None or self.plan.base.override(chosen) != recipe
-        if not values or len(values) < len(records) or chosen is None or elsewhere or recipe.hash in self.told:
+        by_record = [self._values(record) for record in records if record is not None]
+        values = [scores for scores in by_record if scores is not None]
+        chosen = point(recipe, self.plan.base, self.plan.space.domains)
+        if not values or len(values) < len(records) or chosen is None or recipe.hash in self.told_rows:
             return
         broken = [each for record in records if record and (each := violations(self.plan.limits, record.cost))]
         violation = means(broken) if broken else ()
         self.ask_tell.add(chosen, means(values), violation=violation, attributes={ROW: printable(name)})
-        self.told.add(recipe.hash)
+        self.told_rows.add(recipe.hash)
 
     def _continue(self, study: optuna.Study) -> None:
         """What earlier runs asked for, in order; Optuna waits for those that it was not told of."""
@@ -103,24 +100,19 @@ class OptunaExplorer:
 
     def _first(self) -> Iterator[dict[str, Value]]:
         """What the space has tried first and was not asked for yet, as the domains' values."""
-        base, domains = self.plan.base, self.plan.space.domains
+        base = self.plan.base
         for changes in self.plan.space.first:
             recipe = base.preferring(changes)
-            chosen = point(recipe.flat(), base, domains)
-            there = chosen is not None and base.override(chosen) == recipe
-            if chosen is not None and there and recipe.hash not in (base.hash, *self.explored):
+            chosen = point(recipe, base, self.plan.space.domains)
+            if chosen is not None and recipe.hash not in (base.hash, *self.explored):
                 yield chosen
 
-    def _name(self, trial: optuna.Trial, recipe: Recipe) -> None:
-        journal.name_explored(trial, self._add(recipe).name, recipe)
-        self.on_ask()
-
     def _add(self, recipe: Recipe) -> Explored:
-        before = next((one for one in self.asked if one.recipe.hash == recipe.hash), None)
+        before = next((explored for explored in self.proposed if explored.recipe.hash == recipe.hash), None)
         self.explored.append(recipe.hash)
         name = recipe_name(len(self.explored), recipe.flat(), self.plan.base.flat(), self.plan.space.domains)
-        self.asked.append(before or Explored(recipe, name))
-        return self.asked[-1]
+        self.proposed.append(before or Explored(recipe, name))
+        return self.proposed[-1]
 
     def _values(self, record: Record) -> list[float] | None:
         """What is searched for: the space's goals, or the selection score. None where a part is missing, and for a

@@ -12,8 +12,8 @@ from search_spaces.limits import LIMITS, rounded_up
 from study.search.budget import SLACK
 from study.search.choice import by_merit, by_part
 from study.search.course import Explored
-from study.search.finals import LEAST_SEARCH, Entrant, SearchFinals, rounds, seeds_of
-from study.search.progress import Progress
+from study.search.finals import LEAST_SEARCH, FinalsRecipe, SearchFinals, rounds, seeds_of
+from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -21,15 +21,15 @@ from trainables.recipe import Recipe
 class FinalRounds:
     """Gives the trials of the finals, seed by seed."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: StudyProgress) -> None:
         self.progress, self.course = progress, progress.course
         self.size: SearchFinals | None = self.course.finals
         """Changes once, where a limit has no room for what is usual; None where there are none."""
-        self.finalists: list[Entrant] | None = None
+        self.finalists: list[FinalsRecipe] | None = None
         """None until they are chosen."""
 
     def fit(self) -> None:
-        """Fit them, once, into what a limit leaves. There are none where not even the smallest fit: then the base
+        """Fit them, once, into what a limit leaves. Where not even the smallest fit there are none, and the base
         settings are compared with the encoder by their own trials."""
         if self.size is None or self.size.settled or not self.progress.budget.limits:
             return
@@ -45,24 +45,24 @@ class FinalRounds:
         if rooms is None:
             return None
         base = trial_key(course.base.hash, course.seeds[0])
-        open_rows = sum(one.row and one.recipe.trains and one.key not in progress.done for one in course.fixed)
-        return rooms - (open_rows if any(one.key == base for one in course.fixed) else 0)
+        open_rows = sum(trial.row and trial.recipe.trains and trial.key not in progress.done for trial in course.fixed)
+        return rooms - (open_rows if any(trial.key == base for trial in course.fixed) else 0)
 
     def least(self, name: str) -> float | None:
-        """Of that limit as much as has room for a search on parts of the data; None where it has, where recipes have no
-        parts or another limit bounds the study too, and while that is not known."""
+        """The value of that limit that has room for a search on parts of the data. None where it has room, where
+        recipes have no parts, where another limit bounds the study too, and while the pace is not known."""
         budget, finals = self.progress.budget, self.course.finals
         if self.size is not None or finals is None or not self.course.parts or len(budget.limits) > 1:
             return None
-        rooms, one = self.rooms, budget.guess(name, self.course.base.hash)
-        if rooms is None or one is None:
+        rooms, cost = self.rooms, budget.guess(name, self.course.base.hash)
+        if rooms is None or cost is None:
             return None
         needed = next(each for each in itertools.count(LEAST_SEARCH, 0.5) if finals.fitted(each, parts=True))
         places = budget.places if LIMITS[name].clock else 1
-        return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * one / places)
+        return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * cost / places)
 
     def later(self, picked: str | None) -> list[list[str]]:
-        """Recipes of the trials that they are still to have, if that one is `picked`; then of their curve."""
+        """The recipes of its trials to come if that one is `picked`; then those of the learning curve."""
         if self.size is None:
             return []
         base = self.course.base.hash
@@ -71,8 +71,8 @@ class FinalRounds:
         return [[*open_now, *finalists], [base] * self.size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
-        """The finalists: of the best on parts of the data, or where there are no parts on all of them. `explored` goes
-        by hash, `by_parts` are scores of parts, the largest first."""
+        """Choose the finalists: the best on parts of the data, or on all of it where there are no parts. `explored`
+        goes by hash; `by_parts` are scores of parts, the largest first."""
         assert self.size is not None
         self.finalists = by_part(by_parts, self.size, explored, self._has_room)
         if self.finalists:
@@ -81,32 +81,31 @@ class FinalRounds:
             self.finalists = by_merit(self.progress.merits(), self.course, self.size, explored, self._has_room)
 
     def _grow(self) -> None:
-        """Give finalists as many seeds as there is room for, now that it is known how long they take: at most as many
-        as there would be without a limit."""
+        """Give finalists as many seeds as the limit has room for, now that their pace is known; at most the usual
+        number."""
         assert self.size is not None
         assert self.finalists is not None
         assert self.course.finals is not None
         for seeds in range(self.course.finals.seeds, self.size.seeds, -1):
             smaller = (self.size.recipes, seeds) != (self.course.finals.recipes, self.course.finals.seeds)
             size = dataclasses.replace(self.size, seeds=seeds, smaller=smaller)
-            grown = [dataclasses.replace(one, seeds=seeds_of(one.recipe, seeds, False)) for one in self.finalists]
-            left = [
-                trial.recipe for one in (*grown, *size.beside) for trial in one.trials if self.progress.is_open(trial)
-            ]
-            if self.progress.fits(left, [[self.course.base.hash] * size.curve_trainings]):
+            grown = [dataclasses.replace(each, seeds=seeds_of(each.recipe, seeds, False)) for each in self.finalists]
+            trials = itertools.chain.from_iterable(entrant.trials for entrant in (*grown, *size.beside))
+            recipes = [trial.recipe for trial in trials if self.progress.is_open(trial)]
+            if self.progress.fits(recipes, [[self.course.base.hash] * size.curve_trainings]):
                 self.size, self.finalists = size, grown
                 return
 
     def trials(self) -> Iterator[Trial]:
-        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows the
-        first: how many they will have is not known."""
+        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows only
+        the first."""
         early = self.finalists is None and self.progress.budget.limits
         for group in self._rounds[:1] if early else self._rounds:
-            there = [trial for trial in group if self.progress.is_open(trial)]
-            if there and not self.progress.fits([trial.recipe for trial in there]):
-                self.progress.left_out |= {trial.key: trial for trial in there}
+            open_trials = [trial for trial in group if self.progress.is_open(trial)]
+            if open_trials and not self.progress.fits([trial.recipe for trial in open_trials]):
+                self.progress.left_out |= {trial.key: trial for trial in open_trials}
                 return  # a later seed of some would be of no use
-            yield from there
+            yield from open_trials
 
     @property
     def open(self) -> list[Trial]:
@@ -123,7 +122,7 @@ class FinalRounds:
         return rounds([*(self.finalists or ()), *(self.size.beside if self.size else ())])
 
     def _has_room(self, recipe: Recipe) -> bool:
-        """For a recipe under its first fresh seed, beside the base settings under theirs, as far as these are open."""
-        own, *base = [Trial(one, FIRST_FRESH, "") for one in (recipe, self.course.base)]
+        """Whether a recipe's first fresh seed has room, beside that of the base settings."""
+        own, *base = [Trial(each, FIRST_FRESH, "") for each in (recipe, self.course.base)]
         left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
         return not self.progress.is_open(own) or self.progress.fits(left)

@@ -1,7 +1,7 @@
 """How a search ends: the best recipes run again under fresh seeds, beside what a person would use without a search.
 
-The scores that chose a recipe flatter it. Those of seeds that had no say do not: they alone tell what it gains over the
-base recipe, over the space's baseline row, and over the encoder without any training.
+The scores that chose a recipe flatter it. Only new random seeds tell what it gains over the base settings, over the
+space's baseline and over the untrained encoder.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from reports.guards.words import listed
 from reports.ledger import Finals, LearningCurve, fresh_seeds
 from reports.ledger.finals import SHARES
 from reports.recipe_names import AS_IT_CAME, BASE
 from reports.statistics.finals import finalists_for
-from reports.statistics.fronts import front_numbers, spread
 from study.rows import as_it_came
 from study.search.ladder import LOOKS
 from study.trial import Trial
@@ -32,7 +29,7 @@ case where there is room for these and for some on a part of the data; and how m
 
 
 @dataclass(frozen=True)
-class Entrant:
+class FinalsRecipe:
     """A recipe in the finals."""
 
     recipe: Recipe
@@ -73,9 +70,9 @@ class SearchFinals:
         return as_it_came(self.base)
 
     @functools.cached_property
-    def beside(self) -> list[Entrant]:
+    def beside(self) -> list[FinalsRecipe]:
         """What the finalists are compared with, each recipe once."""
-        found: dict[str, Entrant] = {}
+        entrants: dict[str, FinalsRecipe] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
             (self._untrained, AS_IT_CAME, 1),
@@ -83,9 +80,9 @@ class SearchFinals:
         ):
             if recipe is not None:
                 row = self.rows.get(recipe.hash)
-                there = Entrant(recipe, name or row or "", seeds_of(recipe, seeds, row is not None))
-                found.setdefault(recipe.hash, there)
-        return [*found.values()]
+                entrant = FinalsRecipe(recipe, name or row or "", seeds_of(recipe, seeds, row is not None))
+                entrants.setdefault(recipe.hash, entrant)
+        return [*entrants.values()]
 
     @property
     def compared(self) -> frozenset[str]:
@@ -95,7 +92,7 @@ class SearchFinals:
     @property
     def trainings(self) -> int:
         """As many whole trainings as they cost, a learning curve with them."""
-        beside = sum(len(one.seeds) for one in self.beside if one.recipe.trains)
+        beside = sum(len(entrant.seeds) for entrant in self.beside if entrant.recipe.trains)
         return self.recipes * self.seeds + beside + self.curve_trainings
 
     @property
@@ -118,8 +115,8 @@ class SearchFinals:
     def within(self, trainings: float) -> SearchFinals | None:
         """Those for which so many trainings are enough, without their learning curve where it leaves no room for them;
         None where there are none."""
-        found = self._within(trainings)
-        return dataclasses.replace(self, curve=False)._within(trainings) if found is None and self.curve else found
+        sized = self._within(trainings)
+        return dataclasses.replace(self, curve=False)._within(trainings) if sized is None and self.curve else sized
 
     def _within(self, trainings: float) -> SearchFinals | None:
         if self.trainings <= trainings:
@@ -131,7 +128,7 @@ class SearchFinals:
                 return sized
         return None
 
-    def told(self, finalists: Sequence[Entrant] | None = None, curve: LearningCurve | None = None) -> Finals:
+    def facts(self, finalists: Sequence[FinalsRecipe] | None = None, curve: LearningCurve | None = None) -> Finals:
         """As `study.json` keeps it. `curve`: once it is known."""
         return Finals(
             self.recipes,
@@ -154,41 +151,21 @@ class SearchFinals:
     @property
     def beside_in_words(self) -> str:
         """`the base settings (5), SBERT baseline (5) and the encoder as it came`."""
-        return listed(
-            [
-                (one.name if one.recipe.hash in self.rows and one.name not in (BASE, AS_IT_CAME) else f"the {one.name}")
-                + (f" ({len(one.seeds)})" if len(one.seeds) > 1 else "")
-                for one in self.beside
-            ]
-        )
+        words = []
+        for entrant in self.beside:
+            row = entrant.recipe.hash in self.rows and entrant.name not in (BASE, AS_IT_CAME)
+            seeds = f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else ""
+            words.append(f"{'' if row else 'the '}{entrant.name}{seeds}")
+        return listed(words)
 
 
-def rounds(entrants: Sequence[Entrant]) -> list[list[Trial]]:
-    """Their trials, seed by seed and each recipe once: a study that is cut short has as many of each."""
-    once = list({one.recipe.hash: one for one in reversed(entrants)}.values())[::-1]
-    groups = itertools.zip_longest(*(one.trials for one in once))
+def rounds(entrants: Sequence[FinalsRecipe]) -> list[list[Trial]]:
+    """Their trials, seed by seed and each recipe once: a study that is cut short has equally many of each."""
+    once = list({entrant.recipe.hash: entrant for entrant in reversed(entrants)}.values())[::-1]
+    groups = itertools.zip_longest(*(entrant.trials for entrant in once))
     return [[trial for trial in group if trial is not None] for group in groups]
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
-    """Those of a recipe in the finals. One that no seed changes runs once, and a `row` has been run already."""
+    """Its seeds in the finals. A recipe that no seed changes runs once, or not again where it is a `row`."""
     return fresh_seeds(count if recipe.uses_seed else 0 if row else 1)
-
-
-def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
-    """The places of the finalists among recipes that are given best first, by their goals' values, each the higher the
-    better: of one goal the first ones; of several those of the front, and where that is larger than needed those that
-    cover it well. Best first again. The last `lost` recipes have left a race over seeds: they come after all others."""
-    if len(values) <= most or len(values[0]) == 1:
-        return [*range(min(most, len(values)))]
-    table = np.array(values, dtype=float)
-    found: list[int] = []
-    for group in np.split(np.arange(len(values)), [len(values) - lost]):
-        fronts = front_numbers(table[group])
-        for front in range(fronts.max(initial=-1) + 1):
-            members = group[fronts == front]
-            while len(members):  # of equal ones first one each, but all before any that is dominated
-                points, first = np.unique(table[members], axis=0, return_index=True)
-                found += members[first[spread(points)]].tolist()
-                members = np.delete(members, first)
-    return sorted(found[:most])

@@ -3,6 +3,7 @@ a rung is `SuccessiveHalving.goes_on`."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,16 +18,16 @@ class SuccessiveHalving:
     def __init__(self, shares: Sequence[float]) -> None:
         """`shares` of each rung."""
         self.shares = tuple(shares)
-        self.seen: dict[int, list[Sequence[float]]] = {}
+        self.values: dict[int, list[Sequence[float]]] = {}
 
     def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
-        seen = self.seen.setdefault(rung, [])
-        seen.append(tuple(values))
-        most = max(1, int(len(seen) * self.shares[rung - 1]))
-        return trials_before(np.array(seen), len(seen) - 1) < most
+        arrived = self.values.setdefault(rung, [])
+        arrived.append(tuple(values))
+        most = max(1, int(len(arrived) * self.shares[rung - 1]))
+        return trials_before(np.array(arrived), len(arrived) - 1) < most
 
 
 def asha(setting: Setting) -> SuccessiveHalving:
     """The share that goes on is the ratio of a rung's resource to the next one's: with rungs at 1/8, 1/4 and 1/2 of a
     training half of the trials go on each time, so that every rung costs about the same."""
-    return SuccessiveHalving([here / after for here, after in zip(setting.rungs, setting.rungs[1:], strict=False)])
+    return SuccessiveHalving([resource / following for resource, following in itertools.pairwise(setting.rungs)])

@@ -36,21 +36,20 @@ SAMPLER = "sampler"
 def open_journal(
     results: Path, name: str, sampler: str | None, goals: Sequence[Goal], base: Recipe, domains: Sequence[Domain]
 ) -> optuna.Study:
-    """The study's Optuna journal: made, or continued; written anew where the space was changed since (`changed_space`).
-    Scores are maximised, costs minimised.
+    """The study's Optuna journal, made or continued; written anew where the space has changed (`changed_space`). Scores
+    are maximised, costs minimised. `UserError` where it is of other directions, or of a sampler that is not registered.
 
-    `sampler` is a name; None: the one that the journal was begun or last continued with. It is kept as `SAMPLER`,
-    and its seed is the number of trials that the journal holds. `UserError` for a journal of a search in other
-    directions, and for one whose sampler there is not.
+    `sampler`: a name; None for the one that the journal was last continued with. It is kept as `SAMPLER`, and seeded by
+    the number of trials in the journal.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
     study = _open(to_write(results, JOURNAL), name, directions)
-    there = [direction.name.lower() for direction in study.directions]
-    if there != directions:
+    recorded = [direction.name.lower() for direction in study.directions]
+    if recorded != directions:
         raise UserError(
-            f"{results / JOURNAL} is of a search that had to {_listed(there)}, not to {_listed(directions)}; give its "
-            "own goals with --goals, or give this search its own folder with --results"
+            f"{results / JOURNAL} is of a search that had to {_listed(recorded)}, not to {_listed(directions)}; give "
+            "its own goals with --goals, or give this search its own folder with --results"
         )
     known = len(study.get_trials(deepcopy=False))
     chosen = sampler or str(study.user_attrs.get(SAMPLER) or DEFAULT_SAMPLER)

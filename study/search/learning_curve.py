@@ -44,7 +44,7 @@ class Parts:
     curve: LearningCurve = LearningCurve()
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     """By what people call them."""
-    said: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     """Sentences: what it is of, and why not of more."""
 
 
@@ -55,19 +55,23 @@ def parts_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> Parts:
     chosen = answer.to_train
     whole = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
     if chosen is None or whole is None or not whole.trains:
-        return Parts(said=(f"no learning curve: {WITHOUT.get(answer.kind, 'the answer names no recipe to train')}",))
-    found: dict[str, Recipe | None] = {}
-    said = []
+        return Parts(
+            sentences=(f"no learning curve: {WITHOUT.get(answer.kind, 'the answer names no recipe to train')}",)
+        )
+    parts: dict[str, Recipe | None] = {}
+    sentences = []
     for name, share in SHARES.items():
         part = on_part(whole, share)
         try:
             check_recipes([part] if part else [], plan.evaluation)
         except UserError as error:
-            said.append(f"the learning curve has no {name} of the data: {error}")
+            sentences.append(f"the learning curve has no {name} of the data: {error}")
             part = None
-        found[name] = part
-    curve = LearningCurve(whole.hash, {name: part.hash if part else None for name, part in found.items()})
-    recipes = {part_name(SHARES[name], chosen.name): part for name, part in found.items() if part}
+        parts[name] = part
+    curve = LearningCurve(whole.hash, {name: part.hash if part else None for name, part in parts.items()})
+    recipes = {part_name(SHARES[name], chosen.name): part for name, part in parts.items() if part}
     if recipes:
-        said.append(f"learning curve: {chosen.name} on {listed([name for name in found if found[name]])} of its data")
-    return Parts(curve, recipes, tuple(said))
+        sentences.append(
+            f"learning curve: {chosen.name} on {listed([name for name in parts if parts[name]])} of its data"
+        )
+    return Parts(curve, recipes, tuple(sentences))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -33,36 +34,39 @@ def merits(
     race: StudySeedRace | None = None,
     seeds: int = 1,
 ) -> list[Merit]:
-    """The best first, by development scores; those that left a race last. Left out are recipes above a limit of trials,
-    that were stopped early, or that miss a goal which others have. Scores of fresh seeds and of parts do not count;
-    nor, where every recipe has several `seeds`, do those that a scheduler selected."""
-    found: dict[str, list[Record]] = {}
+    """The best recipes first, by development scores; those that left a race last.
+
+    Left out are recipes above a limit of trials, stopped early, or without a goal that others have. Fresh seeds and
+    parts do not count; nor, where every recipe has several `seeds`, do trials that a scheduler let go on.
+    """
+    by_recipe: dict[str, list[Record]] = {}
     stopped = set()
     for record in records:
         if is_explored(record.seed):
             if record.status == "finished":
-                found.setdefault(record.recipe_hash, []).append(record)
+                by_recipe.setdefault(record.recipe_hash, []).append(record)
             elif record.judged:
                 stopped.add(record.recipe_hash)
-    means = {key: _means(goals, each, seeds) for key, each in found.items() if key not in stopped}
+    means = {key: _means(goals, each, seeds) for key, each in by_recipe.items() if key not in stopped}
     measured = [any(values[place] is not None for values in means.values()) for place in range(len(goals))]
-    known = [goal for goal, there in zip(goals, measured, strict=True) if there]
-    lost = {key for key, one in race.race.raced().items() if one.lost} if race else set()
-    copies = {key: min(group) for group in shared_trials({k: Ran(v) for k, v in found.items()})[0] for key in group}
+    known = list(itertools.compress(goals, measured))
+    lost = {key for key, standing in race.race.raced().items() if standing.lost} if race else set()
+    copies = {key: min(group) for group in shared_trials({k: Ran(v) for k, v in by_recipe.items()})[0] for key in group}
     ranked = []
     for key, values in means.items():
-        kept = [value for value, there in zip(values, measured, strict=True) if there]
-        if not kept or None in kept or exceeded(limits, [record.cost for record in found[key]]):
+        own = [value for value in itertools.compress(values, measured) if value is not None]
+        if not own or len(own) < len(known) or exceeded(limits, [record.cost for record in by_recipe[key]]):
             continue
-        upward = tuple(goal.upward(value) for goal, value in zip(known, kept, strict=True) if value is not None)
-        ranked.append((key not in lost, merit(known, [v for v in kept if v is not None]), key, upward))
-    ranked.sort(key=lambda one: one[:2], reverse=True)
+        upward = tuple(goal.upward(value) for goal, value in zip(known, own, strict=True))
+        ranked.append((key not in lost, merit(known, own), key, upward))
+    ranked.sort(key=lambda entry: entry[:2], reverse=True)
     return [Merit(key, upward, key in lost, copies.get(key, key)) for _, _, key, upward in ranked]
 
 
 def _means(goals: Sequence[Goal], records: Sequence[Record], seeds: int) -> list[float | None]:
-    """Of each goal over those records that no scheduler let go on, where there are any. In a race from one seed on all
-    count, as what lost has no others."""
+    """Of each goal over the records that no scheduler let go on, or over all where there are none, and where recipes
+    race from one seed on."""
     free = ([record for record in records if not record.judged] if seeds > 1 else []) or records
     values = [[goal.of(record.scores, record.cost) for record in free] for goal in goals]
-    return [fmean(there) if (there := [value for value in each if value is not None]) else None for each in values]
+    measured = [[value for value in each if value is not None] for each in values]
+    return [fmean(each) if each else None for each in measured]

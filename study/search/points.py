@@ -25,31 +25,31 @@ def applying(domains: Sequence[Domain], drawn: Mapping[str, Value], flat: Mappin
 
 def in_order(domains: Sequence[Domain]) -> tuple[Domain, ...]:
     """The domains, each after those that decide whether it is asked for."""
-    left, found = list(domains), list[Domain]()
+    left, ordered = list(domains), list[Domain]()
     while left:
         waiting = {domain.key for domain in left}
         following = next((domain for domain in left if not (domain.decided_by - {domain.key}) & waiting), left[0])
         left.remove(following)
-        found.append(following)
-    return tuple(found)
+        ordered.append(following)
+    return tuple(ordered)
 
 
 def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str, Value]]:
     """Every combination of the domains' grid values, each once, in their order; a conditional key only where its
     condition holds. `flat` is the base recipe."""
-    found: dict[tuple[tuple[str, Value], ...], None] = {}
+    points: dict[tuple[tuple[str, Value], ...], None] = {}
     for values in itertools.product(*(domain.grid_values for domain in domains)):
         drawn = {domain.key: value for domain, value in zip(domains, values, strict=True)}
-        found[tuple(applying(domains, drawn, flat).items())] = None
-    return [dict(chosen) for chosen in found]
+        points[tuple(applying(domains, drawn, flat).items())] = None
+    return [dict(chosen) for chosen in points]
 
 
 def reachable(key: str, base: Mapping[str, Value], domains: Sequence[Domain]) -> bool:
     """Whether a search over the domains may make a recipe of the flat base that has this key."""
     deciders = [
-        dataclasses.replace(one, choices=_ends(one), low=None, high=None, log=False, when=None)
-        for one in domains
-        if one.key in deciding(key)
+        dataclasses.replace(domain, choices=_ends(domain), low=None, high=None, log=False, when=None)
+        for domain in domains
+        if domain.key in deciding(key)
     ]
     return any(key in existing({**base, **chosen}) for chosen in grid(deciders, base))
 
@@ -58,16 +58,16 @@ def _ends(domain: Domain) -> tuple[Value, ...]:
     return domain.grid_values or tuple(end for end in (domain.low, domain.high) if end is not None)
 
 
-def point(recipe: Mapping[str, Value], base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
-    """A flat recipe as the values of the domains that apply; None where one lies outside its domain."""
-    chosen = dict[str, Value]()
-    there = {**base.flat(), **{domain.key: recipe[domain.key] for domain in domains if domain.key in recipe}}
+def point(recipe: Recipe, base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
+    """A recipe as the values of the domains that apply; None where a search over them from this base cannot make it."""
+    chosen, flat = dict[str, Value](), recipe.flat()
+    values = {**base.flat(), **{domain.key: flat[domain.key] for domain in domains if domain.key in flat}}
     for domain in domains:
-        if domain.is_asked(there):
-            if domain.key not in recipe or not contains(domain, recipe[domain.key]):
+        if domain.is_asked(values):
+            if domain.key not in flat or not contains(domain, flat[domain.key]):
                 return None
-            chosen[domain.key] = recipe[domain.key]
-    return chosen
+            chosen[domain.key] = flat[domain.key]
+    return chosen if base.override(chosen) == recipe else None
 
 
 def means(values: Sequence[Sequence[float]]) -> list[float]:

@@ -62,8 +62,8 @@ class Populations:
         return members
 
     def key(self, trial: Trial) -> str | None:
-        """Trials of one key may train together. A scheduler needs a trial by itself; and a population has one worker,
-        so where each trial has several, those that would only take turns are quicker by themselves."""
+        """Trials of one key may train together; None: alone. A trial that may be stopped trains alone; so do trials
+        of several workers that would only take turns."""
         apart = takes_turns(trial.recipe) and self.plan.request.most_workers > 1
         return None if apart or self.plan.may_stop(trial) else population_key(trial.recipe)
 
@@ -75,11 +75,11 @@ class Populations:
             members = [
                 None if key in taken else waiting.get(key) or self._recorded(key) or self._raced(key) for key in keys
             ]
-            there = [trial for trial in members if trial is not None]
-            open_now = [trial for trial in there if not self._done(trial)]
-            if open_now and len(there) == len(members) and all(map(self.agenda.claim, open_now)):
+            planned = [trial for trial in members if trial is not None]
+            open_now = [trial for trial in planned if not self._done(trial)]
+            if open_now and len(planned) == len(members) and all(map(self.agenda.claim, open_now)):
                 taken.update(trial.key for trial in open_now)
-                yield there
+                yield planned
 
     def _recorded(self, key: str) -> Trial | None:
         record = self.agenda.progress.done.get(key)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from reports.ledger import Record, is_fresh
 from study.search.budget import Budget, Running
-from study.search.course import Course
+from study.search.course import StudyCourse
 from study.search.merits import Merit, merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
 
 
-class Progress:
+class StudyProgress:
     """Of one study; its agenda keeps it, and what the agenda is made of reads it."""
 
     def __init__(
-        self, course: Course, budget: Budget, records: Iterable[Record] = (), race: StudySeedRace | None = None
+        self, course: StudyCourse, budget: Budget, records: Iterable[Record] = (), race: StudySeedRace | None = None
     ) -> None:
         self.course, self.budget, self.race = course, budget, race
         self.done = {record.key: record for record in records}
@@ -59,7 +59,7 @@ class Progress:
 
     def best(self, recipes: Container[str]) -> str | None:
         """Of these, by hash, the one that is the best on all of the data."""
-        return next((one.recipe_hash for one in self.merits() if one.recipe_hash in recipes), None)
+        return next((merit.recipe_hash for merit in self.merits() if merit.recipe_hash in recipes), None)
 
     def fits(
         self,
@@ -68,8 +68,8 @@ class Progress:
         awaited: Callable[[Trial], bool] = lambda _: True,
         within: float = 1.0,
     ) -> bool:
-        """Whether the limits, or `within` that share of them, have room for a trial of each, and then for the stages
-        that come `later`, by hash, which wait for what is `awaited` of those that run."""
+        """Whether the limits, or `within` that share of them, have room for a trial of each recipe, then for the
+        stages in `later`, given as hashes. Stages wait for running trials that are `awaited`."""
         self.budget.expect(recipes)
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
@@ -83,7 +83,7 @@ class Progress:
         return self.budget.room(recipe.hash, [(trial.recipe_hash, 0.0) for trial in self.running.values()])
 
     def trainings(self, without: Sequence[Record]) -> float | None:
-        """How many whole trainings of the base settings the limits left room for before those `without`, so that a
-        study that goes on decides as it did; None while that is not known, or where there is no limit."""
+        """How many whole trainings of the base settings the limits have room for, the cost of the trials `without`
+        given back, so that a continued study decides as it did. None without a limit, and while it is not known."""
         self.budget.expect([self.course.base])
         return self.budget.trainings(self.course.base.hash, without)

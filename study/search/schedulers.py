@@ -29,7 +29,6 @@ class Setting:
     The last one is the end of a training where that is the same for all."""
     goals: int = 1
     """How many values a rung has."""
-    seed: int = 0
 
 
 class Scheduler(Protocol):
@@ -60,21 +59,19 @@ class SchedulerEntry:
         return scheduler
 
 
-class _Never:
-    """Stops nobody."""
+class NeverStops:
+    """Every trial runs to its end."""
+
+    def __init__(self, setting: Setting) -> None:
+        pass
 
     def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
         return True
 
 
-def none(setting: Setting) -> Scheduler:
-    """Every trial runs to its end."""
-    return _Never()
-
-
 SCHEDULERS = Registry(
     "scheduler",
-    SchedulerEntry("none", none, "every trial runs to its end (default)", stops=False, several_goals=True),
+    SchedulerEntry("none", NeverStops, "every trial runs to its end (default)", stops=False, several_goals=True),
     SchedulerEntry(
         "asha",
         "study.search.halving:asha",

@@ -27,7 +27,7 @@ class RacingRecipe:
 
 
 class SeedRace:
-    """Told what became of each trial, it says which are wanted next. Seeds are numbers from 0 on."""
+    """Told what became of each trial, it gives the next ones. Seeds are numbers from 0 on."""
 
     def __init__(self, least: int, most: int, goals: int = 1, baseline: str | None = None) -> None:
         self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
@@ -57,35 +57,34 @@ class SeedRace:
             self._raced = raced(self._entrants, rows, self.baseline, self.least, self.most)
         return self._raced
 
-    def wanted(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
-        """The trials to begin now, as name and seed: what the round still lacks, and where that leaves places idle the
-        seeds that these recipes would need next: first of those nearest to winning, and before any round is judged of
-        those best so far. `running` are those that were begun and have not ended.
+    def next_trials(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
+        """The trials to begin now, as name and seed: what the round lacks, then for idle places the next seeds of the
+        recipes nearest to winning. `running`: begun and not ended.
 
-        Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, and where
+        Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, or where
         trials that run must end first.
         """
         ended = {name for name, recipe in self.recipes.items() if None in recipe.values.values()}
-        going = {name: found for name, found in self.raced().items() if found.going and name not in ended}
+        going = {name: standing for name, standing in self.raced().items() if standing.going and name not in ended}
         if not going:
             return []
         begun = set(running)
-        asked = [(name, seed) for name, found in going.items() for seed in range(found.has, found.seeds)]
-        asked = [trial for trial in asked if trial not in begun]
+        lacking = [(name, seed) for name, standing in going.items() for seed in range(standing.has, standing.seeds)]
+        trials = [trial for trial in lacking if trial not in begun]
         nearest = sorted(best_first(self._entrants, [*going]), key=lambda name: going[name].gap)
         for more in range(self.most):
             for name in nearest:
                 trial = name, going[name].seeds + more
-                if len(asked) + len(begun) >= places:
-                    return asked
+                if len(trials) + len(begun) >= places:
+                    return trials
                 if trial[1] < self.most and trial not in begun and trial[1] not in self.recipes[name].values:
-                    asked.append(trial)
-        return asked
+                    trials.append(trial)
+        return trials
 
     def open(self, name: str) -> int:
         """How many seeds beyond those that it has, and beyond the least, the recipe may still get, at most."""
-        recipe, found = self.recipes[name], self.raced()[name]
-        if recipe.fixed or None in recipe.values.values() or not (found.going or found.has < self.least):
+        recipe, standing = self.recipes[name], self.raced()[name]
+        if recipe.fixed or None in recipe.values.values() or not (standing.going or standing.has < self.least):
             return 0
         return self.most - max(len(recipe.values), self.least)
 
@@ -132,18 +131,18 @@ class StudySeedRace:
             self.of_rows.tell(trial.recipe_hash, seed, values)
 
     def next(self, places: int, running: Collection[Trial]) -> list[Trial]:
-        """What to begin, once every recipe has its least seeds; before, once the rows have theirs, what these need
-        whatever the others come to."""
+        """What to begin once every recipe has its least seeds. Before, once the rows have theirs, the seeds that
+        rows need in any case."""
         first = [trial.recipe_hash for trial in running if trial.seed < self.race.least]
         if self.of_rows.recipes.keys() & first:
             return []
         begun = [(trial.recipe_hash, trial.seed) for trial in running]
-        wanted = self.of_rows.wanted(0, begun) if first else self.race.wanted(places, begun)
-        named = [(self.named[name], seed) for name, seed in wanted]
+        following = self.of_rows.next_trials(0, begun) if first else self.race.next_trials(places, begun)
+        named = [(self.named[name], seed) for name, seed in following]
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
     def open(self, known: Collection[Trial]) -> int:
-        """How many trials beyond the least seeds may still come at most, but for those that are known."""
+        """How many trials beyond the least seeds may still come at most, those in `known` left out."""
         begun = sum(trial.seed >= self.race.least for trial in known)
         new = {trial.recipe_hash for trial in known if trial.recipe.uses_seed} - self.race.recipes.keys()
         further = len(new) * (self.race.most - self.race.least)

@@ -30,13 +30,13 @@ class TuneSearcher(Searcher):
         self,
         plan: Plan,
         ledger: Ledger,
-        asked: Callable[[list[str], Finals | None], object] = lambda *_: None,
+        on_news: Callable[[list[str], Finals | None], object] = lambda *_: None,
         places: int = 1,
     ) -> None:
-        """`asked` is told all explored recipes and what is known of the finals, whenever there is more; `places` are
-        the tasks that run at once."""
+        """`on_news` is called with all explored recipes and what is known of the finals, whenever there is more.
+        `places`: tasks that run at once."""
         super().__init__(metric=None, mode=None)
-        self.plan, self.ledger, self.asked = plan, ledger, asked
+        self.plan, self.on_news = plan, on_news
         self.begin: Callable[[Sequence[Trial], bool], dict[str, Any] | None] | None = None
         """Has trials begun that run together, and gives Tune's config of them; None where the study must end. It is
         told whether they train in a population. Set once the cluster is there."""
@@ -48,7 +48,7 @@ class TuneSearcher(Searcher):
         self.budget = Budget(plan.limits, records if plan.limits else (), places)
         self.explorer = OptunaExplorer(plan, self._announce) if plan.explored else None
         self.curve = Parts()
-        done = [whole for one in records if (whole := ledger.get(one.recipe_hash, one.seed))]
+        done = [whole for record in records if (whole := ledger.get(record.recipe_hash, record.seed))]
         self.agenda = Agenda(
             plan.course,
             self.budget,
@@ -58,7 +58,7 @@ class TuneSearcher(Searcher):
             self._curve if plan.finals and plan.finals.curve else None,
         )
         self.populations = Populations(plan, self.agenda)
-        self._told = self._known
+        self._announced = self._known
 
     @property
     def explored(self) -> list[str]:
@@ -69,7 +69,7 @@ class TuneSearcher(Searcher):
     def finals(self) -> Finals | None:
         """As `study.json` keeps them."""
         finals = self.agenda.finals
-        return finals.told(self.agenda.finalists, self.curve.curve) if finals else None
+        return finals.facts(self.agenda.finalists, self.curve.curve) if finals else None
 
     def has_next(self) -> bool:
         """Whether something is left to run, for which the study's limits have room."""
@@ -109,10 +109,10 @@ class TuneSearcher(Searcher):
 
     def _announce(self) -> None:
         """Have kept, and say, what is known now of explored recipes and finals."""
-        before, self._told = self._told, self._known
-        if before == self._told:
+        before, self._announced = self._announced, self._known
+        if before == self._announced:
             return
-        self.asked(self.explored, self.finals)
+        self.on_news(self.explored, self.finals)
         if self.agenda.ladder is not None and before[3] is None and (plan := plan_in_words(self.agenda)):
             say(printable(plan))
         if self.agenda.finals and self.agenda.finalists is not None and not before[2] and self.agenda.waiting():
@@ -132,8 +132,8 @@ class TuneSearcher(Searcher):
         race = StudySeedRace(
             plan.course.fixed, plan.seeds, plan.most_seeds, self.goals, baseline.hash if baseline else None, known
         )
-        for one in self.explorer.asked if self.explorer else ():
-            race.enter(Trial(one.recipe, 0, one.name))
+        for explored in self.explorer.proposed if self.explorer else ():
+            race.enter(Trial(explored.recipe, 0, explored.name))
         return race
 
     def _curve(self, agenda: Agenda) -> Mapping[str, Recipe]:
@@ -144,6 +144,6 @@ class TuneSearcher(Searcher):
         info = dataclasses.replace(before, explored=explored, finals=self.finals)
         entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]
         self.curve = parts_of(plan, info, [entrant.recipe for entrant in entrants])
-        for sentence in self.curve.said:
+        for sentence in self.curve.sentences:
             say(printable(sentence))
         return self.curve.recipes

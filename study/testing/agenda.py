@@ -13,7 +13,7 @@ from study.trial import Trial
 
 
 @dataclass
-class Clock:
+class SimulatedClock:
     """Simulated seconds, for `Budget`."""
 
     seconds: float = 0.0
@@ -23,7 +23,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Ran:
+class SimulatedTrial:
     """A trial, when it began and ended, and its record; None where it failed or was cut off."""
 
     trial: Trial
@@ -32,10 +32,12 @@ class Ran:
     record: Record | None
 
 
-def drive(agenda: Agenda, clock: Clock, outcome: Callable[[Trial], tuple[float, Record | None]]) -> list[Ran]:
+def drive(
+    agenda: Agenda, clock: SimulatedClock, outcome: Callable[[Trial], tuple[float, Record | None]]
+) -> list[SimulatedTrial]:
     """Run it to its end, or to that of its time, when trials that run are cut off. `outcome`: seconds and record."""
     running: list[tuple[float, int, float, Trial, Record | None]] = []
-    numbers, ran = itertools.count(), list[Ran]()
+    numbers, ran = itertools.count(), list[SimulatedTrial]()
     while True:
         while len(running) < agenda.budget.places and (trial := agenda.next()) is not None:
             seconds, record = outcome(trial)
@@ -46,8 +48,8 @@ def drive(agenda: Agenda, clock: Clock, outcome: Callable[[Trial], tuple[float, 
         left = agenda.budget.seconds_left()
         if clock.seconds + left < ended:
             clock.seconds += left
-            cut = [(trial, began), *((one, since) for _, _, since, one, _ in running)]
-            return [*ran, *(Ran(one, since, clock.seconds, None) for one, since in cut)]
+            cut = [(trial, began), *((other, since) for _, _, since, other, _ in running)]
+            return [*ran, *(SimulatedTrial(other, since, clock.seconds, None) for other, since in cut)]
         clock.seconds = ended
         agenda.tell(trial.key, record)
-        ran.append(Ran(trial, began, ended, record))
+        ran.append(SimulatedTrial(trial, began, ended, record))

@@ -23,7 +23,7 @@ from reports.ledger import LEDGER, Ledger, Record
 from reports.testing import made_record
 from study.callbacks import Callback, CallbackEntry, StudyState
 from study.cli.options import parse
-from study.engine.messages import Event, Failed, Interrupted, NotStarted, Rung, Scored, Started, Step
+from study.engine.messages import Event, Failed, NotStarted, Rung, Scored, Started, Step, TrialsInterrupted
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.trial import Resources, Trial
@@ -94,7 +94,7 @@ class Followed:
         self._hear(Started(tuple(trial.key for trial in trials)), trials)
 
     def interrupted(self, trials: Sequence[Trial]) -> None:
-        self._hear(Interrupted(tuple(trial.key for trial in trials)), trials)
+        self._hear(TrialsInterrupted(tuple(trial.key for trial in trials)), trials)
 
     def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
         self._hear(NotStarted(tuple(trial.key for trial in trials), reason, starts), trials)
@@ -140,26 +140,26 @@ class CallbackContract:
         scalars, scores = {"loss": 2.0, "learning_rate": 1e-5}, {"sts": 61.5, "transfer": 70.0}
         whole = record(first)
         before = copy.deepcopy((first, scalars, scores, dataclasses.asdict(whole)["training"]))
-        told = Followed(state, entry.build(state))
-        told.tick()
-        told.started([first, second])
+        followed = Followed(state, entry.build(state))
+        followed.tick()
+        followed.started([first, second])
         for step in (0, 45, 90):
-            told.step(first, step, 90, scalars)
-            told.step(second, step, 90, {"loss": math.nan})
-            told.tick()
-        told.rung(first, 1, scores)
-        told.interrupted([first, second])
-        told.step(first, 50, 90, scalars)  # told late
-        told.not_started([first, second], 1, "ImportError: \x1b[31m" + "x" * 300)
-        told.tick()
-        told.started([first, second])
-        told.step(first, 45, 90, scalars)
-        told.finished(first, whole)
-        told.finished(second, record(second, stopped="stopped by asha\n"))
-        told.failed(third, "CUDA\nout of memory")
-        told.finished(fourth, Record(fourth.recipe.flat(), fourth.recipe_hash, fourth.seed))
-        told.tick()
-        told.close()
+            followed.step(first, step, 90, scalars)
+            followed.step(second, step, 90, {"loss": math.nan})
+            followed.tick()
+        followed.rung(first, 1, scores)
+        followed.interrupted([first, second])
+        followed.step(first, 50, 90, scalars)  # told late
+        followed.not_started([first, second], 1, "ImportError: \x1b[31m" + "x" * 300)
+        followed.tick()
+        followed.started([first, second])
+        followed.step(first, 45, 90, scalars)
+        followed.finished(first, whole)
+        followed.finished(second, record(second, stopped="stopped by asha\n"))
+        followed.failed(third, "CUDA\nout of memory")
+        followed.finished(fourth, Record(fourth.recipe.flat(), fourth.recipe_hash, fourth.seed))
+        followed.tick()
+        followed.close()
         assert before == (first, scalars, scores, dataclasses.asdict(whole)["training"])
         assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
@@ -191,28 +191,28 @@ class TrackerContract(CallbackContract):
         """Also of trials that are open at once."""
         state = study_state(tmp_path / "results")
         specs = [trial(state, 0), trial(state, 1)]
-        told = Followed(state, entry.build(state))
-        told.started(specs)
+        followed = Followed(state, entry.build(state))
+        followed.started(specs)
         for step in (1, 45, 90):
             for number, spec in enumerate(specs):
-                told.step(spec, step, 90, {"loss": number + 1 / step, "learning_rate": 1e-5})
-            told.tick()
+                followed.step(spec, step, 90, {"loss": number + 1 / step, "learning_rate": 1e-5})
+            followed.tick()
             if step == 45:
-                told.rung(specs[0], 1, {"sts": 61.5})
-                told.rung(specs[1], 1, {"sts": 61.5, "transfer": 80.0})
+                followed.rung(specs[0], 1, {"sts": 61.5})
+                followed.rung(specs[1], 1, {"sts": 61.5, "transfer": 80.0})
         for spec in specs:
-            told.finished(spec, record(spec))
-        told.close()
+            followed.finished(spec, record(spec))
+        followed.close()
 
-        found = self.tracked(tmp_path / "results")
-        assert set(found) == {spec.key for spec in specs}
+        runs = self.tracked(tmp_path / "results")
+        assert set(runs) == {spec.key for spec in specs}
         for number, spec in enumerate(specs):
-            run = found[spec.key]
+            run = runs[spec.key]
             assert run.name == f"{spec.name} seed {spec.seed}"
             assert (run.finished, run.reason) == (True, "")
             told_of = {**spec.recipe.flat(), **spec.evaluation.flat(), "label": spec.name, "seed": spec.seed}
             for key, value in told_of.items():
-                assert _is_told(run.parameters.get(key), value), key
+                assert _is_logged(run.parameters.get(key), value), key
             assert run.points.pop("train/loss") == pytest.approx({step: number + 1 / step for step in (1, 45, 90)})
             assert run.points.pop("train/learning_rate")[90] == pytest.approx(1e-5)
             assert run.points.pop("development/rung") == {45: 1}
@@ -224,16 +224,16 @@ class TrackerContract(CallbackContract):
     def test_trials_that_were_stopped_failed_or_interrupted_say_why(self, entry: CallbackEntry, tmp_path: Path) -> None:
         state = study_state(tmp_path / "results")
         stopped, failed, cut = (trial(state, number) for number in range(3))
-        told = Followed(state, entry.build(state))
-        told.started([stopped, failed, cut])
-        told.finished(stopped, record(stopped, stopped="stopped by asha"))
-        told.failed(failed, "CUDA\nout of memory")
-        told.close()
-        found = {key: (run.finished, run.reason) for key, run in self.tracked(tmp_path / "results").items()}
-        whole, why = found.pop(cut.key)
+        followed = Followed(state, entry.build(state))
+        followed.started([stopped, failed, cut])
+        followed.finished(stopped, record(stopped, stopped="stopped by asha"))
+        followed.failed(failed, "CUDA\nout of memory")
+        followed.close()
+        runs = {key: (run.finished, run.reason) for key, run in self.tracked(tmp_path / "results").items()}
+        whole, why = runs.pop(cut.key)
         assert not whole
         assert why in ("", "the study was stopped; run it again to continue")
-        assert found == {stopped.key: (False, "stopped by asha"), failed.key: (False, "CUDA\\nout of memory")}
+        assert runs == {stopped.key: (False, "stopped by asha"), failed.key: (False, "CUDA\\nout of memory")}
 
     def test_steps_that_are_repeated_are_told_once_also_where_the_study_is_run_again(
         self, entry: CallbackEntry, tmp_path: Path
@@ -241,36 +241,36 @@ class TrackerContract(CallbackContract):
         """The same trial of another study has a run of its own."""
         state = study_state(tmp_path / "results")
         spec = trial(state)
-        told = Followed(state, entry.build(state))
+        followed = Followed(state, entry.build(state))
         for steps in ((1, 2), (2, 3)):  # a worker group died after step 2, its checkpoint was of step 1
-            told.started([spec])
+            followed.started([spec])
             for step in steps:
-                told.step(spec, step, 5, {"loss": float(step)})
-        told.close()
+                followed.step(spec, step, 5, {"loss": float(step)})
+        followed.close()
         state = study_state(tmp_path / "results")
-        told = Followed(state, entry.build(state))
-        told.started([spec])
+        followed = Followed(state, entry.build(state))
+        followed.started([spec])
         for step in (3, 4, 5):
-            told.step(spec, step, 5, {"loss": float(step)})
-        told.finished(spec, record(spec))
-        told.close()
+            followed.step(spec, step, 5, {"loss": float(step)})
+        followed.finished(spec, record(spec))
+        followed.close()
         (run,) = self.tracked(tmp_path / "results").values()
         assert run.points["train/loss"] == {step: float(step) for step in range(1, 6)}
         assert (run.finished, run.reason) == (True, "")
 
         other = study_state(tmp_path / "elsewhere")
-        told = Followed(other, entry.build(other))
-        told.started([spec])
-        told.close()
+        followed = Followed(other, entry.build(other))
+        followed.started([spec])
+        followed.close()
         (run,) = self.tracked(tmp_path / "elsewhere").values()
         assert not run.points.get("train/loss")
 
 
-def _is_told(told: Any, value: Any) -> bool:
+def _is_logged(logged: Any, value: Any) -> bool:
     if value is None:
-        return told is None
+        return logged is None
     if isinstance(value, tuple | list):
         value = ", ".join(map(str, value))
     if isinstance(value, bool | str):
-        return str(told) == str(value)
-    return float(told) == value
+        return str(logged) == str(value)
+    return float(logged) == value

@@ -110,18 +110,18 @@ def _draws(
     values = random.Random(seed)
     for _ in range(elsewhere):
         temperature, size = values.uniform(0.01, 2.0), values.randint(8, 64)
-        told: dict[str, Value] = {
+        point: dict[str, Value] = {
             "objective.temperature": temperature,
             "optimisation.batch_size": size,
             "head.kind": "none",
         }
-        ask_tell.add({domain.key: told[domain.key] for domain in domains}, [temperature] * goals)
+        ask_tell.add({domain.key: point[domain.key] for domain in domains}, [temperature] * goals)
     drawn = []
     for trial in range(trials):
-        number, chosen = ask_tell.choose()
+        drawing, chosen = ask_tell.draw()
         drawn.append(chosen)
         recipe = base.override(chosen)
-        assert ask_tell.begin(number, recipe, [0])
+        assert ask_tell.begin(drawing.number, recipe, [0])
         score = float(str(chosen["objective.temperature"]))
         over = (float(str(chosen["optimisation.batch_size"])) - HALF) / HALF
         ends = not stopped or trial % 3 == 0

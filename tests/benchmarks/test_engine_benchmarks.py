@@ -20,7 +20,7 @@ from tests.breaking import be_killed, fail
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, Recipe
-from trainables.trial import Reporter, TrialResult, Unscored
+from trainables.trial import Reporter, TrialResult, TrialSpec, Unscored
 
 BURN = (
     "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass\nprint('burnt', flush=True)\n"
@@ -137,7 +137,9 @@ class TestTasks:
         slept: list[float] = []
         monkeypatch.setattr("benchmarks._simulated_gpu.time.sleep", slept.append)
         recipe, evaluation = Recipe().override({"optimisation.max_steps": 7}), EvaluationConfig(SCENES, ("STS12",))
-        (result,) = simulated([recipe], [1], [evaluation], reporter=Reporter(), hand_over=hand_over, workers=None)
+        (result,) = simulated(
+            [TrialSpec(recipe, 1, evaluation)], reporter=Reporter(), hand_over=hand_over, workers=None
+        )
         assert slept == [idle_share.STEP_SECONDS] * 7
         assert isinstance(result, kind)
         if isinstance(result, TrialResult):

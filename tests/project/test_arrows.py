@@ -19,6 +19,7 @@ SHARED = tuple(
     f"trainables.{name}"
     for name in (
         "recipe",
+        "record_parts",
         "arrays",
         "sections",
         "fingerprints",

@@ -129,8 +129,8 @@ def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
     search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), space.recipe("laptop"), domains)
     scored = []
     for _ in range(ENOUGH):
-        number, recipe = search.ask()
-        assert search.begin(number, recipe, [0])
+        trial, recipe = search.ask()
+        assert search.begin(trial.number, recipe, [0])
         score = 10.0 * recipe.flat()["objective.power"]  # type: ignore[operator]
         scored.append((recipe.flat(), score))
         search.tell(recipe.hash, 0, [score])

@@ -20,7 +20,7 @@ from reports.ledger.own_code import trust_folder
 from reports.sections import SECTIONS
 from study.check import check_plan
 from study.cli.options import parse
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
@@ -157,8 +157,10 @@ def report_of(study: Path, plugin: Path) -> int:
 
 
 def work_in(study: Path, plugin: Path) -> int:
-    task = Task.of("t", [Trial(Recipe(), 0, "row")], sources=(SourceFile("plugin", str(plugin), plugin.read_text()),))
-    return answer_user_errors(lambda: len(task.trials()))
+    task = WorkerTask(
+        "t", (Trial(Recipe(), 0, "row"),), sources=(SourceFile("plugin", str(plugin), plugin.read_text()),)
+    )
+    return answer_user_errors(lambda: task.run_sources() or 0)
 
 
 @pytest.mark.parametrize("process", [plan_in, report_of, work_in])
@@ -222,9 +224,9 @@ def test_an_objective_that_raises_so_fails_its_trial_alone(
 
     told: list[tuple[Any, ...]] = []
     me: Any = SimpleNamespace(rank=0, count=1, finish=lambda *content: told.append(content))
-    monkeypatch.setattr(Task, "trials", lambda task: exec(text, {}))  # the first that is called for a trial
+    monkeypatch.setattr(WorkerTask, "run_sources", lambda task: exec(text, {}))  # the first that is called for a trial
     monkeypatch.setattr(worker.torch, "set_num_threads", lambda count: None)
-    worker.perform(Task.of("t", [Trial(Recipe(), 0, "row")]), me)
+    worker.perform(WorkerTask("t", (Trial(Recipe(), 0, "row"),)), me)
     ((_, reason, details, _),) = told
     assert reason.startswith(said.partition(": ")[2].partition(":")[0])
     assert "Traceback" in details
@@ -233,7 +235,9 @@ def test_an_objective_that_raises_so_fails_its_trial_alone(
 WORKER = """
 import pickle, sys
 from pathlib import Path
-(trial,) = pickle.loads(Path(sys.argv[1]).read_bytes()).trials()
+task = pickle.loads(Path(sys.argv[1]).read_bytes())
+task.run_sources()
+(trial,) = task.trials
 print(trial.recipe.objective.name, trial.recipe.hash)
 """
 
@@ -247,7 +251,7 @@ def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> N
 
     def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
         trial = Trial(Recipe().override({"objective.name": name}), 0, "row")
-        (folder / "task").write_bytes(pickle.dumps(Task.of("key", [trial], sources=sources)))
+        (folder / "task").write_bytes(pickle.dumps(WorkerTask("key", (trial,), sources=sources)))
         return subprocess.run(
             [sys.executable, "-c", WORKER, str(folder / "task")],
             cwd=ROOT,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.ledger import split_key
-from study.engine.messages import Task
+from study.engine.messages import WorkerTask
 from study.trial import Resources, SourceFile, Trial
 from trainables.recipe import Recipe
 from trainables.training.rungs import Measure, RungPlan
@@ -33,8 +33,10 @@ SOURCE = SourceFile("plugin", "/a/b.py", "ran = True")
 
 @given(st.text(), st.lists(TRIALS, min_size=1, max_size=4))
 def test_a_trial_survives_the_way_to_a_worker(key: str, trials: list[Trial]) -> None:
-    task = pickle.loads(pickle.dumps(Task.of(key, trials, sources=(SOURCE,), done=frozenset({trials[0].key}))))
-    assert task.trials() == trials
+    task = pickle.loads(
+        pickle.dumps(WorkerTask(key, tuple(trials), sources=(SOURCE,), done=frozenset({trials[0].key})))
+    )
+    assert task.trials == tuple(trials)
     assert task.keys == tuple(trial.key for trial in trials)
     assert task.resources == trials[0].resources
     assert (task.key, task.done, task.sources) == (key, {trials[0].key}, (SOURCE,))

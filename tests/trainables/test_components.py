@@ -146,7 +146,11 @@ class TestSearch:
         base = Recipe()
         entry = SAMPLERS[sampler]
         ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
-        asked = [ask_tell.ask(lambda trial, recipe: name_explored(trial, "a", recipe))[1] for _ in range(20)]
+        asked = []
+        for _ in range(20):
+            trial, recipe = ask_tell.ask()
+            name_explored(trial, "a", recipe)
+            asked.append(recipe)
         found = [explored_recipe(trial, base, domains) for trial in ask_tell.study.get_trials()]
         assert [recipe.hash for recipe in found if recipe] == [recipe.hash for recipe in asked]
         assert {recipe.flat().get("head.dim") for recipe in asked} == {None, 8, 16}
@@ -156,7 +160,7 @@ class TestSearch:
         row = base.override({"objective.name": "triplet", "objective.margin": 2.0})
         domains = [Domain("objective.margin", low=1.0, high=9.0), Domain("objective.name", choices=("mnrl", "triplet"))]
         chosen = {"objective.name": "triplet", "objective.margin": 2.0}
-        assert point(row.flat(), base, domains) == point(row.flat(), base, domains[::-1]) == chosen
+        assert point(row, base, domains) == point(row, base, domains[::-1]) == chosen
 
 
 def ends(domain: Domain) -> tuple[Value, ...]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
+from trainables.record_parts import Geometry
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
@@ -52,7 +53,7 @@ class Evaluation:
     protocol: str
     tasks: dict[str, Numbers]
     answers: dict[str, Answers] = field(repr=False)
-    geometry: dict[str, float | str | None]
+    geometry: Geometry
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)

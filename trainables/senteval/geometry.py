@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from trainables.record_parts import Geometry
 from trainables.senteval.embedded import Lookup
 from trainables.senteval.examples import TaskData
 from trainables.senteval.tasks import GROUPS
@@ -19,7 +20,7 @@ SIMILAR = 4.0
 _ROWS_AT_ONCE = 256
 
 
-def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -> dict[str, float | str | None]:
+def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -> Geometry:
     """What `TrialResult.geometry` holds; empty without an STS task. All embeddings are scaled to length one first.
 
     `alignment`: mean squared distance of the two sentences of pairs with a gold score of 4 or more (None: no such

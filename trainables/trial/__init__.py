@@ -11,10 +11,12 @@ from trainables.trial.check import check_recipes, of_tasks, remarks
 from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
+from trainables.trial.spec import TrialSpec
 
 __all__ = [
     "Reporter",
     "TrialResult",
+    "TrialSpec",
     "Unscored",
     "check_recipes",
     "of_tasks",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import torch
 
@@ -27,6 +27,7 @@ from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.distill import Distill
 from trainables.objectives.widths import Widths
 from trainables.recipe import Recipe
+from trainables.record_parts import CorpusFiles, TrainedEncoder
 from trainables.training.model import StudyModel
 from trainables.trial.data_requests import sampler_request
 
@@ -40,7 +41,7 @@ class Training:
 
     model: StudyModel
     sampler: Sampler
-    description: dict[str, Any]
+    description: CorpusFiles
     """Of the training data, for the record."""
 
 
@@ -83,7 +84,7 @@ def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | N
 
 def build_sampler(
     recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None
-) -> tuple[Sampler, dict[str, Any]]:
+) -> tuple[Sampler, CorpusFiles]:
     """The batches that an encoder is trained on, and what their corpus is; `shared`: see `build_encoder`."""
     layout = recipe.part(Layout)
     request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
@@ -94,7 +95,8 @@ def build_sampler(
             else:
                 miner = load_encoder(layout.miner, evaluation_precision=recipe.encoder.precision)
             request = dataclasses.replace(request, embed=EmbeddingStore(miner, shared).encode)
-    return make_sampler(layout, request)
+    sampler, description = make_sampler(layout, request)
+    return sampler, cast(CorpusFiles, description)  # a plugin's layout may say more
 
 
 def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None = None) -> StudyModel:
@@ -136,17 +138,19 @@ def base_fingerprint(encoder: BaseEncoder) -> str:
 
 def describe_encoder(
     recipe: Recipe, fingerprint: str, encoder: Encoder, model: StudyModel | None = None
-) -> dict[str, Any]:
-    """The encoder for the trial's record; `fresh`: names of the parameters that no checkpoint gave, those of the model
-    around it included; `left_out`: what the model that it starts from has beside it; `saved_with`: what of that the
-    saved model has again; `whole`: that it is untrained, and else as the model is."""
+) -> TrainedEncoder:
+    """The encoder for the trial's record; the model around it counts among its fresh parameters."""
     around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
     fresh = [*getattr(encoder, "fresh", ()), *around]
-    gone = left_out(recipe)
-    kept = kept_ending(recipe.encoder)
-    beside = {name: ", ".join(found) for name, found in (("left_out", gone), ("saved_with", kept)) if found}
-    whole = {"whole": True} if is_whole(recipe) else {}
-    return {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh, **beside, **whole}
+    omitted, ending = left_out(recipe), kept_ending(recipe.encoder)
+    description: TrainedEncoder = {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh}
+    if omitted:
+        description["left_out"] = ", ".join(omitted)
+    if ending:
+        description["saved_with"] = ", ".join(ending)
+    if is_whole(recipe):
+        description["whole"] = True
+    return description
 
 
 def postprocessed(recipe: Recipe, encoder: Encoder) -> Encoder:

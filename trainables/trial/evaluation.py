@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
 from trainables.encoders.contract import Encoder, for_documents
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import OptimisationConfig
+from trainables.record_parts import CorpusFiles, Evaluated
 from trainables.senteval import Evaluation, development, fingerprint, task_names
 from trainables.senteval.cosines import cosines, sentences
 from trainables.senteval.evaluation import Embeddings, embed, score_embeddings
@@ -30,7 +31,7 @@ class Evaluator:
     def __init__(self, config: EvaluationConfig, workers: Workers) -> None:
         self.config, self.workers = config, workers
         self.senteval: Path = senteval_folder(config.senteval)
-        self.description: dict[str, Any] = {}
+        self.description: Evaluated = {}
         """Of what is evaluated beside the tasks, for the record."""
         self._watched = sentences(config.heat_map) if config.heat_map != "none" and workers.rank == 0 else None
         self._before: np.ndarray | None = None
@@ -81,13 +82,14 @@ def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluati
     return score_embeddings(embeddings, folder, config.tasks, config.protocol, parts=config.parts)
 
 
-def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> dict[str, Any]:
+def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> CorpusFiles:
     """The evaluation data, for the record."""
     digits = fingerprint(senteval_folder(config.senteval), config.tasks)
     scales = {name: f"{low:g} to {high:g}" for name, (low, high) in evaluation.scales.items()}
-    read: dict[str, Any] = {"scales of scores": scales} if scales else {}
-    read |= {} if config.parts == "all" else {"scored": f"development parts of {', '.join(evaluation.tasks)}"}
-    return {"senteval": {"source": config.senteval, "fingerprint": digits, **read}}
+    more: dict[str, object] = {"scales of scores": scales} if scales else {}
+    if config.parts != "all":
+        more["scored"] = f"development parts of {', '.join(evaluation.tasks)}"
+    return cast(CorpusFiles, {"source": config.senteval, "fingerprint": digits, **more})
 
 
 def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encode | None], T]) -> T | None:

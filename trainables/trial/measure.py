@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import torch
 
+from trainables.record_parts import TrainingNumbers, TrialCost
 from trainables.training.checkpoint import Progress
 from trainables.training.distributed import Workers
 from trainables.training.model import TEMPERATURE
@@ -32,7 +33,7 @@ class Clock:
     def training_ended(self) -> None:
         self.trained = time.perf_counter()
 
-    def cost(self, workers: Workers) -> dict[str, Any]:
+    def cost(self, workers: Workers) -> TrialCost:
         """What the trial has cost until now: seconds, GPU seconds, and peak memory in MiB (`Peak`).
 
         `evaluation_seconds` are all after the training; of these `evaluating_seconds` passed after the last embedding,
@@ -52,18 +53,18 @@ class Clock:
         }
 
 
-def after_scoring(
-    cost: dict[str, Any], seconds: float, gpus: float = 0.0, memory: float | None = None
-) -> dict[str, Any]:
+def after_scoring(cost: TrialCost, seconds: float, gpus: float = 0.0, memory: float | None = None) -> TrialCost:
     """The cost with so many seconds of scoring, while the trial held that many GPUs and took so many MiB; None: it took
     none of the memory that is counted."""
-    found = dict(cost)
-    for name in ("seconds", "evaluation_seconds", "evaluating_seconds", "gpu_seconds"):
-        if name in found:
-            found[name] += seconds * (gpus if name == "gpu_seconds" else 1)
-    if memory is not None and found.get("peak_memory_mb") is not None:
-        found["peak_memory_mb"] = max(memory, found["peak_memory_mb"])
-    return found
+    before = cost.get("peak_memory_mb")
+    return {
+        **cost,
+        "seconds": cost["seconds"] + seconds,
+        "evaluation_seconds": cost["evaluation_seconds"] + seconds,
+        "evaluating_seconds": cost["evaluating_seconds"] + seconds,
+        "gpu_seconds": (cost["gpu_seconds"] or 0.0) + seconds * gpus,
+        "peak_memory_mb": before if before is None or memory is None else max(memory, before),
+    }
 
 
 def gpus_of(workers: Workers) -> float:
@@ -71,12 +72,12 @@ def gpus_of(workers: Workers) -> float:
     return workers.count * workers.gpus if torch.cuda.is_available() else 0.0
 
 
-def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[str, Any]:
+def measured(progress: Progress, resumed_seconds: float, **more: Any) -> TrainingNumbers:
     """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum. `streams` is
     there where something was drawn at random in the forward passes: see `Progress.streams`."""
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
-    return {
+    numbers = {
         **{name: value for name, value in sums.items() if name not in (*COUNTED, FILTERED, TEMPERATURE)},
         **({"filtered_per_anchor": sums[FILTERED] / anchors} if FILTERED in sums and anchors else {}),
         **({} if progress.streams is None else {"streams": progress.streams}),
@@ -96,3 +97,4 @@ def measured(progress: Progress, resumed_seconds: float, **more: Any) -> dict[st
         "resumed_seconds": resumed_seconds,
         **more,
     }
+    return cast(TrainingNumbers, numbers)  # an objective may count more

@@ -9,16 +9,15 @@ from pathlib import Path
 from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
 from trainables.corpora.leaks import plain
 from trainables.recipe import Recipe
+from trainables.record_parts import Overlap
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
 
-Overlap = dict[str, dict[str, int]]
-
 
 def overlap(
-    recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str]
-) -> Overlap | None:
+    recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
+) -> dict[str, Overlap] | None:
     """By task with a test part `items`, how many test items it has, and `seen`, how many of them hold a sentence that
     stands in the corpus of the recipe. None for a recipe without training, and for a layout without sentences.
 
@@ -29,7 +28,7 @@ def overlap(
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
     found = _counted(recipe.part(Layout), sampler_request(recipe, seed=0), senteval, tuple(tasks), fingerprints)
-    return {name: dict(counts) for name, counts in found.items()}
+    return {name: counts.copy() for name, counts in found.items()}
 
 
 @functools.lru_cache(maxsize=32)
@@ -38,8 +37,8 @@ def _counted(
     request: SamplerRequest,
     senteval: Path,
     tasks: tuple[str, ...],
-    fingerprints: tuple[str | None, str],
-) -> Overlap:
+    fingerprints: tuple[str | None, str | None],
+) -> dict[str, Overlap]:
     """`fingerprints` change with the files, so that they are read once as long as they stay as they are.
 
     Only test sentences are kept, which are few; those of the corpus pass by one after another.

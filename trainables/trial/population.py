@@ -1,6 +1,6 @@
 """Many trials over one frozen encoder, trained together (CLSR, LoRA), and their results.
 
-for result in run_population(recipes, seeds, evaluations, model_folders=folders, shared=Path("embeddings")): ...
+for result in run_population(specs, shared=Path("embeddings")): ...
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -18,8 +17,8 @@ from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import Pooling
 from trainables.errors import UserError
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
+from trainables.record_parts import CorpusFiles, Trained
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import total_steps
@@ -34,6 +33,7 @@ from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.save_and_score import embed_and_score, save_model
+from trainables.trial.spec import TrialSpec
 from trainables.trial.watcher import Checkpoints
 
 POINTS = 100
@@ -41,75 +41,70 @@ POINTS = 100
 
 
 def run_population(
-    recipes: Sequence[Recipe],
-    seeds: Sequence[int],
-    evaluations: Sequence[EvaluationConfig],
+    specs: Sequence[TrialSpec],
     *,
-    model_folders: Sequence[Path | None],
     workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
-    done: Callable[[int], bool] = lambda number: False,
     hand_over: bool = False,
 ) -> Iterator[TrialResult | Unscored | None]:
     """Train recipe x seed pairs together, then evaluate one after another. `UserError` unless their `population_key` is
     one and the same.
 
-    A member whose result is there already, as `done` says of its number, still trains, since all resume together; but
-    it is not evaluated again, and gives None. Each other result is what `run_trial` would have given, but for rounding
-    and for the cost: a member counts an even share of the training. A member that diverges is stopped, the others go
-    on. The other arguments are those of `run_trial`, as is `Interrupted`.
+    A member that is done still trains, since all resume together, and gives None. Each other result is that of
+    `run_trial`, but for rounding and for the cost: a member counts an even share of the training. A member that
+    diverges is stopped, the others go on. The other arguments are those of `run_trial`, as is `Interrupted`.
     """
     import_late()
     peak, began = Peak(), time.perf_counter()
     workers = workers or Workers()
-    members, descriptions = build_members(recipes, seeds, shared)
-    evaluators = [Evaluator(evaluation, workers) for evaluation in evaluations]
+    members, descriptions = build_members(specs, shared)
+    evaluators = [Evaluator(spec.evaluation, workers) for spec in specs]
     for member, evaluator in zip(members, evaluators, strict=True):
         evaluator.before_training(member.model.encoder)
     fingerprints = [base_fingerprint(member.model.encoder) for member in members]
     training_began = time.perf_counter()
-    train = train_in_turns if takes_turns(recipes[0]) else train_population
+    train = train_in_turns if takes_turns(specs[0].recipe) else train_population
     train(members, _Watch(members, reporter or Reporter()), resume)
     resumed = max(0.0, members[0].progress.seconds - (time.perf_counter() - training_began) / len(members))
     share = (time.perf_counter() - began) / len(members)
-    for number, (member, description, evaluator) in enumerate(zip(members, descriptions, evaluators, strict=True)):
-        if done(number):
+    for spec, member, description, evaluator, fingerprint in zip(
+        specs, members, descriptions, evaluators, fingerprints, strict=True
+    ):
+        if spec.done:
             yield None
             continue
         clock = Clock(already=share, resumed=resumed, peak=peak)
-        encoder = describe_encoder(recipes[number], fingerprints[number], member.model.encoder, member.model)
-        data = {"encoder": encoder, "corpus": dict(description)}
+        encoder = describe_encoder(spec.recipe, fingerprint, member.model.encoder, member.model)
+        data: Trained = {"encoder": encoder, "corpus": description.copy()}
         training = measured(member.progress, resumed, population=len(members))
         if member.diverged:
             stopped = f"diverged: {member.diverged}"
             yield TrialResult(stopped, training=training, cost=clock.cost(workers), data=data)
             continue
         yield embed_and_score(
-            recipes[number],
-            seeds[number],
+            spec,
             member.model.encoder,
             evaluator,
             clock,
             training=training,
             data=data,
-            model=save_model(member.model.encoder, model_folders[number]),
+            model=save_model(member.model.encoder, spec.model_folder),
             hand_over=hand_over,
         )
 
 
-def build_members(
-    recipes: Sequence[Recipe], seeds: Sequence[int], shared: Path | None
-) -> tuple[list[Member], list[dict[str, Any]]]:
+def build_members(specs: Sequence[TrialSpec], shared: Path | None) -> tuple[list[Member], list[CorpusFiles]]:
     """Members as single trials would start them, and a description of what each trains on. Bases, embeddings and
     batches are shared where they can be."""
-    if len(keys := {population_key(recipe) for recipe in recipes}) != 1 or None in keys:
+    if len(keys := {population_key(spec.recipe) for spec in specs}) != 1 or None in keys:
         raise UserError("these recipes cannot train together, as population_key says; run each by run_trial")
     firsts: dict[Pooling, AdaptedEncoder | LoraEncoder] = {}  # by pooling, the first over a base
-    samplers: dict[int, tuple[Sampler, dict[str, Any]]] = {}
+    samplers: dict[int, tuple[Sampler, CorpusFiles]] = {}
     members, descriptions = [], []
-    for recipe, seed in zip(recipes, seeds, strict=True):
+    for spec in specs:
+        recipe, seed = spec.recipe, spec.seed
         first = firsts.get(recipe.part(Pooling))
         encoder = build_encoder(recipe, seed, shared) if first is None else _beside(first, recipe, seed)
         assert isinstance(encoder, AdaptedEncoder | LoraEncoder), "only recipes with an adapter have a population_key"

@@ -5,13 +5,14 @@ result = run_trial(recipe, 1, evaluation, model_folder=Path("model"))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
+from trainables.record_parts import Trained, TrainingNumbers
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import TrainingDivergedError, total_steps, train
@@ -31,46 +32,39 @@ from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.save_and_score import embed_and_score, save_model
+from trainables.trial.spec import TrialSpec
 from trainables.trial.watcher import TrialWatcher
 
 
 def run_trials(
-    recipes: Sequence[Recipe],
-    seeds: Sequence[int],
-    evaluations: Sequence[EvaluationConfig],
+    specs: Sequence[TrialSpec],
     *,
-    model_folders: Sequence[Path | None],
     workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
     shared: Path | None = None,
-    done: Callable[[int], bool] = lambda number: False,
     hand_over: bool = False,
 ) -> Iterator[TrialResult | Unscored | None]:
     """One trial, or several that train together as a population (`population_key`); their results one by one.
 
-    `done` says of a recipe's number whether its result is there already, so that None stands for it; see
-    `run_population`, which is for one worker alone.
+    None stands for the result of a member that is done. A population is for one worker alone.
     """
-    if len(recipes) > 1:
+    if len(specs) > 1:
         yield from run_population(
-            recipes,
-            seeds,
-            evaluations,
-            model_folders=model_folders,
+            specs,
             workers=workers,
             reporter=reporter,
             resume=resume,
             shared=shared,
-            done=done,
             hand_over=hand_over,
         )
         return
+    (spec,) = specs
     yield run_trial(
-        recipes[0],
-        seeds[0],
-        evaluations[0],
-        model_folder=model_folders[0],
+        spec.recipe,
+        spec.seed,
+        spec.evaluation,
+        model_folder=spec.model_folder,
         workers=workers,
         reporter=reporter,
         resume=resume,
@@ -99,14 +93,15 @@ def run_trial(
     Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
     """
     import_late()
+    spec = TrialSpec(recipe, seed, evaluation, model_folder)
     clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
     base = build_encoder(recipe, seed, shared)
     evaluator = Evaluator(evaluation, workers)
     evaluator.before_training(base)
-    trained: dict[str, Any] = {}
+    trained: TrainingNumbers = {}
     fingerprint = base_fingerprint(base)
     training = build_training(recipe, seed, base, shared) if recipe.trains else None
-    data = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
+    data: Trained = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
     if training:
         data["corpus"] = training.description
         watcher = TrialWatcher(base, evaluator, workers, reporter, recipe.optimisation)
@@ -119,13 +114,13 @@ def run_trial(
     clock.training_ended()
     model = save_model(base, model_folder) if trained and workers.rank == 0 else None
     return embed_and_score(
-        recipe, seed, encoder, evaluator, clock, training=trained, data=data, model=model, hand_over=hand_over
+        spec, encoder, evaluator, clock, training=trained, data=data, model=model, hand_over=hand_over
     )
 
 
 def _train(
     recipe: Recipe, seed: int, training: Training, watcher: TrialWatcher, workers: Workers, resume: Path | None
-) -> tuple[dict[str, Any], str | None]:
+) -> tuple[TrainingNumbers, str | None]:
     """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
     model, sampler = training.model, training.sampler
     steps = total_steps(sampler, recipe.optimisation)

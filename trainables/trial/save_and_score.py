@@ -1,6 +1,6 @@
 """The end of a trial: the model is saved, embeds the sentences of SentEval, and is scored and described.
 
-unscored = embed_and_score(recipe, seed, encoder, evaluator, clock, ...)   # the last thing that needs the encoder
+unscored = embed_and_score(spec, encoder, evaluator, clock, ...)   # the last thing that needs the encoder
 result = score(unscored)                                          # needs no GPU: any process can do it
 """
 
@@ -10,13 +10,14 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
 from trainables.errors import unforeseen
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
+from trainables.record_parts import Evaluated, TaskScores, Trained, TrainingNumbers, TrialCost
 from trainables.senteval import Evaluation, import_late
 from trainables.senteval.evaluation import Embeddings
 from trainables.trial.data_requests import senteval_folder
@@ -25,6 +26,7 @@ from trainables.trial.measure import Clock, after_scoring, gpus_of
 from trainables.trial.overlap import overlap
 from trainables.trial.peak import Peak
 from trainables.trial.result import TrialResult, Unscored
+from trainables.trial.spec import TrialSpec
 
 
 def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
@@ -39,14 +41,13 @@ def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
 
 
 def embed_and_score(
-    recipe: Recipe,
-    seed: int,
+    spec: TrialSpec,
     encoder: Encoder,
     evaluator: Evaluator,
     clock: Clock,
     *,
-    training: dict[str, Any],
-    data: dict[str, Any],
+    training: TrainingNumbers,
+    data: Trained,
     model: Path | None,
     hand_over: bool,
 ) -> TrialResult | Unscored:
@@ -59,10 +60,12 @@ def embed_and_score(
     embeddings = evaluator.embed(encoder)
     if embeddings is None:
         return TrialResult()
-    known = {**data, **evaluator.description}
-    encoding = {"encode_ms": embeddings.encode_ms, "embedding_dim": embeddings.vectors.shape[1]}
-    cost = {**clock.cost(evaluator.workers), **encoding}
-    unscored = Unscored(recipe.flat(), evaluator.config, seed, embeddings, cosines, training, cost, known, model)
+    cost: TrialCost = {
+        **clock.cost(evaluator.workers),
+        "encode_ms": embeddings.encode_ms,
+        "embedding_dim": embeddings.vectors.shape[1],
+    }
+    unscored = Unscored(spec, embeddings, cosines, training, cost, data, evaluator.description, model)
     if hand_over:
         return unscored
     result = score(unscored, gpus=gpus_of(evaluator.workers), peak=clock.peak)
@@ -80,45 +83,59 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     Raises `UserError` where the evaluation data is no longer that of the embeddings.
     """
     began = time.perf_counter()
-    recipe, asked = Recipe.from_flat(unscored.recipe), unscored.evaluation
+    recipe, config = unscored.spec.recipe, unscored.spec.evaluation
     if peak is None and not unscored.cost["gpu_seconds"]:
         import_late()
         peak = Peak()
-    evaluation = score_senteval(asked, unscored.embeddings)
-    data = {**unscored.data, **describe_senteval(asked, evaluation)}
-    data |= _overlap(recipe, asked, evaluation, data)
-    data |= scores_at_widths(recipe, asked, unscored.embeddings)
-    card = model_card(unscored.recipe, asked, unscored.seed, evaluation.tasks, data, unscored.training)
+    evaluation = score_senteval(config, unscored.embeddings)
+    evaluated: Evaluated = {**unscored.evaluated, "senteval": describe_senteval(config, evaluation)}
+    evaluated |= _overlap(recipe, config, evaluation, unscored.data, evaluated)
+    widths = scores_at_widths(recipe, config, unscored.embeddings)
+    card = model_card(
+        recipe.flat(),
+        config,
+        unscored.spec.seed,
+        evaluation.tasks,
+        {**unscored.data, **evaluated, **widths},
+        unscored.training,
+    )
     seconds = time.perf_counter() - began
     return TrialResult(
-        scores=evaluation.tasks,
+        scores=_scores(evaluation),
         predictions={**evaluation.kept, **unscored.predictions},
         geometry=evaluation.geometry,
         training=unscored.training,
         cost=after_scoring(unscored.cost, seconds, gpus, peak.taken() if peak else None),
-        data=data,
+        data={**unscored.data, **widths},
+        evaluated=evaluated,
         card=None if unscored.model is None else card,
     )
 
 
-def scores_at_widths(recipe: Recipe, asked: EvaluationConfig, embeddings: Embeddings) -> dict[str, Any]:
+def scores_at_widths(recipe: Recipe, config: EvaluationConfig, embeddings: Embeddings) -> Trained:
     """For the record, the scores of embeddings that are cut at each of `objective.dims`; empty where there are none."""
     dims = recipe.flat().get("objective.dims")
     if not isinstance(dims, tuple) or not dims:
         return {}
     cut = {width: replace(embeddings, vectors=embeddings.vectors[:, : int(width)].copy()) for width in dims}
-    return {"widths": {width: score_senteval(asked, cut[width]).tasks for width in dims}}
+    return {"widths": {width: _scores(score_senteval(config, cut[width])) for width in dims}}
 
 
-def _overlap(recipe: Recipe, asked: EvaluationConfig, evaluation: Evaluation, data: dict[str, Any]) -> dict[str, Any]:
+def _scores(evaluation: Evaluation) -> dict[str, TaskScores]:
+    return cast(dict[str, TaskScores], evaluation.tasks)  # a plugin's kind of task may have more numbers
+
+
+def _overlap(
+    recipe: Recipe, config: EvaluationConfig, evaluation: Evaluation, data: Trained, evaluated: Evaluated
+) -> Evaluated:
     """For the record; empty where it is not known. Whatever goes wrong here, the trained and scored trial is kept."""
-    fingerprints = data.get("corpus", {}).get("fingerprint"), data["senteval"]["fingerprint"]
+    fingerprints = data.get("corpus", {}).get("fingerprint"), evaluated["senteval"].get("fingerprint")
     tested = [task for task in evaluation.tasks if task in evaluation.answers]
     if not tested:
         return {}
     try:
-        found = overlap(recipe, senteval_folder(asked.senteval), tested, fingerprints)
+        counts = overlap(recipe, senteval_folder(config.senteval), tested, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
         print(f"test sentences seen in training are not counted ({unforeseen(error)})", file=sys.stderr, flush=True)
         return {}
-    return {} if found is None else {"overlap": found}
+    return {} if counts is None else {"overlap": counts}

@@ -22,20 +22,20 @@ class Slow(Callback):
 
     def __init__(self, may: threading.Event) -> None:
         self.may = may
-        self.told: list[Any] = []
+        self.heard: list[Any] = []
 
     def step(self, trial: Any, step: int, steps: int, scalars: Any) -> None:
         self.may.wait(WAIT)
-        self.told.append((step, scalars))
+        self.heard.append((step, scalars))
 
     def finished(self, trial: Any, record: Any) -> None:
-        self.told.append(record.status)
+        self.heard.append(record.status)
 
     def failed(self, trial: Any, reason: str) -> None:
         raise ConnectionError(reason)
 
     def close(self) -> None:
-        self.told.append("closed")
+        self.heard.append("closed")
 
 
 def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) -> None:
@@ -51,11 +51,11 @@ def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) ->
     study.finished(spec, record(spec))
     for _ in range(1000):
         slowly.tick()
-    assert slow.told == []
+    assert slow.heard == []
     assert slowly.events.qsize() < 10  # ticks do not pile up
     may.set()
     slowly.close()
-    assert slow.told == [(1, {"loss": 1.0}), (2, {"loss": 2.0}), "finished", "closed"]
+    assert slow.heard == [(1, {"loss": 1.0}), (2, {"loss": 2.0}), "finished", "closed"]
     assert not slowly.thread.is_alive()
 
 
@@ -98,4 +98,4 @@ def test_one_that_gets_on_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
     for _ in range(8):  # 1.6 s in all
         study.finished(spec, record(spec))
     slowly.close()
-    assert steady.told == ["finished"] * 8 + ["closed"]
+    assert steady.heard == ["finished"] * 8 + ["closed"]

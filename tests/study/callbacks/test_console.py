@@ -106,8 +106,8 @@ def test_a_line_has_the_spaces_averages_whose_scores_are_there() -> None:
     assert describe(record, (SELECTION,), SHOWN) == "dev 65.00  STS 50.00  took 24 s"
     parts = {"train_seconds": 9.0, "evaluation_seconds": 15.0, "evaluating_seconds": 10.0}
     whole = changed(record, cost={**record.cost, **parts}, training={**record.training, "seconds": 8.0})
-    said = "dev 65.00  STS 50.00  took 24 s: preparing 1, training 8, encoding 5, scoring 10"
-    assert describe(whole, (SELECTION,), SHOWN) == said
+    text = "dev 65.00  STS 50.00  took 24 s: preparing 1, training 8, encoding 5, scoring 10"
+    assert describe(whole, (SELECTION,), SHOWN) == text
     assert describe(made_record({}, "a", 0), (SELECTION,), SHOWN) == "dev —"
     stopped = made_record({}, "a", 0, status="pruned", training={"stopped": "diverged: nan"})
     assert describe(stopped, (SELECTION,), SHOWN) == "diverged: nan"
@@ -147,18 +147,18 @@ class TestPlainLines:
         self, begin: Begin, capsys: pytest.CaptureFixture[str]
     ) -> None:
         study, shown = begin(rows=4)
-        told: list[tuple[float, str]] = []
+        printed: list[tuple[float, str]] = []
         running = simulate(study, shown, Machine(2), lambda trial: 200.0, lambda trial: 100.0, every=0.25)
         for at in running:
-            told += [(at, line) for line in capsys.readouterr().out.splitlines()]
-        status = [(at, line) for at, line in told if "running" in line or "start" in line]
+            printed += [(at, line) for line in capsys.readouterr().out.splitlines()]
+        status = [(at, line) for at, line in printed if "running" in line or "start" in line]
         _, line = status[0]
         assert line.startswith("[0/4] 2 running, ")
         assert re.search(r"about 1\d min left \(rough guess, until .*\), [\d.]+ trials an hour; now: ", line)
         assert line.endswith("; now: row 0 seed 0 step 10/100, loss 3.3406; row 1 seed 0 step 8/100, loss 3.4523")
         assert [at - 12 for at, _ in status[:4]] == [20, 60, 120, 180]  # the first trial began after 12 seconds
         assert "row 0 seed 0 step 100/100, loss 2.0366, scoring" in status[4][1]
-        assert len(told) < 20
+        assert len(printed) < 20
 
     def test_of_many_a_few_are_named(self, begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
         study, shown = begin(rows=12, at_once=10)
@@ -193,12 +193,12 @@ class TestPlainLines:
 class TestTerminal:
     def test_what_runs_is_drawn_in_place_below_what_ended(self, begin: Begin, terminal: Terminal) -> None:
         study, shown = begin(rows=4, screen=terminal)
-        seen = []
+        screens = []
         for _ in simulate(study, shown, Machine(2, start=0), lambda t: 20.0, lambda t: 10.0, every=0.5):
-            seen.append(terminal.screen())
+            screens.append(terminal.screen())
         study.tell(shown, "close")
-        assert "2 running" in seen[0][-2]
-        early = next(screen for screen in seen if "step  50/100" in "".join(screen))
+        assert "2 running" in screens[0][-2]
+        early = next(screen for screen in screens if "step  50/100" in "".join(screen))
         assert [line[:48] for line in early[:2]] == [
             "  row 0 seed 0  step  50/100  loss 2.2707",
             "  row 1 seed 0  step  50/100  loss 2.2707",
@@ -206,9 +206,9 @@ class TestTerminal:
         assert early[2].startswith("[0/4] 2 running, about 70 s left (rough guess, until ")
         assert early[2].endswith("), 3.0 trials a minute")
         assert early[3:] == [f"{BAR}   0 %"]
-        bars = {screen[-1] for screen in seen}
+        bars = {screen[-1] for screen in screens}
         assert any(bar.endswith("  50 %  best so far: dev 65.00") for bar in bars)
-        scoring = next(screen for screen in seen if "scoring" in "".join(screen))
+        scoring = next(screen for screen in screens if "scoring" in "".join(screen))
         assert scoring[0] == "  row 0 seed 0  step 100/100  loss 2.0366  scoring"
         ended = "\n".join(terminal.screen()).rstrip().splitlines()
         assert [line[:12] for line in ended[:-1]] == ["dev: the dev", *[f"[{n}/4] row {n - 1} " for n in (1, 2, 3, 4)]]
@@ -332,10 +332,10 @@ def resize(terminal: int, columns: int) -> None:
 
 def read_until(terminal: int, words: str) -> str:
     """What a program writes until then; the test hangs where it never does."""
-    found = b""
-    while words.encode() not in found:
-        found += os.read(terminal, 65536)
-    return found.decode().replace("\r\n", "\n")
+    output = b""
+    while words.encode() not in output:
+        output += os.read(terminal, 65536)
+    return output.decode().replace("\r\n", "\n")
 
 
 def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
@@ -366,9 +366,9 @@ def test_starts_that_fail_are_told_with_the_last_reason_until_one_succeeds(
     study.tell(shown, "not_started", [trial], 3, "ModuleNotFoundError: No module\x1b[31m named 'study'")
     study.now += 40
     shown.tick()
-    said = capsys.readouterr().out
-    assert said.startswith("[0/4] 0 running, 1 waiting for a new worker group")
-    assert said.endswith("; the last 3 starts failed: ModuleNotFoundError: No module\\x1b[31m named 'study'\n")
+    text = capsys.readouterr().out
+    assert text.startswith("[0/4] 0 running, 1 waiting for a new worker group")
+    assert text.endswith("; the last 3 starts failed: ModuleNotFoundError: No module\\x1b[31m named 'study'\n")
     study.tell(shown, "started", [trial])
     study.now += 60
     shown.tick()
@@ -407,15 +407,15 @@ def test_a_trial_whose_workers_died_runs_no_more_until_another_begins_it(
     study.tell(shown, "step", trial, 51, 100, {"loss": 2.5})  # told late
     study.now += 20
     shown.tick()
-    said = capsys.readouterr().out
-    assert said == "[0/4] 0 running, 1 waiting for a new worker group (1 worker of 1 CPU) (20 s so far)\n"
+    text = capsys.readouterr().out
+    assert text == "[0/4] 0 running, 1 waiting for a new worker group (1 worker of 1 CPU) (20 s so far)\n"
     study.tell(shown, "started", [trial])
     study.tell(shown, "step", trial, 60, 100, {"loss": 2.5})
     study.now += 40
     shown.tick()
-    said = capsys.readouterr().out
-    assert said.startswith("[0/4] 1 running, about ")
-    assert said.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
+    text = capsys.readouterr().out
+    assert text.startswith("[0/4] 1 running, about ")
+    assert text.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
     study.tell(shown, "interrupted", [trial])
     study.fail(shown, trial, "it was begun 4 times")
     capsys.readouterr()
@@ -495,17 +495,17 @@ def test_a_notebook_shows_one_block_that_is_written_again(
     for _ in simulate(study, shown, Machine(2), lambda trial: 60.0, lambda trial: 10.0):
         pass
     shown.close()
-    said = capsys.readouterr().out
+    text = capsys.readouterr().out
     assert notebook.displays == 1
     assert len(notebook.written) > 20
     assert "<b>" not in "".join(notebook.written)
-    assert any("&lt;b&gt;row&lt;/b&gt; 1 &amp; more" in one and "step" in one for one in notebook.written)
-    half = next(one for one in notebook.written if '<progress value="2" max="4">' in one)
+    assert any("&lt;b&gt;row&lt;/b&gt; 1 &amp; more" in block and "step" in block for block in notebook.written)
+    half = next(block for block in notebook.written if '<progress value="2" max="4">' in block)
     assert " 50 %  best so far: dev 65.00</pre>" in half
     assert "4 trials done in" in notebook.written[-1]
     assert '<progress value="4" max="4"></progress> 100 %' in notebook.written[-1]
-    assert [line[:5] for line in said.splitlines()][-4:] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
-    assert "running" not in said
+    assert [line[:5] for line in text.splitlines()][-4:] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
+    assert "running" not in text
 
 
 def test_in_ipythons_terminal_and_without_ipython_there_is_no_such_block(

@@ -86,9 +86,11 @@ class TestMLflow(TrackerContract):
         from mlflow import MlflowClient
 
         client = MlflowClient()
-        experiments = [one for one in client.search_experiments() if one.name.startswith(f"{results.name} ")]
+        experiments = [
+            experiment for experiment in client.search_experiments() if experiment.name.startswith(f"{results.name} ")
+        ]
         assert len(experiments) <= 1  # one of the study, however often it is run
-        found = client.search_runs([one.experiment_id for one in experiments], "tags.space = 'scl_tau'")
+        runs = client.search_runs([experiment.experiment_id for experiment in experiments], "tags.space = 'scl_tau'")
         return {
             run.data.tags["key"]: TrackedRun(
                 run.info.run_name or "",
@@ -100,7 +102,7 @@ class TestMLflow(TrackerContract):
                 run.info.status == "FINISHED",
                 run.data.tags.get("reason", ""),
             )
-            for run in found
+            for run in runs
         }
 
     def test_a_store_that_cannot_be_opened_is_told(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +126,7 @@ class TestWeightsAndBiases(TrackerContract):
 
     def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
         """A server puts the files of one id together."""
-        found: dict[str, TrackedRun] = {}
+        runs: dict[str, TrackedRun] = {}
         paths = sorted((results / "wandb").glob("offline-run-*/*.wandb"), key=lambda path: path.stat().st_mtime_ns)
         for path in paths:
             run, summary = TrackedRun(""), dict[str, Any]()
@@ -144,10 +146,10 @@ class TestWeightsAndBiases(TrackerContract):
                 elif kind == "exit":
                     assert message.exit.exit_code == int(summary["status"] in ("failed", "interrupted"))
             run.finished, run.reason = summary["status"] == "finished", summary["reason"]
-            for name, points in found.get(id, TrackedRun("")).points.items():
+            for name, points in runs.get(id, TrackedRun("")).points.items():
                 run.points[name] = points | run.points.get(name, {})
-            found[id] = run
-        return {run.parameters["key"]: run for run in found.values()}
+            runs[id] = run
+        return {run.parameters["key"]: run for run in runs.values()}
 
 
 def _messages(path: Path) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from study.callbacks.eta import Group, TimeLeft
+from study.callbacks.eta import TimeLeft, TrainingGroup
 from study.search.budget import Budget, makespan
 from study.trial import Trial
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
@@ -42,7 +42,7 @@ def test_it_is_right_from_the_first_third_on(
 ) -> None:
     study = Study(tmp_path, monkeypatch, planned(rows, seeds), machine.places)
     course = study.begin()
-    said = [
+    forecasts = [
         (at, course.forecast().seconds)
         for at in simulate(study, course, machine, drawn(*training, "training"), drawn(*scoring, "scoring"))
     ]
@@ -50,7 +50,7 @@ def test_it_is_right_from_the_first_third_on(
     assert course.ended == rows * seeds
     wrong = [
         f"at {at:.0f} of {whole:.0f} s: {seconds}"
-        for at, seconds in said
+        for at, seconds in forecasts
         if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > max(0.2 * (whole - at), 0.03 * whole))
     ]
     assert wrong == []
@@ -62,7 +62,7 @@ def test_a_limit_ends_a_study_sooner(machine: Machine, tmp_path: Path, monkeypat
     study = Study(tmp_path, monkeypatch, planned(60), machine.places)
     study.budget = Budget({"worker_hours": 12.5 * 30 / 3600})
     course = study.begin()
-    said = [
+    forecasts = [
         (at, course.forecast().seconds)
         for at in simulate(study, course, machine, drawn(18, 22, "training"), drawn(9, 11, "scoring"))
     ]
@@ -71,7 +71,7 @@ def test_a_limit_ends_a_study_sooner(machine: Machine, tmp_path: Path, monkeypat
     assert (course.queued, course.coming) == (48, 0)
     wrong = [
         f"at {at:.0f} of {whole:.0f} s: {seconds}"
-        for at, seconds in said
+        for at, seconds in forecasts
         if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > 0.2 * whole)
     ]
     assert wrong == []
@@ -84,9 +84,9 @@ def test_a_limit_in_minutes_bounds_the_forecast_from_the_first_steps_on(
     study = Study(tmp_path, monkeypatch, planned(60), 2)
     study.budget = Budget({"minutes": 5.0}, places=2, clock=lambda: study.now)
     course = study.begin()
-    told = simulate(study, course, Machine(2, start=0), lambda trial: 20.0, lambda trial: 20.0)
-    said = {at: course.forecast().seconds for at in told}
-    known = {at: seconds for at, seconds in said.items() if seconds is not None}
+    moments = simulate(study, course, Machine(2, start=0), lambda trial: 20.0, lambda trial: 20.0)
+    forecasts = {at: course.forecast().seconds for at in moments}
+    known = {at: seconds for at, seconds in forecasts.items() if seconds is not None}
     assert min(known) < 20
     assert all(seconds <= max(300 - at, 0) + 41 for at, seconds in known.items())  # what runs goes on to its end
     assert known[min(known)] > 250
@@ -98,9 +98,9 @@ def test_something_is_known_soon_and_more_where_an_earlier_run_measured(
     trials = planned(10)
     study = Study(tmp_path, monkeypatch, trials[1:], 2)
     course = study.begin()
-    told = iter(simulate(study, course, Machine(2, start=0), lambda trial: 100.0, lambda trial: 20.0))
+    moments = iter(simulate(study, course, Machine(2, start=0), lambda trial: 100.0, lambda trial: 20.0))
     assert course.forecast().seconds is None
-    while next(told) < 10:
+    while next(moments) < 10:
         pass
     rough = course.forecast()
     assert rough.seconds is not None
@@ -111,8 +111,8 @@ def test_something_is_known_soon_and_more_where_an_earlier_run_measured(
     study = Study(tmp_path / "continued", monkeypatch, trials[1:], 2)
     study.ledger.write(record_of(trials[0], 100, 20))
     course = study.begin()
-    told = iter(simulate(study, course, Machine(2, start=0), lambda trial: 100.0, lambda trial: 20.0))
-    while next(told) < 10:
+    moments = iter(simulate(study, course, Machine(2, start=0), lambda trial: 100.0, lambda trial: 20.0))
+    while next(moments) < 10:
         pass
     assert course.forecast().seconds == pytest.approx(5 * 120 - 10, rel=0.05)
     assert course.forecast().how == "from 1 trial that ended and the steps of 2 trials that run"
@@ -123,14 +123,14 @@ def test_records_of_another_machine_do_not_count() -> None:
     (trial,) = planned(1)
     times = TimeLeft([record_of(trial, 100, 20)], 2)
     times.know_hardware("8 GPUs")
-    assert times.forecast(0.0, [(Group(0.0, 1), "a")], []).seconds is None
+    assert times.forecast(0.0, [(TrainingGroup(0.0, 1), "a")], []).seconds is None
     times = TimeLeft([record_of(trial, 100, 20)], 2)
     times.know_hardware(trial.resources.hardware)
-    assert times.forecast(30.0, [(Group(0.0, 1), "a")], []).seconds == 90.0
+    assert times.forecast(30.0, [(TrainingGroup(0.0, 1), "a")], []).seconds == 90.0
 
 
 def test_a_resumed_training_counts_by_the_steps_of_this_process() -> None:
-    group = Group(100.0, 1)
+    group = TrainingGroup(100.0, 1)
     group.stepped(110.0, 900, 1000)  # its first step here took long: the checkpoint was read
     group.stepped(112.0, 910, 1000)
     assert group.training_left(112.0) == pytest.approx(18.0)

@@ -23,18 +23,18 @@ PANELS = ROOT / "deploy" / "grafana" / "study.json"
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, ...], float]:
+def gauges(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, ...], float]:
     """What the gauges were last set to: by name and the values of their own tags."""
-    found: dict[tuple[str, ...], float] = {}
+    values: dict[tuple[str, ...], float] = {}
 
-    class Seen(Gauge):
+    class RecordedGauge(Gauge):
         def set(self, value: float, tags: Mapping[str, str] | None = None) -> None:
             super().set(value, tags)
             assert self.info["default_tags"] == {"space": "scl_tau", "study": "results"}
-            found[(self.info["name"], *(tags or {}).values())] = value
+            values[(self.info["name"], *(tags or {}).values())] = value
 
-    monkeypatch.setattr(prometheus, "Gauge", Seen)
-    return found
+    monkeypatch.setattr(prometheus, "Gauge", RecordedGauge)
+    return values
 
 
 @pytest.fixture
@@ -44,69 +44,69 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def states(seen: dict[tuple[str, ...], float]) -> dict[str, float]:
-    return {tags[0]: value for (name, *tags), value in seen.items() if name == "ses_trials"}
+def states(gauges: dict[tuple[str, ...], float]) -> dict[str, float]:
+    return {tags[0]: value for (name, *tags), value in gauges.items() if name == "ses_trials"}
 
 
-def test_they_follow_a_study(seen: dict[tuple[str, ...], float], clock: list[float], tmp_path: Path) -> None:
+def test_they_follow_a_study(gauges: dict[tuple[str, ...], float], clock: list[float], tmp_path: Path) -> None:
     state = study_state(tmp_path / "results")
     first, second, third, fourth = (trial(state, number) for number in range(4))
     Ledger(tmp_path / "results" / LEDGER).write(record(first))  # by an earlier run of the study
     state = study_state(tmp_path / "results")
-    told = Followed(state, Prometheus(state))
-    told.tick()
-    assert states(seen) == {"queued": 4, "running": 0, "finished": 1, "stopped": 0, "failed": 0}
-    assert seen["ses_best_score", "selection"] == 65.0
-    assert ("ses_busy_share",) not in seen  # no worker of this run has ended a trial
+    followed = Followed(state, Prometheus(state))
+    followed.tick()
+    assert states(gauges) == {"queued": 4, "running": 0, "finished": 1, "stopped": 0, "failed": 0}
+    assert gauges["ses_best_score", "selection"] == 65.0
+    assert ("ses_busy_share",) not in gauges  # no worker of this run has ended a trial
 
-    told.started([second, third])
+    followed.started([second, third])
     for step, at in ((10, 101.0), (30, 103.0)):
         clock[0] = at
-        told.step(second, step, 90, {"loss": 1.0, "tokens_per_second": 500.0})
-        told.step(third, 2 * step, 180, {"loss": 1.0})
-    told.tick()
-    assert states(seen) == {"queued": 2, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
-    assert seen["ses_steps_per_second",] == pytest.approx(10 + 20)
-    assert seen["ses_tokens_per_second",] == 500.0
+        followed.step(second, step, 90, {"loss": 1.0, "tokens_per_second": 500.0})
+        followed.step(third, 2 * step, 180, {"loss": 1.0})
+    followed.tick()
+    assert states(gauges) == {"queued": 2, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
+    assert gauges["ses_steps_per_second",] == pytest.approx(10 + 20)
+    assert gauges["ses_tokens_per_second",] == 500.0
 
     clock[0] = 110.0
-    told.step(second, 90, 90, {"loss": 1.0, "tokens_per_second": 500.0})  # from now on it is evaluated
-    told.step(third, 200, 1000, {"loss": 1.0})
-    told.tick()
-    assert seen["ses_steps_per_second",] == pytest.approx(140 / 7)
-    assert seen["ses_tokens_per_second",] == 0.0
+    followed.step(second, 90, 90, {"loss": 1.0, "tokens_per_second": 500.0})  # from now on it is evaluated
+    followed.step(third, 200, 1000, {"loss": 1.0})
+    followed.tick()
+    assert gauges["ses_steps_per_second",] == pytest.approx(140 / 7)
+    assert gauges["ses_tokens_per_second",] == 0.0
 
-    told.finished(second, record(second, stopped="stopped by asha"))
-    told.failed(third, "no memory")
-    told.started([fourth])
-    told.finished(fourth, record(fourth))
-    told.tick()
-    assert states(seen) == {"queued": 4, "running": 0, "finished": 2, "stopped": 1, "failed": 1}
-    assert seen["ses_crew_seconds", "busy"] == 18.0
-    assert seen["ses_crew_seconds", "idle"] == 2.0
-    assert seen["ses_busy_share",] == pytest.approx(0.9)
-    assert {name for name, *_ in seen} == set(GAUGES)
+    followed.finished(second, record(second, stopped="stopped by asha"))
+    followed.failed(third, "no memory")
+    followed.started([fourth])
+    followed.finished(fourth, record(fourth))
+    followed.tick()
+    assert states(gauges) == {"queued": 4, "running": 0, "finished": 2, "stopped": 1, "failed": 1}
+    assert gauges["ses_crew_seconds", "busy"] == 18.0
+    assert gauges["ses_crew_seconds", "idle"] == 2.0
+    assert gauges["ses_busy_share",] == pytest.approx(0.9)
+    assert {name for name, *_ in gauges} == set(GAUGES)
 
 
 def test_they_are_set_every_five_seconds_at_most_unless_a_trial_begins_or_ends(
-    seen: dict[tuple[str, ...], float], clock: list[float], tmp_path: Path
+    gauges: dict[tuple[str, ...], float], clock: list[float], tmp_path: Path
 ) -> None:
     state = study_state(tmp_path / "results")
-    told = Followed(state, Prometheus(state))
-    told.tick()
-    seen.clear()
+    followed = Followed(state, Prometheus(state))
+    followed.tick()
+    gauges.clear()
     clock[0] += 4.9
-    told.tick()
-    assert not seen
-    told.started([trial(state)])
-    told.tick()
-    assert states(seen)["running"] == 1
-    seen.clear()
+    followed.tick()
+    assert not gauges
+    followed.started([trial(state)])
+    followed.tick()
+    assert states(gauges)["running"] == 1
+    gauges.clear()
     clock[0] += 5.1
-    told.tick()
-    assert seen
-    told.close()
-    assert states(seen)["running"] == 0
+    followed.tick()
+    assert gauges
+    followed.close()
+    assert states(gauges)["running"] == 0
 
 
 def test_every_panel_of_grafana_shows_a_metric_that_is_exported_and_every_metric_has_one() -> None:
@@ -120,13 +120,13 @@ def test_every_panel_of_grafana_shows_a_metric_that_is_exported_and_every_metric
         assert panel["datasource"]["uid"] == "${datasource}"
         for target in panel["targets"]:
             assert target["datasource"]["uid"] == "${datasource}"
-            found = re.findall(r"\bray_\w+", target["expr"])
-            assert found
-            named |= set(found)
+            values = re.findall(r"\bray_\w+", target["expr"])
+            assert values
+            named |= set(values)
             queries.append(target["expr"])
             (group,) = re.findall(r"by \(([^)]*)\)", target["expr"])
             tags = set(group.split(", ")) | set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
-            assert all(tags <= known[name] for name in found), panel["title"]
+            assert all(tags <= known[name] for name in values), panel["title"]
     assert named == set(known)
     for query in queries:
         assert set(re.findall(r"\$(\w+)", query)) <= set(variables)
@@ -172,15 +172,15 @@ def test_ray_exports_them(cluster: dict[str, str], tmp_path: Path) -> None:
         timeout=200,
     )
     assert answer.returncode == 0, answer.stderr[-2000:]
-    found: dict[str, list[dict[str, Any]]] = {}
+    values: dict[str, list[dict[str, Any]]] = {}
     for line in answer.stdout.splitlines():
         name, _, rest = line.partition("{")
-        found.setdefault(name, []).append(dict(re.findall(r'(\w+)="([^"]*)"', rest)) | {"value": line.split()[-1]})
-    assert set(found) == {f"ray_{name}" for name in GAUGES}
+        values.setdefault(name, []).append(dict(re.findall(r'(\w+)="([^"]*)"', rest)) | {"value": line.split()[-1]})
+    assert set(values) == {f"ray_{name}" for name in GAUGES}
     for name, (_, tags) in GAUGES.items():
-        for sample in found[f"ray_{name}"]:
+        for sample in values[f"ray_{name}"]:
             assert (sample["space"], sample["study"]) == ("scl_tau", "results")
             assert set(tags) <= set(sample)
-    by_state = {sample["state"]: float(sample["value"]) for sample in found["ray_ses_trials"]}
+    by_state = {sample["state"]: float(sample["value"]) for sample in values["ray_ses_trials"]}
     assert by_state == {"queued": 4, "running": 0, "finished": 1, "stopped": 0, "failed": 0}
-    assert float(found["ray_ses_busy_share"][0]["value"]) == pytest.approx(0.9)
+    assert float(values["ray_ses_busy_share"][0]["value"]) == pytest.approx(0.9)

@@ -39,17 +39,17 @@ def test_a_label_names_no_folder_and_is_shown_without_control_characters(tmp_pat
 
 def test_a_folder_is_called_as_people_call_the_trial_and_stays_its_own(tmp_path: Path) -> None:
     state = study_state(tmp_path)
-    one = trial(state, name="#17 batch 128, cls, tau 0.05")
-    same = dataclasses.replace(one, recipe_hash="0123456789ab")
-    renamed = dataclasses.replace(one, name="a row that came later")
-    for those in ((one, same), (renamed,)):
+    first = trial(state, name="#17 batch 128, cls, tau 0.05")
+    same = dataclasses.replace(first, recipe_hash="0123456789ab")
+    renamed = dataclasses.replace(first, name="a row that came later")
+    for group in ((first, same), (renamed,)):
         board = TensorBoard(tmp_path, ())
-        for spec in those:
+        for spec in group:
             board.step(spec, 1, 1, {"loss": 0.5})
         board.close()
     called = "17-batch-128-cls-tau-0.05"
     assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == [called, f"{called}-0123456789ab"]
-    assert len(list((tmp_path / FOLDER / called / f"seed-{one.seed}").glob("events.*"))) == 2
+    assert len(list((tmp_path / FOLDER / called / f"seed-{first.seed}").glob("events.*"))) == 2
 
 
 def test_a_full_disk_blocks_nobody_and_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,10 +66,10 @@ def test_a_full_disk_blocks_nobody_and_is_told_once(tmp_path: Path, monkeypatch:
     board.step(spec, 0, 100, {"loss": 1.0})
     monkeypatch.setattr("tensorboardX.record_writer.RecordWriter.write", full)
     monkeypatch.setattr("tensorboardX.record_writer.RecordWriter.flush", full)
-    told = threading.Thread(target=tell, args=(board, spec), daemon=True)
-    told.start()
-    told.join(20)
-    assert not told.is_alive()
+    thread = threading.Thread(target=tell, args=(board, spec), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
     with pytest.raises(OSError, match="No space left"):
         board.close()
     for file in board.files:

@@ -18,7 +18,7 @@ from study.engine.address import running_cluster
 from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
-HERE = "10.1.2.3:6379"
+ADDRESS = "10.1.2.3:6379"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     folder.chmod(0o777)
     path = folder / "ray_current_cluster"
-    path.write_text(f"{HERE}\n")
+    path.write_text(f"{ADDRESS}\n")
     path.chmod(0o644)
     return path
 
@@ -59,20 +59,20 @@ def pipe_at(path: Path) -> None:
 
 
 def test_the_cluster_that_this_user_started_is_joined(file: Path) -> None:
-    assert running_cluster() == HERE
+    assert running_cluster() == ADDRESS
 
 
 @pytest.mark.parametrize("named", ["auto", ""])
 def test_the_same_where_it_is_asked_for(file: Path, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", named)
-    assert running_cluster() == HERE
+    assert running_cluster() == ADDRESS
 
 
 def test_roots_file_is_believed_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can make a file of root's")
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    assert running_cluster() == HERE
+    assert running_cluster() == ADDRESS
 
 
 def test_without_a_file_there_is_none(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_a_users_own_group_is_nobody_else(
     monkeypatch.setattr("grp.getgrgid", lambda gid: SimpleNamespace(gr_name=group[0], gr_mem=group[1]))
     file.chmod(0o664)
     if believed:
-        assert running_cluster() == HERE
+        assert running_cluster() == ADDRESS
     else:
         with pytest.raises(UserError, match="others may write into it"):
             running_cluster()
@@ -150,7 +150,7 @@ def test_auto_asks_no_process(file: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """Ray would take any process's word for it, whoever started that."""
     file.unlink()
     stranger = subprocess.Popen(
-        [sys.executable, "-c", "input()", "gcs_server", "raylet", f"--gcs-address={HERE}"], stdin=subprocess.PIPE
+        [sys.executable, "-c", "input()", "gcs_server", "raylet", f"--gcs-address={ADDRESS}"], stdin=subprocess.PIPE
     )
     try:
         monkeypatch.setenv("RAY_ADDRESS", "auto")
@@ -164,7 +164,7 @@ def test_auto_asks_no_process(file: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture
 def listener() -> Iterator[tuple[int, list[bytes]]]:
     """A port, and what came to it."""
-    seen: list[bytes] = []
+    received: list[bytes] = []
     server = socket.create_server(("", 0))
 
     def listen() -> None:
@@ -176,13 +176,13 @@ def listener() -> Iterator[tuple[int, list[bytes]]]:
             with connection:
                 connection.settimeout(5)
                 try:
-                    seen.append(connection.recv(100_000))
+                    received.append(connection.recv(100_000))
                 except OSError:
-                    seen.append(b"")
+                    received.append(b"")
 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
-    yield server.getsockname()[1], seen
+    yield server.getsockname()[1], received
     server.shutdown(socket.SHUT_RDWR)
     server.close()
     thread.join(10)
@@ -190,12 +190,12 @@ def listener() -> Iterator[tuple[int, list[bytes]]]:
 
 @pytest.mark.parametrize("named", ["", "auto"])
 def test_a_strangers_listener_hears_nothing(file: Path, named: str, listener: tuple[int, list[bytes]]) -> None:
-    port, seen = listener
+    port, received = listener
     file.write_text(f"127.0.0.1:{port}")
     file.chmod(0o666)
     command = [sys.executable, "study/run.py", "--space", "scl_tau", "--scale", "laptop", "--dry-run"]
     secret = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a-token-that-nobody-may-hear-0123456789abcdef"}
     environment = {**os.environ, **secret, "RAY_ADDRESS": named}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, seen) == (2, [])
+    assert (done.returncode, received) == (2, [])
     assert re.fullmatch(r"error: .*ray_current_cluster .* is not believed: others may write into it; .*\n", done.stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from study.engine.checkpoints import DIGESTS, Checkpoints, places
+from study.engine.checkpoints import DIGESTS, TaskCheckpoints, places
 from study.engine.transport import Deliveries
 
 KEY = "0123456789ab-0"
@@ -38,13 +38,13 @@ class Folder:
 def results(tmp_path: Path) -> Path:
     """With the checkpoints of steps 1 to 3, of which 2 and 3 are still there."""
     results = tmp_path / "results"
-    checkpoints = Checkpoints(Folder(results), KEY)
+    checkpoints = TaskCheckpoints(Folder(results), KEY)
     for step in (1, 2, 3):
         send(checkpoints, tmp_path / str(step), step)
     return results
 
 
-def send(checkpoints: Checkpoints, folder: Path, step: int) -> None:
+def send(checkpoints: TaskCheckpoints, folder: Path, step: int) -> None:
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "state.bin").write_bytes(bytes(1000) + bytes([step]))
     checkpoints.send(folder)
@@ -52,7 +52,7 @@ def send(checkpoints: Checkpoints, folder: Path, step: int) -> None:
 
 def fetched(results: Path, to: Path) -> int | None:
     """The step that a training would go on from."""
-    folder = Checkpoints(Folder(results), KEY).fetch(to)
+    folder = TaskCheckpoints(Folder(results), KEY).fetch(to)
     return (folder / "deep" / "state.bin").read_bytes()[-1] if folder else None
 
 
@@ -65,7 +65,7 @@ def newest(results: Path) -> Path:
 def test_the_newest_is_taken_and_the_one_before_stays(results: Path, tmp_path: Path) -> None:
     assert fetched(results, tmp_path / "to") == 3
     assert len(list((results / "train").iterdir())) == 2
-    after = Checkpoints(Folder(results), KEY)
+    after = TaskCheckpoints(Folder(results), KEY)
     after.fetch(tmp_path / "after")
     send(after, tmp_path / "4", 4)  # over that of step 2, by a process that has fetched
     assert fetched(results, tmp_path / "again") == 4
@@ -106,7 +106,7 @@ def test_a_damaged_one_costs_an_interval_and_changes_no_score(
 def test_with_both_damaged_the_training_begins_anew_and_its_checkpoints_count(results: Path, tmp_path: Path) -> None:
     for place in places(KEY):
         (results / place / "deep" / "state.bin").write_bytes(b"?")
-    checkpoints = Checkpoints(Folder(results), KEY)
+    checkpoints = TaskCheckpoints(Folder(results), KEY)
     assert checkpoints.fetch(tmp_path / "to") is None
     send(checkpoints, tmp_path / "new", 1)
     assert fetched(results, tmp_path / "after") == 1
@@ -117,7 +117,7 @@ def test_a_checkpoint_of_an_older_version_is_gone_on_from(tmp_path: Path) -> Non
     old.parent.mkdir(parents=True)
     old.write_bytes(b"\x07")
     assert fetched(tmp_path / "results", tmp_path / "to") == 7
-    checkpoints = Checkpoints(Folder(tmp_path / "results"), KEY)
+    checkpoints = TaskCheckpoints(Folder(tmp_path / "results"), KEY)
     checkpoints.fetch(tmp_path / "from")
     send(checkpoints, tmp_path / "8", 8)
     assert fetched(tmp_path / "results", tmp_path / "again") == 8

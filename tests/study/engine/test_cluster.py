@@ -35,7 +35,7 @@ from study.engine.launch import _begin_clock
 from study.engine.ray_internals import ONE_MACHINE
 from study.plan import decide, read_request
 from study.search.budget import Budget
-from study.testing.agenda import Clock
+from study.testing.agenda import SimulatedClock
 from tests.conftest import end_head, free_port, start_head
 from trainables.errors import UserError
 
@@ -124,8 +124,8 @@ class TestCores:
         ],
     )
     def test_one_core_a_gpu_stays_free_for_scoring(self, cores: int, gpus: int, share: float, expected: int) -> None:
-        there = Cluster(True, ({"CPU": cores, "GPU": gpus},))
-        allotment = allot(there, request_of("--gpus-per-worker", str(share)))
+        cluster = Cluster(True, ({"CPU": cores, "GPU": gpus},))
+        allotment = allot(cluster, request_of("--gpus-per-worker", str(share)))
         assert allotment.cpus_per_worker == expected
         if cores >= 2 * gpus and expected * gpus / share < cores:
             assert cores - allotment.concurrent * expected >= gpus
@@ -176,10 +176,10 @@ class TestGrowing:
 
 
 class TestWaiting:
-    ASKED = Allotment(1, 1, 3, 1.0, 4)
+    ALLOTMENT = Allotment(1, 1, 3, 1.0, 4)
 
     def test_a_sentence_says_what_is_awaited(self) -> None:
-        sentence = awaited(Cluster(True, (HEAD,), (GPU_NODES,)), self.ASKED)
+        sentence = awaited(Cluster(True, (HEAD,), (GPU_NODES,)), self.ALLOTMENT)
         assert sentence == (
             "waiting for 1 worker of 3 CPU and 1 GPU each: the cluster (1 node, 4 CPUs, no GPU) has no GPU yet; its "
             "autoscaler was asked for more; --gpus-per-worker 0 would train on CPUs"
@@ -189,21 +189,21 @@ class TestWaiting:
         assert "has room for 4 yet; Ray cannot tell whether it grows, so the study waits" in sentence
 
     def test_with_room_for_one_trial_nobody_waits(self) -> None:
-        there = Cluster(True, ({"CPU": 4, "GPU": 1},), (GPU_NODES,))
-        assert awaited(there, self.ASKED) is None
-        assert wait_for_room(there, self.ASKED) is there
-        assert awaited(there, Allotment(1, 8, 3, 1.0, 1)) is None  # an elastic one begins with its least
+        cluster = Cluster(True, ({"CPU": 4, "GPU": 1},), (GPU_NODES,))
+        assert awaited(cluster, self.ALLOTMENT) is None
+        assert wait_for_room(cluster, self.ALLOTMENT) is cluster
+        assert awaited(cluster, Allotment(1, 8, 3, 1.0, 1)) is None  # an elastic one begins with its least
 
-    @pytest.mark.parametrize(("waited", "told"), [(4.0, ""), (720.0, "the cluster has room after 12 min; ")])
+    @pytest.mark.parametrize(("waited", "text"), [(4.0, ""), (720.0, "the cluster has room after 12 min; ")])
     def test_to_wait_for_room_is_no_time_of_the_study(
-        self, waited: float, told: str, capsys: pytest.CaptureFixture[str]
+        self, waited: float, text: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        clock = Clock()
+        clock = SimulatedClock()
         budget = Budget({"minutes": 40.0, "seconds": 9.0}, clock=clock)
         clock.seconds = waited
         _begin_clock(budget)
         assert budget.seconds_left() == 40 * 60
-        assert capsys.readouterr().out == (told and f"{told}the limit minutes=40 counts from now on\n")
+        assert capsys.readouterr().out == (text and f"{text}the limit minutes=40 counts from now on\n")
 
     def test_it_is_said_at_once_and_then_now_and_again(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -334,10 +334,10 @@ class TestAlone:
         import ray
         from ray._private import ray_constants
 
-        seen: dict[str, Any] = {}
+        options: dict[str, Any] = {}
 
-        def init(**options: Any) -> object:
-            seen.update(options, mode=os.environ.get("RAY_AUTH_MODE"), switch=os.environ[ONE_MACHINE])
+        def init(**arguments: Any) -> object:
+            options.update(arguments, mode=os.environ.get("RAY_AUTH_MODE"), switch=os.environ[ONE_MACHINE])
             return type("Context", (), {"dashboard_url": None})()
 
         monkeypatch.setattr(ray, "init", init)
@@ -347,9 +347,13 @@ class TestAlone:
             start_cluster(Cluster(False, ({"CPU": 2.0, "GPU": 0.0},)))
         finally:
             os.umask(before)
-        assert (seen["address"], seen["mode"], seen["switch"]) == ("local", None, "0")  # Ray's own default
+        assert (options["address"], options["mode"], options["switch"]) == (
+            "local",
+            None,
+            "0",
+        )  # Ray's own default
         assert not ray_constants.ENABLE_RAY_CLUSTER
-        parent = Path(seen["_temp_dir"]).parent
+        parent = Path(options["_temp_dir"]).parent
         assert parent == tmp_path / f"ray-{os.getuid()}"
         assert parent.stat().st_mode & 0o777 == 0o700
         token = tmp_path / ".ray" / "auth_token"
@@ -392,7 +396,7 @@ class TestAlone:
 
 
 @pytest.mark.parametrize(
-    ("told", "copied"),
+    ("job", "copied"),
     [
         (None, False),
         ({}, False),
@@ -401,11 +405,11 @@ class TestAlone:
     ],
 )
 def test_only_a_job_with_a_working_directory_runs_in_a_copy(
-    told: dict[str, Any] | None, copied: bool, monkeypatch: pytest.MonkeyPatch
+    job: dict[str, Any] | None, copied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
-    if told is not None:
-        monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps(told))
+    if job is not None:
+        monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps(job))
     assert inside_copy() is copied
     # Else it is started where `ray start` was typed, and workers on other machines are sent our packages.
     assert ("py_modules" in module._runtime_env()) is not copied

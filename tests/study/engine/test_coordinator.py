@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,17 +21,16 @@ from study.engine.messages import (
     Event,
     Failed,
     HandedOver,
-    Interrupted,
     Lost,
     NotStarted,
     Rung,
     Scored,
     Started,
     Step,
-    Task,
+    TrialsInterrupted,
+    WorkerTask,
 )
 from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Change, State
-from study.trial import Resources
 
 
 class Heard(Coordinator):
@@ -39,11 +39,11 @@ class Heard(Coordinator):
     heard = 0
 
     async def news(self) -> list[Event]:
-        told = await self.events(self.heard)
-        self.heard = told[-1][0] + 1
-        return [event for _, event in told]
+        numbered = await self.events(self.heard)
+        self.heard = numbered[-1][0] + 1
+        return [event for _, event in numbered]
 
-    async def give(self, name: str, given: Task) -> None:
+    async def give(self, name: str, given: WorkerTask) -> None:
         await self.offer(given)
         await self.assign(name, given.key, f"trainable of {name}")
 
@@ -52,8 +52,9 @@ Scene = Callable[[Heard], Coroutine[Any, Any, None]]
 NOTHING: Any = None
 
 
-def task(key: str, *members: str, done: tuple[str, ...] = ()) -> Task:
-    return Task(key, members or (key,), Resources(), (), done=frozenset(done))
+def task(key: str, *members: str, done: tuple[str, ...] = ()) -> WorkerTask:
+    trials: Any = tuple(SimpleNamespace(key=member) for member in members or (key,))
+    return WorkerTask(key, trials, done=frozenset(done))
 
 
 def record(key: str) -> Scored:
@@ -95,7 +96,7 @@ async def waits(call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
 
 
 async def failed(actor: Heard) -> list[tuple[str, str]]:
-    return [(told.key, told.reason) for told in await actor.news() if isinstance(told, Failed)]
+    return [(event.key, event.reason) for event in await actor.news() if isinstance(event, Failed)]
 
 
 def test_a_task_goes_to_its_group_and_comes_back(tmp_path: Path) -> None:
@@ -155,14 +156,12 @@ def test_a_group_that_died_takes_its_task_again_without_what_is_settled(tmp_path
     async def scene(actor: Heard) -> None:
         await actor.give("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
         first = await actor.take("a", 0, "life", "node", -1)
-        assert first is not None
         assert first.done == {"p-0"}
         await actor.tell("a", record("p-1"))
         await actor.settled(["p-1"])
         again = await actor.take("a", 0, "life", "node", -1)  # its workers have been started anew
-        assert again is not None
         assert again.done == {"p-0", "p-1"}
-        started = [told.keys for told in await actor.news() if isinstance(told, Started)]
+        started = [event.keys for event in await actor.news() if isinstance(event, Started)]
         assert started == [("p-1", "p-2"), ("p-2",)]
 
     play(scene, tmp_path)
@@ -232,7 +231,6 @@ def test_a_trial_that_was_handed_over_is_no_groups_any_more(tmp_path: Path) -> N
         await actor.ended("a", "killed")
         await actor.give("b", task("p", "p-0", "p-1"))
         taken = await actor.take("b", 0, "life", "node", -1)
-        assert taken is not None
         assert taken.done == {"p-0"}
         await actor.news()
         await actor.finish("b", 0, "no such file")
@@ -383,7 +381,7 @@ class Cluster:
             await self.pause()
             await self.actor.settled([key])
 
-    async def trainable(self, tasks: list[Task]) -> None:
+    async def trainable(self, tasks: list[WorkerTask]) -> None:
         group = None
         for item in tasks:
             await self.actor.offer(item)
@@ -412,11 +410,11 @@ class Cluster:
                     if key not in taken.done:
                         given = self.random.random() < 0.5
                         call = self.actor.hand_over(key, "embeddings") if given else self.actor.tell(name, record(key))
-                        told = asyncio.create_task(call)
-                        self.apart.add(told)
+                        event = asyncio.create_task(call)
+                        self.apart.add(event)
                         await self.pause()
                         self.die()  # the coordinator goes on with what a dead one asked for
-                        await told
+                        await event
                         await self.pause()
                         self.die()
                 error = self.random.random() < self.mortality
@@ -439,18 +437,18 @@ def test_every_state_can_be_walked_to_and_left() -> None:
     """From the first one; and nothing waits for ever in one that no change leaves, but where a group has ended."""
     reached, ahead = {State.IDLE}, [State.IDLE]
     while ahead:
-        here = ahead.pop()
-        following = {after for (state, _), after in TRANSITIONS.items() if state is here} - reached
+        state = ahead.pop()
+        following = {after for (before, _), after in TRANSITIONS.items() if before is state} - reached
         reached |= following
         ahead += following
     assert reached == {*State}
     assert {change for _, change in TRANSITIONS} == {*Change}
     ends = {State.IDLE, State.ENDED, State.LOST}  # of a task: it is done, or another group will be given it
     for state in State:
-        seen = {state}
+        visited = {state}
         for _ in State:
-            seen |= {after for (before, _), after in TRANSITIONS.items() if before in seen}
-        assert seen & ends, state
+            visited |= {after for (before, _), after in TRANSITIONS.items() if before in visited}
+        assert visited & ends, state
     for state in AT_WORK:  # whatever it does, its workers may end, and it may be given up
         assert TRANSITIONS[state, Change.ENDED] is State.LOST
         assert TRANSITIONS[state, Change.FINISHED] is State.SETTLING
@@ -515,13 +513,13 @@ def test_a_group_whose_workers_died_runs_nothing_until_they_are_back(tmp_path: P
         await actor.tell("a", step("t"))
         await actor.interrupted("a")
         await actor.halt(60)  # nothing trains
-        assert [type(told) for told in await actor.news()] == [Started, Step, Interrupted]
+        assert [type(event) for event in await actor.news()] == [Started, Step, TrialsInterrupted]
 
     async def lost(actor: Heard) -> None:
         await actor.give("a", task("t"))
         await actor.take("a", 0, "life", "node", -1)
         await actor.ended("a", "no machine")
-        assert await actor.news() == [Started(("t",)), Interrupted(("t",))]
+        assert await actor.news() == [Started(("t",)), TrialsInterrupted(("t",))]
 
     play(scene, tmp_path)
     play(lost, tmp_path)
@@ -548,18 +546,18 @@ def test_workers_of_several_that_die_before_they_take_their_task_are_told_of(tmp
     """Also those of a later start; of ones that had taken it, and where a machine died, only the end is told."""
 
     async def scene(actor: Heard) -> None:
-        told = frozenset({"node"}), "killed"
-        await actor.interrupted("a", *told)  # it has no task yet
+        death = frozenset({"node"}), "killed"
+        await actor.interrupted("a", *death)  # it has no task yet
         await actor.give("a", task("p", "p-0", "p-1", done=("p-0",)))
         await actor.interrupted("a")
-        await actor.interrupted("a", *told)
-        assert await actor.news() == [Died(("p-1",), *told)]
+        await actor.interrupted("a", *death)
+        assert await actor.news() == [Died(("p-1",), *death)]
         await actor.take("a", 0, "life", "node", -1)
         await actor.tell("a", Step(("p-1",), 1, 9, {}))
-        await actor.interrupted("a", *told)
-        assert [type(event) for event in await actor.news()] == [Started, Step, Interrupted]
-        await actor.interrupted("a", *told)
-        assert await actor.news() == [Died(("p-1",), *told)]
+        await actor.interrupted("a", *death)
+        assert [type(event) for event in await actor.news()] == [Started, Step, TrialsInterrupted]
+        await actor.interrupted("a", *death)
+        assert await actor.news() == [Died(("p-1",), *death)]
 
     play(scene, tmp_path)
 
@@ -595,7 +593,7 @@ def test_deaths_and_what_comes_after_a_task_was_taken_are_no_failed_starts(tmp_p
         await actor.finish("b", 0)
         await actor.dismiss("b")
         await actor.ended("b", "its workers were renewed")
-        assert {type(told) for told in await actor.news()} == {Started, Interrupted, Scored}
+        assert {type(event) for event in await actor.news()} == {Started, TrialsInterrupted, Scored}
 
     play(scene, tmp_path)
 
@@ -696,8 +694,8 @@ def test_a_dead_worker_s_calls_take_nothing_from_the_living(tmp_path: Path) -> N
     play(scene, tmp_path)
 
 
-def handed_over(told: list[Event]) -> list[str]:
-    return [event.key for event in told if isinstance(event, HandedOver)]
+def handed_over(events: list[Event]) -> list[str]:
+    return [event.key for event in events if isinstance(event, HandedOver)]
 
 
 def test_only_so_many_wait_for_their_scores(tmp_path: Path) -> None:
@@ -728,9 +726,9 @@ def test_groups_that_die_leave_no_room_taken(tmp_path: Path) -> None:
             assert await actor.outcome(f"next {number}") == Done()
         given: list[str] = []
         while len(given) < 2 * HELD:
-            told = handed_over(await actor.news())
-            given += told
-            for _ in told:
+            event = handed_over(await actor.news())
+            given += event
+            for _ in event:
                 await actor.release()
         assert given == [f"t{number}" for number in range(2 * HELD)]
         for number in range(HELD):

@@ -44,18 +44,18 @@ def start(environment: dict[str, str], folder: Path, results: Path | str, *argum
         )
 
 
-def said(folder: Path) -> str:
+def output(folder: Path) -> str:
     return (folder / "console.txt").read_text()
 
 
 def until(happened: Callable[[], Any], study: subprocess.Popen[str], what: str, seconds: float = 240) -> Any:
     """Wait for something that a running study does."""
     deadline = time.monotonic() + seconds
-    while not (found := happened()):
+    while not (outcome := happened()):
         assert study.poll() is None, f"the study ended before {what}"
         assert time.monotonic() < deadline, f"no sign of {what}"
         time.sleep(0.1)
-    return found
+    return outcome
 
 
 def ended(study: subprocess.Popen[str], folder: Path, seconds: float = 280) -> int:
@@ -63,35 +63,37 @@ def ended(study: subprocess.Popen[str], folder: Path, seconds: float = 280) -> i
     try:
         return study.wait(seconds)
     except subprocess.TimeoutExpired:
-        raise AssertionError(f"the study goes on and on:\n{said(folder)}") from None
+        raise AssertionError(f"the study goes on and on:\n{output(folder)}") from None
 
 
 def trains(results: Path, attempt: int = 1) -> bool:
     """Whether the one trial is past its fifth step, in its so many-th attempt."""
-    told = Progress.load(results)
-    return told is not None and any(one.attempt == attempt and (one.step or 0) >= 5 for one in told.running)
+    progress = Progress.load(results)
+    return progress is not None and any(
+        options.attempt == attempt and (options.step or 0) >= 5 for options in progress.running
+    )
 
 
 def shown_running(results: Path) -> bool:
     """Whether the live page shows any trial as running."""
-    told = Progress.load(results)
-    return told is None or bool(told.running)
+    progress = Progress.load(results)
+    return progress is None or bool(progress.running)
 
 
 def records(results: Path) -> dict[str, dict[str, Any]]:
     return {path.name: json.loads(path.read_text()) for path in sorted((results / "ledger").glob("*.json"))}
 
 
-def scores(told: dict[str, Any]) -> dict[str, Any]:
+def scores(by_task: dict[str, Any]) -> dict[str, Any]:
     """Without what depends on the clock."""
     return {
-        task: {name: value for name, value in numbers.items() if name != "seconds"} for task, numbers in told.items()
+        task: {name: value for name, value in numbers.items() if name != "seconds"} for task, numbers in by_task.items()
     }
 
 
 def group_processes(cluster: dict[str, str]) -> list[int]:
     """Of this test's cluster: Tune's actors, in which groups of one worker run."""
-    found = []
+    outcome = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             title = (folder / "cmdline").read_bytes().decode()
@@ -99,17 +101,17 @@ def group_processes(cluster: dict[str, str]) -> list[int]:
         except OSError:
             continue
         if title.startswith("ray::ResourceTrainable") and cluster["RAY_AUTH_TOKEN_PATH"] in environment:
-            found.append(int(folder.name))
-    return found
+            outcome.append(int(folder.name))
+    return outcome
 
 
 @pytest.mark.slow
 def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], tmp_path: Path) -> None:
     """A trial's process is killed by SIGKILL in the midst of its training, then the study is stopped by SIGTERM and
     begun again. The scores are those of the same trial unbroken, and without Ray, to the last bit."""
-    one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG)
+    options = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG)
     broken = tmp_path / "broken"
-    study = start(cluster, tmp_path, broken, *one)
+    study = start(cluster, tmp_path, broken, *options)
     try:
         until(lambda: trains(broken), study, "a fifth step")
         (process,) = group_processes(cluster)
@@ -117,10 +119,10 @@ def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str],
         until(lambda: not shown_running(broken), study, "the live page knows of the death")
         until(lambda: trains(broken, attempt=2), study, "a fifth step of another group")
         study.send_signal(signal.SIGTERM)
-        assert study.wait(60) == 143, said(tmp_path)
+        assert study.wait(60) == 143, output(tmp_path)
     finally:
         study.kill()
-    text = said(tmp_path)
+    text = output(tmp_path)
     assert "stopped; run the same command again to continue" in text
     assert "Traceback" not in text
     assert not records(broken)
@@ -128,12 +130,14 @@ def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str],
     assert json.loads((checkpoint / "state.json").read_text())["step"] >= 5
     assert not group_processes(cluster)
 
-    done = subprocess.run(command(broken, *one), env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+    done = subprocess.run(
+        command(broken, *options), env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     (record,) = records(broken).values()
-    asked = json.loads((broken / "study.json").read_text())["evaluation"]
+    evaluation = json.loads((broken / "study.json").read_text())["evaluation"]
     assert record["training"]["resumed_seconds"] > 0
-    unbroken = run_trial(Recipe.from_flat(record["recipe"]), record["seed"], EvaluationConfig.from_flat(asked))
+    unbroken = run_trial(Recipe.from_flat(record["recipe"]), record["seed"], EvaluationConfig.from_flat(evaluation))
     assert scores(record["evaluations"][0]["scores"]) == scores(json.loads(json.dumps(unbroken.scores)))
     assert not list((broken / "train").glob("*"))
 
@@ -188,9 +192,9 @@ def test_a_trial_fails_by_itself_and_its_group_goes_on(cluster: dict[str, str], 
     assert "2 trials failed" in done.stderr
     assert "\x1b" not in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
-    found = records(results)
-    assert len(found) == 2
-    assert sum("starting" in record["cost"]["crew"] for record in found.values()) == 1  # one process for all
+    outcome = records(results)
+    assert len(outcome) == 2
+    assert sum("starting" in record["cost"]["crew"] for record in outcome.values()) == 1  # one process for all
     kept = [json.loads(path.read_text()) for path in (results / "failures").glob("*.json")]
     assert any("line" in failure["details"] and "a mistake" in failure["details"] for failure in kept)
     named = [path for path in tmp_path.rglob("*") if "escaped" in path.name]
@@ -293,10 +297,19 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
     """No folder in common. A notice brings a checkpoint at once; then the machine is gone, the study waits, another
     machine comes, and the trial goes on there from the checkpoint. Its model, predictions and losses are all there."""
     results = tmp_path / "results"
-    one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *MANY)
+    options = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *MANY)
     machine = apart.add()
     study = start(
-        apart.environment, tmp_path, results, *one, "--workers", "1", "--concurrent", "1", "--cpus-per-worker", "1"
+        apart.environment,
+        tmp_path,
+        results,
+        *options,
+        "--workers",
+        "1",
+        "--concurrent",
+        "1",
+        "--cpus-per-worker",
+        "1",
     )
     try:
         until(lambda: trains(results), study, "a fifth step")
@@ -307,7 +320,7 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
         assert {path.name for path in checkpoint.iterdir()} == {"digests.json", "state.json", "state.safetensors"}
         end_head(machine)
         apart.add()
-        assert ended(study, tmp_path) == 0, said(tmp_path)
+        assert ended(study, tmp_path) == 0, output(tmp_path)
     finally:
         study.kill()
     (record,) = records(results).values()
@@ -326,15 +339,32 @@ def test_a_group_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(
     """A notice brings a checkpoint, and its end restarts nobody while both machines are there. Once one is gone, the
     console says what is waited for, until there are others."""
     results = tmp_path / "results"
-    one = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *MANY, "--set", "optimisation.max_steps=2000")
+    options = (
+        "--space",
+        "scl_npos_nneg",
+        "--only",
+        "3p3n-lambda0.5-SCL",
+        *MANY,
+        "--set",
+        "optimisation.max_steps=2000",
+    )
     machine, _ = apart.add(), apart.add()
     study = start(
-        apart.environment, tmp_path, results, *one, "--workers", "2", "--concurrent", "1", "--cpus-per-worker", "1"
+        apart.environment,
+        tmp_path,
+        results,
+        *options,
+        "--workers",
+        "2",
+        "--concurrent",
+        "1",
+        "--cpus-per-worker",
+        "1",
     )
 
     def step() -> int:
-        told = Progress.load(results)
-        return max((run.step or 0 for run in told.running), default=0) if told else 0
+        progress = Progress.load(results)
+        return max((run.step or 0 for run in progress.running), default=0) if progress else 0
 
     try:
         until(lambda: trains(results), study, "a fifth step")
@@ -346,9 +376,9 @@ def test_a_group_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(
         assert trains(results)  # in its first attempt
         end_head(machine)
         need = "0 running, 1 waiting for a new worker group (2 workers of 1 CPU each)"
-        until(lambda: need in said(tmp_path), study, "what is waited for")
+        until(lambda: need in output(tmp_path), study, "what is waited for")
         apart.add(), apart.add()
-        assert ended(study, tmp_path) == 0, said(tmp_path)
+        assert ended(study, tmp_path) == 0, output(tmp_path)
     finally:
         study.kill()
     (record,) = records(results).values()

@@ -58,9 +58,14 @@ class Head:
 
     def study(self, results: Path, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "tests.engine_work", "command", "made_up", *SEARCH, "--results", str(results)]
-        with self.console.open("ab") as said:
+        with self.console.open("ab") as console:
             return subprocess.Popen(
-                [*command, *options], env=self.environment, stdout=said, stderr=said, cwd=ROOT, start_new_session=True
+                [*command, *options],
+                env=self.environment,
+                stdout=console,
+                stderr=console,
+                cwd=ROOT,
+                start_new_session=True,
             )
 
     def whole(self, results: Path, *options: str) -> dict[str, Any]:
@@ -94,9 +99,9 @@ class Head:
 
 @pytest.fixture
 def head(tmp_path: Path) -> Iterator[Head]:
-    found = Head(tmp_path)
-    yield found
-    found.end()
+    own_head = Head(tmp_path)
+    yield own_head
+    own_head.end()
 
 
 def trials(results: Path) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("end", "said"),
+    ("end", "text"),
     [
         ("os.kill(os.getpid(), 9)", "\nkept: 'all' of $HOME\n"),
         ("os._exit(1)", "\nkept: 'all' of $HOME\n"),  # as Ray's own code ends it
@@ -17,10 +17,10 @@ import pytest
         ("pass", ""),
     ],
 )
-def test_a_sentence_is_said_for_who_cannot_speak(end: str, said: str) -> None:
+def test_a_sentence_is_said_for_who_cannot_speak(end: str, text: str) -> None:
     source = (
         f"import os\nfrom study.engine.last_words import last_words\n"
         f"with last_words(\"kept: 'all' of $HOME\"):\n    {end}\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
-    assert done.stderr == said
+    assert done.stderr == text

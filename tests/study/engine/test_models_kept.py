@@ -11,7 +11,7 @@ import pytest
 from reports.answer import Answer
 from reports.answer_words import lines
 from reports.export import export
-from reports.ledger import LEDGER, MODELS, Evaluation, Ledger, Record, fresh_seeds
+from reports.ledger import LEDGER, MODELS, Evaluation, Ledger, Record, fresh_seeds, trial_key
 from reports.results import Results
 from search_spaces.goals import STS
 from study.cli.options import KeepModels, parse
@@ -25,34 +25,34 @@ from trainables.recipe import Recipe
 def record(score: float | None, seed: int = 0, recipe: int = 1, model: bool = True) -> Record:
     """Of a trial with that development score."""
     made = Recipe().override({"optimisation.max_steps": recipe})
-    found = Record(dict(made.flat()), made.hash, seed)
     evaluation = Evaluation("full", {"STSBenchmark": {"dev_spearman_cosine": score}})
-    return dataclasses.replace(found, evaluations=[evaluation], checkpoint=f"{MODELS}/{found.key}" if model else None)
+    checkpoint = f"{MODELS}/{trial_key(made.hash, seed)}" if model else None
+    return Record(dict(made.flat()), made.hash, seed, evaluations=[evaluation], checkpoint=checkpoint)
 
 
-def gone(kept: ModelsKept, *records: Record) -> list[list[tuple[int, int]]]:
+def removed(kept: ModelsKept, *records: Record) -> list[list[tuple[int, int]]]:
     """By each record the recipes and seeds whose models go."""
-    keys = {one.key: (one.recipe["optimisation.max_steps"], one.seed) for one in records}
-    return [[keys[key] for key in kept.beaten(one)] for one in records]
+    keys = {each.key: (each.recipe["optimisation.max_steps"], each.seed) for each in records}
+    return [[keys[key] for key in kept.beaten(each)] for each in records]
 
 
 def test_of_a_row_the_best_seed_s_model_stays() -> None:
     kept = ModelsKept("rows", [STS])
     trials = record(60.0, 0), record(59.0, 1), record(61.0, 2), record(10.0, 0, recipe=2), record(61.0, 3)
-    assert gone(kept, *trials) == [[], [(1, 1)], [(1, 0)], [], [(1, 3)]]
+    assert removed(kept, *trials) == [[], [(1, 1)], [(1, 0)], [], [(1, 3)]]
 
 
 def test_a_seed_without_a_score_or_a_model_beats_none() -> None:
     kept = ModelsKept("rows", [STS])
     trials = record(None, 0), record(99.0, 1, model=False), record(50.0, 2), record(None, 3)
-    assert gone(kept, *trials) == [[], [], [(1, 0)], [(1, 3)]]
+    assert removed(kept, *trials) == [[], [], [(1, 0)], [(1, 3)]]
 
 
 def test_a_row_in_the_finals_keeps_its_own_best_model_and_that_of_its_fresh_seeds() -> None:
     first, second = fresh_seeds(2)
     kept = ModelsKept("rows", [STS])
     trials = record(60.0, 0), record(59.0, 1), record(70.0, first), record(71.0, second), record(50.0, 2)
-    assert gone(kept, *trials) == [[], [(1, 1)], [], [(1, first)], [(1, 2)]]
+    assert removed(kept, *trials) == [[], [(1, 1)], [], [(1, first)], [(1, 2)]]
 
 
 def test_the_model_of_a_row_that_is_picked_can_be_exported(tmp_path: Path) -> None:
@@ -62,20 +62,20 @@ def test_the_model_of_a_row_that_is_picked_can_be_exported(tmp_path: Path) -> No
     row = next(key for key in results.labels if key in results.trained and key != results.base.hash)
     add_finals(tmp_path, (3.0, 0.2), finalists=[row, results.explored[0]])
     results = Results.load(tmp_path)
-    kept, trials = ModelsKept("rows", results.goals), {one.key: one for one in results.of_all_trials}
-    for one in sorted(trials.values(), key=lambda one: one.seed):
-        saved = trials[one.key] = dataclasses.replace(one, checkpoint=f"{MODELS}/{one.key}")
+    kept, trials = ModelsKept("rows", results.goals), {each.key: each for each in results.of_all_trials}
+    for each in sorted(trials.values(), key=lambda each: each.seed):
+        saved = trials[each.key] = dataclasses.replace(each, checkpoint=f"{MODELS}/{each.key}")
         for key in kept.beaten(saved):
             trials[key] = dataclasses.replace(trials[key], checkpoint=None)
-    for one in trials.values():
-        Ledger(tmp_path / LEDGER).write(one)
-        if one.checkpoint:
-            write_whole(tmp_path / one.checkpoint / "trial", one.key)
+    for each in trials.values():
+        Ledger(tmp_path / LEDGER).write(each)
+        if each.checkpoint:
+            write_whole(tmp_path / each.checkpoint / "trial", each.key)
     results = Results.load(tmp_path)
     answer = Answer.of(results)
     assert (answer.kind, answer.picked[0].recipe) == ("use", row)
-    fresh = [one for one in results.finals[row] if one.checkpoint]
-    own = [one for one in results.recipes[row] if one.checkpoint]
+    fresh = [each for each in results.finals[row] if each.checkpoint]
+    own = [each for each in results.recipes[row] if each.checkpoint]
     assert (len(fresh), len(own)) == (1, 1)
     assert answer.picked[0].model == fresh[0].checkpoint
     (command,) = [line.words for line in lines(answer, results.info, str) if line.head == "Model"]
@@ -87,7 +87,7 @@ def test_the_model_of_a_row_that_is_picked_can_be_exported(tmp_path: Path) -> No
 def test_of_a_number_so_many_trials_are_kept() -> None:
     kept = ModelsKept(2, [STS])
     trials = record(60.0, 0, 1), record(70.0, 0, 2), record(65.0, 1, 2), record(50.0, 0, 3)
-    assert gone(kept, *trials) == [[], [], [(1, 0)], [(3, 0)]]
+    assert removed(kept, *trials) == [[], [], [(1, 0)], [(3, 0)]]
 
 
 @pytest.mark.parametrize("wish", ["all", "none"])
@@ -95,19 +95,19 @@ def test_of_all_and_none_nothing_is_deleted(wish: KeepModels) -> None:
     """Also not what an earlier run kept."""
     before = record(60.0, 0)
     kept = ModelsKept(wish, [STS], [before])
-    assert gone(kept, record(61.0, 1), record(70.0, 2)) == [[], []]
+    assert removed(kept, record(61.0, 1), record(70.0, 2)) == [[], []]
 
 
 def test_models_of_before_are_rivals_and_stay_until_they_are_beaten() -> None:
     before = [record(60.0, 0), record(62.0, 1), record(80.0, 0, recipe=2)]
-    found = gone(ModelsKept("rows", [STS], before), *before[:2], record(61.0, 2))
-    assert found[-1] == [(1, 2)]
-    assert gone(ModelsKept("rows", [STS], before), record(90.0, 0, recipe=3)) == [[]]
+    made_of = removed(ModelsKept("rows", [STS], before), *before[:2], record(61.0, 2))
+    assert made_of[-1] == [(1, 2)]
+    assert removed(ModelsKept("rows", [STS], before), record(90.0, 0, recipe=3)) == [[]]
 
 
 def test_a_trial_that_is_told_again_is_no_rival_of_itself() -> None:
     kept = ModelsKept("rows", [STS])
-    assert gone(kept, record(60.0), record(60.0)) == [[], []]
+    assert removed(kept, record(60.0), record(60.0)) == [[], []]
 
 
 def test_who_saves_a_model() -> None:
@@ -129,9 +129,9 @@ def test_a_folder_that_no_record_names_was_left_behind(tmp_path: Path) -> None:
 
 
 def test_the_option() -> None:
-    asked = ("--space", "scl_tau")
-    assert parse(asked).keep_models == "rows"
-    assert [parse([*asked, "--keep-models", text]).keep_models for text in ("all", "none", "3")] == ["all", "none", 3]
+    options = ("--space", "scl_tau")
+    assert parse(options).keep_models == "rows"
+    assert [parse([*options, "--keep-models", text]).keep_models for text in ("all", "none", "3")] == ["all", "none", 3]
     for text in ("0", "-1", "some", "²"):
         with pytest.raises(UserError, match="--keep-models must be all, none, rows or a number from 1 to 100,000"):
-            parse([*asked, f"--keep-models={text}"])
+            parse([*options, f"--keep-models={text}"])

@@ -51,7 +51,7 @@ def records(results: Path) -> dict[str, dict]:
 
 
 def scores(record: dict) -> dict[str, dict]:
-    return {task: numbers for found in record["evaluations"] for task, numbers in found["scores"].items()}
+    return {task: numbers for part in record["evaluations"] for task, numbers in part["scores"].items()}
 
 
 def no_secret_in(results: Path, *printed: str) -> None:
@@ -128,14 +128,14 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED: nothing can be learnt from this one" in done.stdout
     assert "1 trial failed" in done.stderr
-    found = records(results)
-    assert len(found) == 4
-    statuses = sorted(record["status"] for record in found.values())
+    by_file = records(results)
+    assert len(by_file) == 4
+    statuses = sorted(record["status"] for record in by_file.values())
     assert set(statuses) <= {"finished", "pruned"}
     assert "pruned" in statuses  # the test would prove nothing if no trial had been stopped
     study = json.loads((results / "study.json").read_text())
-    assert found[f"{study['row_hashes']['good']}-0.json"]["status"] == "finished"  # rows are never stopped
-    for record in found.values():
+    assert by_file[f"{study['row_hashes']['good']}-0.json"]["status"] == "finished"  # rows are never stopped
+    for record in by_file.values():
         assert record["cost"]["workers"] == 2
         stopped = record["status"] == "pruned"
         assert (SELECTION.of(scores(record), {}) is None) == stopped
@@ -143,7 +143,7 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
         assert record["training"]["steps"] < 8 if stopped else record["training"]["steps"] == 8
         course = record["training"].get("rungs", [])
         assert bool(course) == (record["recipe_hash"] in study["explored"])
-        assert all(told["scores"].keys() == {"sts", "transfer"} for told in course)
+        assert all(rung["scores"].keys() == {"sts", "transfer"} for rung in course)
         if stopped:
             assert record["training"]["stopped"] == f"stopped at rung {course[-1]['rung']}"
     assert (results / "report.md").is_file()
@@ -151,18 +151,17 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     assert done.stdout.count("sts: a development score") == 1
     assert "Traceback" not in done.stdout + done.stderr
     assert len(done.stdout.splitlines()) < 25  # no flood
-    row = found[f"{study['row_hashes']['good']}-0.json"]
+    row = by_file[f"{study['row_hashes']['good']}-0.json"]
     assert (results / row["checkpoint"] / "modules.json").is_file()
     assert (results / row["evaluations"][0]["predictions"]).is_file()
     assert list((results / "tensorboard").rglob("events.*"))
     assert "live page: http://127.0.0.1:" in done.stdout
-    told = Progress.load(results)
-    assert told is not None
-    assert told.ended
+    rung = Progress.load(results)
+    assert rung.ended
     no_secret_in(results, done.stdout, done.stderr)
     pruned = statuses.count("pruned")
-    assert told.counts == {"queued": 0, "running": 0, "finished": 4 - pruned, "stopped": pruned, "failed": 1}
-    assert {key for key, curve in Curves(results).all().items() if curve.points} == {path[:-5] for path in found}
+    assert rung.counts == {"queued": 0, "running": 0, "finished": 4 - pruned, "stopped": pruned, "failed": 1}
+    assert {key for key, curve in Curves(results).all().items() if curve.points} == {path[:-5] for path in by_file}
 
 
 @pytest.mark.slow
@@ -200,11 +199,11 @@ def test_ray_job_submit_with_token_authentication(sent: bool, cluster: dict[str,
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "succeeded" in done.stdout + done.stderr
     assert "scale laptop" in done.stdout
-    found = [*records(results).values()]
-    assert len(found) == 1 + 2  # an encoder that is evaluated as it is has one seed
-    assert {record["status"] for record in found} == {"finished"}
-    assert all(0 < (SELECTION.of(scores(record), {}) or 0) <= 100 for record in found)
-    trained = [record for record in found if record["training"].get("steps")]
+    finished = [*records(results).values()]
+    assert len(finished) == 1 + 2  # an encoder that is evaluated as it is has one seed
+    assert {record["status"] for record in finished} == {"finished"}
+    assert all(0 < (SELECTION.of(scores(record), {}) or 0) <= 100 for record in finished)
+    trained = [record for record in finished if record["training"].get("steps")]
     assert [record["training"]["population"] for record in trained] == [2, 2]
     (kept,) = [record["checkpoint"] for record in trained if record["checkpoint"]]  # of the row's best seed
     assert (results / kept / "modules.json").is_file()

@@ -48,17 +48,17 @@ def private(source: str) -> set[str]:
     return {name for name in names if PRIVATE.search(name)}
 
 
-def found(name: str) -> bool:
+def exists(name: str) -> bool:
     """Whether Ray has it: a module, or something in one."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:
-            here: Any = importlib.import_module(".".join(parts[:length]))
+            module: Any = importlib.import_module(".".join(parts[:length]))
         except ModuleNotFoundError:
             continue
         try:
             for part in parts[length:]:
-                here = getattr(here, part)
+                module = getattr(module, part)
         except AttributeError:
             return False
         return True
@@ -70,10 +70,10 @@ def test_ray_has_all_that_a_study_needs_of_it() -> None:
     broken = []
     for part in tree.body:
         if isinstance(part, ast.FunctionDef):
-            gone = sorted(name for name in private(ast.unparse(part)) if not found(name))
+            reason = sorted(name for name in private(ast.unparse(part)) if not exists(name))
             purpose = " ".join(str(ast.get_docstring(part)).split())
-            said = f"Ray {ray.__version__} has no {{}} any more, which `{part.name}` needs: {purpose}"
-            broken += map(said.format, gone)
+            sentence = f"Ray {ray.__version__} has no {{}} any more, which `{part.name}` needs: {purpose}"
+            broken += map(sentence.format, reason)
     assert not broken, "\n".join(broken)
     assert hasattr(ray_constants, "ENABLE_RAY_CLUSTER"), "a Ray of one's own would listen to other machines"
     assert ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR == ONE_MACHINE
@@ -85,9 +85,9 @@ def test_a_name_that_is_gone_is_found() -> None:
         "ray._private.gone.name",
         "ray._private.state.state.no",
     }
-    assert not found("ray._private.gone.name")
-    assert not found("ray._private.state.state.no")
-    assert found("ray._private.state.state.get_draining_nodes")
+    assert not exists("ray._private.gone.name")
+    assert not exists("ray._private.state.state.no")
+    assert exists("ray._private.state.state.get_draining_nodes")
     assert not private("import ray.train\nfrom ray.util.metrics import Gauge\nfrom ray import tune")
 
 
@@ -99,13 +99,13 @@ def test_they_stand_in_one_file() -> None:
 
 def killed(manager: RayActorManager) -> list[Any]:
     """What the actor's owner is told when its task ends with that error."""
-    told: list[Any] = []
-    actor = SimpleNamespace(actor_id=1, _on_error=lambda tracked, error: told.append(error))
+    deaths: list[Any] = []
+    actor = SimpleNamespace(actor_id=1, _on_error=lambda tracked, error: deaths.append(error))
     manager._cleanup_actor = lambda tracked_actor: None
     manager._actor_task_failed(
         SimpleNamespace(_tracked_actor=actor, _on_error=None), OutOfMemoryError("1 worker was killed")
     )
-    return told
+    return deaths
 
 
 def test_an_actor_that_ray_kills_for_its_memory_is_told_as_a_death(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def table(message: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "detail", "found"),
+    ("kind", "detail", "exists"),
     [
         ("SYSTEM_ERROR", CRASH + GUESSES, CRASH[:-1]),
         ("SYSTEM_ERROR", "Worker exits unexpectedly. Worker exits with an exit code 3.", "exit code 3"),
@@ -159,7 +159,7 @@ def table(message: str) -> dict[str, Any]:
     ],
 )
 def test_a_process_that_nobody_asked_to_end_is_told_from_others(
-    kind: str, detail: str, found: str | None, monkeypatch: pytest.MonkeyPatch
+    kind: str, detail: str, exists: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By what Ray 2.60 says."""
     message = f"The actor is dead because its worker process has died. Worker exit type: {kind} Worker exit detail: "
@@ -167,17 +167,17 @@ def test_a_process_that_nobody_asked_to_end_is_told_from_others(
     error = ActorDiedError(ActorDiedErrorContext(error_message="", actor_id=b"a" * 16))
     error.actor_id = "a1"
     death = death_of(error)
-    assert (death is None) == (found is None)
-    if found and death:
+    assert (death is None) == (exists is None)
+    if exists and death:
         assert death[0] == "n1"
         assert death[1].startswith("process 7 on 10.0.0.5 died (")
-        assert f"{found})" in death[1]
+        assert f"{exists})" in death[1]
         assert "logs/*-7.err" in death[1]
 
 
 def test_a_machine_that_died_and_what_nobody_knows_are_no_deaths_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = "The actor died because its node has died. Node Id: n1\n\tthe actor's node was terminated unexpectedly"
-    known = {"a1": table(gone), "a2": {}}
+    reason = "The actor died because its node has died. Node Id: n1\n\tthe actor's node was terminated unexpectedly"
+    known = {"a1": table(reason), "a2": {}}
     monkeypatch.setattr(ray._private.state.state, "actor_table", known.__getitem__)
     errors: list[BaseException] = [ActorDiedError(), RayActorError(), OutOfMemoryError("of another kind")]
     for actor in ("a1", "a2", "the control service is away"):
@@ -192,9 +192,9 @@ def test_a_process_that_ray_killed_for_memory_is_told_with_its_machine() -> None
         "1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: 10.0.0.5, ID: 4aa9) "
         "was 11.36GB used / 23.54GB limit (0.482762)\nOOM kill reason: ..."
     )
-    told = ("4aa9", "Ray killed a process on 10.0.0.5, as its memory was full (11.36GB used / 23.54GB limit)")
-    assert death_of(error) == told
-    assert death_of(RayActorError(error_msg=str(error))) == told  # what `care_for_actors` makes of it
+    deaths = ("4aa9", "Ray killed a process on 10.0.0.5, as its memory was full (11.36GB used / 23.54GB limit)")
+    assert death_of(error) == deaths
+    assert death_of(RayActorError(error_msg=str(error))) == deaths  # what `care_for_actors` makes of it
 
 
 def test_machines_that_stay_live_and_have_no_notice(monkeypatch: pytest.MonkeyPatch) -> None:

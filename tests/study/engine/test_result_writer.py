@@ -38,12 +38,12 @@ from study.engine.messages import (
     Event,
     Failed,
     HandedOver,
-    Interrupted,
     Rung,
     Scored,
     Started,
     Step,
-    Task,
+    TrialsInterrupted,
+    WorkerTask,
 )
 from study.engine.models_kept import ModelsKept
 from study.engine.result_writer import ResultWriter
@@ -60,7 +60,7 @@ from trainables.recipe import Recipe
 GROUP = "group"
 
 
-class Seen(Callback):
+class Witness(Callback):
     """Remembers what it is told, and whether the record was there then."""
 
     def __init__(self, results: Path) -> None:
@@ -93,18 +93,18 @@ class Better:
     """A scheduler that lets the trials go on that have more than 50, and remembers whom it was asked of."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.questions: list[tuple[str, int]] = []
 
     def goes_on(self, trial: str, rung: int, values: Any) -> bool:
-        self.asked.append((trial, rung))
+        self.questions.append((trial, rung))
         return bool(values[0] > 50)
 
 
 class Stage:
     """A result writer and a coordinator, with all that they work with."""
 
-    def __init__(self, place: ResultsLocation, seen: Seen, process: InOneProcess) -> None:
-        self.place, self.seen, self.process = place, seen, process
+    def __init__(self, place: ResultsLocation, witness: Witness, process: InOneProcess) -> None:
+        self.place, self.witness, self.process = place, witness, process
         self.removed: list[str] = []
         self.settled: dict[str, Record | None] = {}
         self.scheduler = Better()
@@ -115,12 +115,12 @@ class Stage:
         settle, models = self.settled.__setitem__, ModelsKept("rows", [STS])
         self.writer = ResultWriter(place, self.actor, transport, self.scheduler, callbacks, settle, models)
 
-    def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> Task:
+    def begin(self, *trials: StudyTrial, key: str | None = None, done: tuple[str, ...] = ()) -> WorkerTask:
         """Also what a worker sends before it tells of a record: the model."""
         for trial in trials:
             write_whole(self.place.folder / MODELS / trial.key / "config.json", "{}")
-        task = Task.of(key or trials[0].key, trials, done=frozenset(done))
-        self.writer.begin(task, trials)
+        task = WorkerTask(key or trials[0].key, tuple(trials), done=frozenset(done))
+        self.writer.begin(task)
         return task
 
     def train(self, trial: StudyTrial) -> None:
@@ -140,8 +140,8 @@ class Stage:
     def files(self) -> set[str]:
         """Of the results, without those of the study that callbacks follow."""
         folder = self.place.folder
-        found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-        return {name for name in found if not name.startswith("followed-study")}
+        paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        return {name for name in paths if not name.startswith("followed-study")}
 
 
 def made(number: int = 0, name: str | None = None) -> StudyTrial:
@@ -176,13 +176,13 @@ def stage(place: ResultsLocation, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     process = InOneProcess(monkeypatch)
     monkeypatch.setattr(module, "ray", process)
     monkeypatch.setattr(module, "HALT_SECONDS", 0.1)  # no group here is asked for a checkpoint
-    seen = Seen(place.folder)
+    witness = Witness(place.folder)
     before = list(CALLBACKS)
     removed = {name: CALLBACKS[name] for name in before}
     for name in before:
         CALLBACKS.remove(name)
-    CALLBACKS.add(CallbackEntry("seen", lambda state: seen, "for this test"))
-    yield Stage(place, seen, process)
+    CALLBACKS.add(CallbackEntry("seen", lambda state: witness, "for this test"))
+    yield Stage(place, witness, process)
     process.close()
     for name in list(CALLBACKS):
         CALLBACKS.remove(name)
@@ -228,37 +228,36 @@ def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch:
         f"{LEDGER}/{trial.key}.json",
         f"push {LEDGER}/{trial.key}.json",
     ]
-    assert stage.seen.events == [("started", trial.key), ("finished", trial.key)]
+    assert stage.witness.events == [("started", trial.key), ("finished", trial.key)]
     record = stage.settled[trial.key]
-    assert record is not None
     assert record.key == trial.key
     assert stage.coordinator._settled == {trial.key}
     stage.writer.finish()  # checkpoints are removed on a thread
     assert stage.removed == [f"{TRAIN}/{trial.key}", f"{TRAIN}/{trial.key}.second"]
     if stage.place.url:
-        there = storage(stage.place.url)
-        assert [name for name in stage.files() if there.read(name) is None] == []
+        remote = storage(stage.place.url)
+        assert [name for name in stage.files() if remote.read(name) is None] == []
 
 
 def seeds_of_a_row(stage: Stage, *scores: float) -> tuple[list[StudyTrial], list[Scored]]:
     """The trials of a row under so many seeds, and what is told of them."""
     trials = [StudyTrial(made().recipe, seed, "row") for seed in range(len(scores))]
-    told = []
+    orders = []
     for trial, score in zip(trials, scores, strict=True):
         stage.begin(trial)
         event = result(trial)
         record = changed(event.record, scores={"STSBenchmark": {"dev_spearman_cosine": score}})
-        told.append(dataclasses.replace(event, record=record))
-    return trials, told
+        orders.append(dataclasses.replace(event, record=record))
+    return trials, orders
 
 
 def test_a_better_seed_s_record_is_whole_before_the_other_model_goes(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first, second, third), told = seeds_of_a_row(stage, 60.0, 61.0, 59.0)
+    (first, second, third), orders = seeds_of_a_row(stage, 60.0, 61.0, 59.0)
     order = written(monkeypatch, stage)
     monkeypatch.setattr(stage.writer, "_remove", lambda name: order.append(f"remove {name}"))
-    stage.tell(*told)
+    stage.tell(*orders)
     assert stage.writer.problem is None
     of_models = [name for name in order if name.startswith((LEDGER, f"remove {MODELS}"))]
     assert of_models == [
@@ -273,14 +272,13 @@ def test_a_better_seed_s_record_is_whole_before_the_other_model_goes(
     assert [records[seed].checkpoint for seed in range(3)] == [None, f"{MODELS}/{second.key}", None]
     assert all(records[seed].scores for seed in range(3))
     last = stage.settled[third.key]
-    assert last is not None
     assert last.checkpoint is None
 
 
 def test_a_study_that_dies_between_has_lost_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed once the better record is whole: both name their models, and both models are there."""
-    (first, second), told = seeds_of_a_row(stage, 60.0, 61.0)
-    stage.tell(told[0])
+    (first, second), orders = seeds_of_a_row(stage, 60.0, 61.0)
+    stage.tell(orders[0])
     write = Ledger.write
 
     def dies(self: Ledger, record: Record) -> Path:
@@ -289,7 +287,7 @@ def test_a_study_that_dies_between_has_lost_nothing(stage: Stage, monkeypatch: p
         return write(self, record)
 
     monkeypatch.setattr(Ledger, "write", dies)
-    stage.tell(told[1])
+    stage.tell(orders[1])
     assert isinstance(stage.writer.problem, OSError)
     assert {record.checkpoint for record in stage.writer.ledger.read()} == {
         f"{MODELS}/{trial.key}" for trial in (first, second)
@@ -314,7 +312,7 @@ def test_without_what_it_promises_there_is_no_record(
     assert stage.settled == {}
     assert stage.removed == []
     assert stage.coordinator._settled == set()
-    assert stage.seen.events == []
+    assert stage.witness.events == []
 
 
 def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
@@ -322,7 +320,7 @@ def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
     stage.begin(trial)
     stage.tell(result(trial), result(trial))
     stage.tell(result(trial), failure(trial))
-    assert [event[0] for event in stage.seen.events] == ["finished"]
+    assert [event[0] for event in stage.witness.events] == ["finished"]
     assert stage.coordinator._settled == {trial.key}
     assert stage.writer.failed == 0
     assert read_failures(stage.place.folder) == []
@@ -335,7 +333,7 @@ def test_a_failure_tells_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPatch
     stage.tell(failure(trial, "401 for hf_planted0token1", "Bearer hf_planted0token1"))
     (written,) = (stage.place.folder / FAILURES).iterdir()
     assert "planted" not in written.read_text()
-    assert stage.seen.events[-1] == ("failed", trial.key, "401 for [HF_TOKEN]")
+    assert stage.witness.events[-1] == ("failed", trial.key, "401 for [HF_TOKEN]")
 
 
 def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
@@ -346,7 +344,7 @@ def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
     assert failed.reason.startswith("it begins so and")
     assert failed.reason.isprintable()
     assert len(failed.reason) < 1100
-    assert stage.seen.events[-1] == ("failed", trial.key, failed.reason)
+    assert stage.witness.events[-1] == ("failed", trial.key, failed.reason)
 
 
 def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage) -> None:
@@ -358,7 +356,7 @@ def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage)
     (failed,) = read_failures(stage.place.folder)
     assert (failed.key, failed.name, failed.reason) == (trial.key, "row 0", "no such file")
     assert json.loads((stage.place.folder / FAILURES / f"{trial.key}.json").read_text())["details"] == "a trace"
-    assert stage.seen.events == [("failed", trial.key, "no such file")]
+    assert stage.witness.events == [("failed", trial.key, "no such file")]
     assert stage.removed == []  # its checkpoint serves the next try
     stage.begin(trial)
     assert read_failures(stage.place.folder) == []
@@ -387,7 +385,7 @@ def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
     stage.tell(Step((*keys,), 1, 2, {"loss/0": 1.0, "loss/2": 3.0}), Step((keys[0],), 2, 2, {"loss": 0.5}))
     stage.tell(Rung(keys[0], 1, {"sts": 60.0}))
     losses = [("step", keys[0], {"loss": 1.0}), ("step", keys[2], {"loss": 3.0}), ("step", keys[0], {"loss": 0.5})]
-    assert stage.seen.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
+    assert stage.witness.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
 
 
 def test_a_worker_is_told_the_scheduler_s_verdict_which_is_asked_for_once(stage: Stage) -> None:
@@ -401,8 +399,8 @@ def test_a_worker_is_told_the_scheduler_s_verdict_which_is_asked_for_once(stage:
     assert not waiting[1].done()
     stage.tell(Rung(trial.key, 1, {"sts": 40.0}), Rung(trial.key, 2, {"sts": 40.0}))
     assert stage.process.get(waiting[1]) is False
-    assert stage.scheduler.asked == [(trial.key, 1), (trial.key, 2)]
-    assert [event[2:] for event in stage.seen.events if event[0] == "rung"] == [
+    assert stage.scheduler.questions == [(trial.key, 1), (trial.key, 2)]
+    assert [event[2:] for event in stage.witness.events if event[0] == "rung"] == [
         (1, {"sts": 60.0}),
         (1, {"sts": 40.0}),
         (2, {"sts": 40.0}),
@@ -430,7 +428,7 @@ def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, m
         stage.process.get(stage.actor.ended.remote(name, "ImportError: no hf_planted0token1", True))
         stage.process.get(stage.actor.outcome.remote(name))
         stage.writer.drain()
-        assert stage.seen.events[-1] == ("not started", trial.key, number + 1, "ImportError: no [HF_TOKEN]")
+        assert stage.witness.events[-1] == ("not started", trial.key, number + 1, "ImportError: no [HF_TOKEN]")
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no [HF_TOKEN]'")
     assert isinstance(stage.writer.problem, UserError)
     assert StudyLoop(stage.writer).stop_all()
@@ -451,7 +449,7 @@ def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_t
         assert stage.writer.problem is None
         tunes.handle_error(ActorDiedError(raised) if raises else ActorDiedError())  # as Tune does before
         StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
-    assert [event[2] for event in stage.seen.events if event[0] == "not started"] == [1, 2, 3, 4] * raises
+    assert [event[2] for event in stage.witness.events if event[0] == "not started"] == [1, 2, 3, 4] * raises
     assert (stage.writer.problem is not None) == raises
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
 
@@ -476,7 +474,7 @@ def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begu
         StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
         stage.writer.drain()
     ends = node == "head" and not begun
-    assert [event[2] for event in stage.seen.events if event[0] == "not started"] == [1, 2, 3, 4] * ends
+    assert [event[2] for event in stage.witness.events if event[0] == "not started"] == [1, 2, 3, 4] * ends
     assert (stage.writer.problem is not None) == ends
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'process 7 died'") or not ends
     assert stage.process.get(stage.actor.assign.remote("next", trial.key, None)) is None
@@ -490,9 +488,9 @@ def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
     stage.tell(result(first))
     trial = SimpleNamespace(config={"key": "both"})
     StudyLoop(stage.writer).on_trial_recover(1, [trial], trial)
-    assert stage.seen.events[-1] == ("interrupted", second.key)
-    stage.tell(Interrupted((first.key, second.key)))  # of several workers the coordinator tells
-    assert stage.seen.events[-2:] == [("interrupted", second.key)] * 2
+    assert stage.witness.events[-1] == ("interrupted", second.key)
+    stage.tell(TrialsInterrupted((first.key, second.key)))  # of several workers the coordinator tells
+    assert stage.witness.events[-2:] == [("interrupted", second.key)] * 2
 
 
 @pytest.mark.parametrize("place", ["folder"], indirect=True)
@@ -502,19 +500,19 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
 
     def run(number: int) -> None:
         given = made(number)
-        task = Task.of(given.key, [given])
+        task = WorkerTask(given.key, (given,))
         config = config_of(task, "coordinator", "module:function")
         trial = Trial("trainable", config=copy.deepcopy(config), evaluated_params={**config}, stub=True)
         kept.append(trial)
-        assert stage.writer.begin(task, [given])
+        assert stage.writer.begin(task)
         numbers = {f"number {each}": float(each) for each in range(5)}
         trial.update_last_result({"done": True, "config": copy.deepcopy(config), **numbers})
         stage.tell(Started((given.key,)))
         stage.tell(failure(given) if number % 2 else result(given))
         StudyLoop(stage.writer).on_trial_complete(0, kept, trial)
         assert trial.last_result["done"]  # else Tune tells of its end on the console
-        for seen in (stage.settled, stage.seen.events, stage.coordinator._settled, stage.removed):
-            seen.clear()  # this test's own memory
+        for memory in (stage.settled, stage.witness.events, stage.coordinator._settled, stage.removed):
+            memory.clear()  # this test's own memory
 
     def grown(first: int) -> float:
         """Bytes that stay of each of 30 trials."""
@@ -579,12 +577,12 @@ def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytes
 
     async def worker() -> None:
         """In the midst of its training until it is told to halt."""
-        told.append(await stage.coordinator.orders(GROUP, 0))
+        orders.append(await stage.coordinator.orders(GROUP, 0))
         await stage.coordinator.tell(GROUP, result(trials[2]))
         await stage.coordinator.finish(GROUP, 0)
         scores.ready = True
 
-    told: list[list[str]] = []
+    orders: list[list[str]] = []
     for trial in trials:
         stage.begin(trial)
     stage.train(trials[2])
@@ -594,7 +592,7 @@ def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytes
     assert str(stage.writer.problem) == "the disk of /tmp is full"
     assert list(stage.settled) == [trials[0].key, trials[2].key, trials[1].key]
     assert not stage.writer.drain()
-    assert told == [[HALT]]  # once
+    assert orders == [[HALT]]  # once
     assert working.done()
 
 
@@ -618,7 +616,7 @@ def test_a_callback_that_raises_is_left_out(
     CALLBACKS.add(CallbackEntry("leaving", lambda state: Leaving(), "would end the process"))
     CALLBACKS.add(CallbackEntry("unbuilt", unbuilt, "is never made"))
     CALLBACKS.add(CallbackEntry("unasked", lambda state: None, "nobody asked for it"))
-    stage = Stage(place, stage.seen, stage.process)
+    stage = Stage(place, stage.witness, stage.process)
     trial = made()
     stage.begin(trial)
     stage.tell(result(trial))
@@ -628,7 +626,7 @@ def test_a_callback_that_raises_is_left_out(
         "warning: broken is left out from now on: ValueError: no network",
         "warning: leaving is left out from now on: SystemExit: 0",
     ]
-    assert stage.seen.events == [("finished", trial.key)]
+    assert stage.witness.events == [("finished", trial.key)]
     assert stage.writer.problem is None
 
 
@@ -672,7 +670,7 @@ def test_when_the_time_is_over_what_runs_is_halted_and_the_study_ends(
     stage: Stage, ends: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is told until the halt is kept; the rest is neither a problem, nor failed, nor waited for."""
-    left, told = [10.0], []
+    left, orders = [10.0], []
     monkeypatch.setattr(stage.writer, "_seconds_left", lambda: left[0])
     trials = [made(number) for number in range(2)]
     for trial in trials:
@@ -680,7 +678,7 @@ def test_when_the_time_is_over_what_runs_is_halted_and_the_study_ends(
     stage.train(trials[0])
 
     async def worker() -> None:
-        told.append(await stage.coordinator.orders(GROUP, 0))
+        orders.append(await stage.coordinator.orders(GROUP, 0))
         if ends:
             await stage.coordinator.tell(GROUP, result(trials[0]))
         await stage.coordinator.finish(GROUP, 0)
@@ -688,10 +686,10 @@ def test_when_the_time_is_over_what_runs_is_halted_and_the_study_ends(
     working = stage.process.start(worker())
     loop = StudyLoop(stage.writer)
     assert stage.writer.drain()
-    assert (loop.stop_all(), told) == (False, [])
+    assert (loop.stop_all(), orders) == (False, [])
     left[0] = 0.0
     assert not stage.writer.drain()
-    assert (loop.stop_all(), told, working.done()) == (True, [[HALT]], True)
+    assert (loop.stop_all(), orders, working.done()) == (True, [[HALT]], True)
     stage.writer.finish()  # waits for nobody
     assert (stage.writer.problem, stage.writer.failed, read_failures(stage.place.folder)) == (None, 0, [])
     assert [*stage.settled] == [trials[0].key] * ends

@@ -7,12 +7,12 @@ import ray.exceptions
 from ray.core.generated.common_pb2 import ActorDiedErrorContext
 
 from reports.testing import made_record
-from study.engine.messages import Died, Event, Failed, Interrupted, NotStarted, Rung, Scored, Started, Step
+from study.engine.messages import Died, Event, Failed, NotStarted, Rung, Scored, Started, Step, TrialsInterrupted
 from study.engine.starts import OUTLIVED_SECONDS, STARTS, FailedStarts, is_raised, last_words
 
 T, U = ("t",), ("u",)
 PROGRESS = {
-    "a group begins it and dies": (Started(U), Interrupted(U)),
+    "a group begins it and dies": (Started(U), TrialsInterrupted(U)),
     "a step": (Step(U, 1, 9, {}),),
     "a rung": (Rung("u", 1, {"sts": 40.0}),),
     "a record": (Scored("u", made_record({}, "a", 0), None, None),),
@@ -35,9 +35,11 @@ def test_so_many_failed_starts_of_one_task_end_the_study() -> None:
     failed = after(*[not_started("t")] * STARTS)
     assert failed.hopeless
     assert failed.count == STARTS
-    began = [Started(T), Step(T, 1, 9, {}), Interrupted(T)]
+    began = [Started(T), Step(T, 1, 9, {}), TrialsInterrupted(T)]
     assert after(*began, *[not_started("t")] * STARTS).hopeless  # after hours of work, too
-    assert after(*[not_started("t"), Interrupted(U), Failed("u", "its own")] * STARTS).hopeless  # neither is progress
+    assert after(
+        *[not_started("t"), TrialsInterrupted(U), Failed("u", "its own")] * STARTS
+    ).hopeless  # neither is progress
 
 
 @pytest.mark.parametrize("progress", PROGRESS)
@@ -50,7 +52,7 @@ def test_failures_between_which_anything_goes_well_never_do(progress: str) -> No
 
 
 def test_deaths_of_machines_do_not_count() -> None:
-    died = after(*[Started(T), Interrupted(T)] * 20, *[Interrupted(T)] * 20)
+    died = after(*[Started(T), TrialsInterrupted(T)] * 20, *[TrialsInterrupted(T)] * 20)
     assert not died.hopeless
     assert died.count == 0
 
@@ -74,7 +76,7 @@ def outlived(starts: FailedStarts, *living: str) -> list[str]:
 
 def test_a_process_that_died_is_a_failed_start_once_its_machine_outlived_it(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    starts = after(died("a"), died("a", "b"), Interrupted(T), Failed("u", "its own"))
+    starts = after(died("a"), died("a", "b"), TrialsInterrupted(T), Failed("u", "its own"))
     clock.now += OUTLIVED_SECONDS - 1
     assert outlived(starts, "a", "b") == []
     clock.now += 1
@@ -109,7 +111,7 @@ def test_deaths_before_anything_went_well_never_count(progress: str, monkeypatch
 def test_which_trials_were_begun() -> None:
     starts = after(Started(("t", "u")))
     assert starts.begun(["u"])
-    assert not after(Started(T), Interrupted(T)).begun(["t"])
+    assert not after(Started(T), TrialsInterrupted(T)).begun(["t"])
     assert not starts.begun([])
 
 
@@ -118,7 +120,7 @@ def test_nobody_who_works_is_disturbed() -> None:
     assert not working.hopeless
     assert working.count == 20
     late = Step(U, 9, 9, {})  # told by one that died: it is not taken for one that works
-    for event in [Interrupted(U), late, *[not_started("t")] * STARTS]:
+    for event in [TrialsInterrupted(U), late, *[not_started("t")] * STARTS]:
         working.hear(event, event.keys)
     assert working.hopeless
 
@@ -137,8 +139,8 @@ def test_what_code_raised_is_told_from_a_death() -> None:
     assert is_raised(raised.as_instanceof_cause())
     assert is_raised(ray.exceptions.ActorDiedError(raised))
     assert not is_raised(ray.exceptions.ActorDiedError())
-    gone = ActorDiedErrorContext(error_message="The actor died because its node has died.", actor_id=b"a" * 16)
-    assert not is_raised(ray.exceptions.ActorDiedError(gone))
+    death = ActorDiedErrorContext(error_message="The actor died because its node has died.", actor_id=b"a" * 16)
+    assert not is_raised(ray.exceptions.ActorDiedError(death))
     assert not is_raised(ray.exceptions.ActorUnavailableError("away", None))
     assert not is_raised(ray.exceptions.OutOfMemoryError("killed for memory"))
 

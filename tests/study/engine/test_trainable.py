@@ -56,8 +56,8 @@ def test_train_watches_no_machine_as_the_coordinator_does(
 
 
 def test_the_coordinator_hears_of_workers_that_train_starts_anew(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[Any, ...]] = []
-    actor = SimpleNamespace(interrupted=SimpleNamespace(remote=lambda *given: told.append(given)))
+    calls: list[tuple[Any, ...]] = []
+    actor = SimpleNamespace(interrupted=SimpleNamespace(remote=lambda *given: calls.append(given)))
     monkeypatch.setattr(ray, "get_actor", {"that of a study": actor}.__getitem__)
     deaths = {"first": ("n1", "killed"), "second": ("n2", "crashed")}
     monkeypatch.setattr("study.engine.worker_group.death_of", lambda error: deaths.get(str(error)))
@@ -74,11 +74,11 @@ def test_the_coordinator_hears_of_workers_that_train_starts_anew(trainer: Any, m
     for state in (RunningState(), ReschedulingState(ControllerError(failure))):
         started.after_controller_state_update(MagicMock(), state)
     both, first = (frozenset({"n1", "n2"}), "killed"), (frozenset({"n1"}), "killed")
-    assert told == [("a",), ("a", *both), ("a",), ("a", *first)]
+    assert calls == [("a",), ("a", *both), ("a",), ("a", *first)]
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "calls"),
     [
         (ImportError("replaced"), ("ImportError: replaced", True)),
         (ray.exceptions.ActorDiedError(), ("The actor died unexpectedly before finishing this task.", False)),
@@ -86,7 +86,7 @@ def test_the_coordinator_hears_of_workers_that_train_starts_anew(trainer: Any, m
     ],
 )
 def test_the_coordinator_hears_whether_a_group_ended_by_an_error(
-    error: Exception | None, told: tuple[str, bool], monkeypatch: pytest.MonkeyPatch
+    error: Exception | None, calls: tuple[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[tuple[Any, ...]] = []
     coordinator = SimpleNamespace(ended=SimpleNamespace(remote=lambda *given: heard.append(given)))
@@ -97,13 +97,13 @@ def test_the_coordinator_hears_whether_a_group_ended_by_an_error(
     vars(group).update(name="a", coordinator="that of a study", _trainer=lambda: trainer)
     group._run()
     ((name, reason, failed),) = heard
-    assert (name, failed) == ("a", told[1])
-    assert told[0] in reason
+    assert (name, failed) == ("a", calls[1])
+    assert calls[0] in reason
 
 
-@pytest.mark.parametrize(("several", "rank", "told"), [(True, 0, 1), (True, 1, 0), (False, 0, 0)])
+@pytest.mark.parametrize(("several", "rank", "calls"), [(True, 0, 1), (True, 1, 0), (False, 0, 0)])
 def test_of_a_start_that_train_repeats_the_first_worker_tells(
-    several: bool, rank: int, told: int, monkeypatch: pytest.MonkeyPatch
+    several: bool, rank: int, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of a group of one worker is told anyway."""
     heard: list[tuple[Any, ...]] = []
@@ -115,5 +115,5 @@ def test_of_a_start_that_train_repeats_the_first_worker_tells(
     monkeypatch.setattr(ray.train, "get_context", lambda: MagicMock(get_world_rank=lambda: rank))
     with pytest.raises(Exception, match="no_such_module"):
         take_tasks({"group": "a", "coordinator": "", "several": several, "perform": "no_such_module:perform"})
-    assert [name for name, _ in heard] == ["a"] * told
+    assert [name for name, _ in heard] == ["a"] * calls
     assert all("no_such_module" in reason for _, reason in heard)

@@ -83,12 +83,12 @@ class TestTransports:
         assert transport_for("memory://x", coordinator) == CoordinatorTransport(coordinator)
 
     def test_a_worker_opens_the_storage_anew(self, s3: str):
-        sent = pickle.dumps(here := storage(s3))
+        sent = pickle.dumps(storage_here := storage(s3))
         storage.cache_clear()
-        there = pickle.loads(sent)
-        assert there is not here
-        assert there.url == s3
-        assert there is pickle.loads(sent)
+        opened = pickle.loads(sent)
+        assert opened is not storage_here
+        assert opened.url == s3
+        assert opened is pickle.loads(sent)
 
     @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000])
     def test_what_arrives_is_what_was_sent(self, transport: Any, tmp_path: Path, size: int):
@@ -270,7 +270,6 @@ class TestDeliveries:
             deliveries.put_piece("1", file, offset, data)
         deliveries.commit("models/a", "1", {file: len(data) for file, data in files.items()})
         listing = deliveries.listing("models/a")
-        assert listing is not None
         assert {file: length for file, (length, _) in listing.items()} == {f: len(data) for f, data in files.items()}
         for file, data in files.items():
             assert deliveries.piece("models/a", file, 0, 100) == data

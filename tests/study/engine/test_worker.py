@@ -17,7 +17,7 @@ import ray
 from safetensors import SafetensorError
 
 import study.engine.worker as module
-from study.engine.messages import DiskFull, Event, Task
+from study.engine.messages import DiskFull, Event, WorkerTask
 from study.engine.worker import perform
 from study.engine.worker_group import Timesheet
 from tests.simulated_study import planned
@@ -31,7 +31,7 @@ QUOTA = OSError(errno.EDQUOT, "Disk quota exceeded")
 class Alone:
     """A group's only worker, which notes what it tells."""
 
-    told: list[Event] = dataclasses.field(default_factory=list)
+    events: list[Event] = dataclasses.field(default_factory=list)
     finished: list[tuple[Any, ...]] = dataclasses.field(default_factory=list)
     coordinator: object = None
     group: str = "a"
@@ -39,11 +39,11 @@ class Alone:
     count: int = 1
     timesheet: Timesheet = dataclasses.field(default_factory=Timesheet)
 
-    def finish(self, task: Task, *told: Any) -> None:
-        self.finished.append((task.number, *told))
+    def finish(self, task: WorkerTask, *events: Any) -> None:
+        self.finished.append((task.number, *events))
 
     def tell(self, event: Event) -> None:
-        self.told.append(event)
+        self.events.append(event)
 
 
 def by(cause: BaseException) -> Exception:
@@ -72,9 +72,9 @@ def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Alone:
         raise error
 
     monkeypatch.setattr(module, "run_trials", trials)
-    monkeypatch.setattr(module, "Checkpoints", lambda *of: SimpleNamespace(fetch=lambda folder: None))
+    monkeypatch.setattr(module, "TaskCheckpoints", lambda *of: SimpleNamespace(fetch=lambda folder: None))
     me: Any = Alone()
-    perform(Task.of("t", planned(1), number=0), me)
+    perform(WorkerTask("t", tuple(planned(1)), number=0), me)
     assert isinstance(me, Alone)
     return me
 
@@ -83,7 +83,7 @@ def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Alone:
 def test_a_full_disk_ends_the_study_and_fails_no_trial(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     me = ended_by(error, monkeypatch)
     assert me.finished == []
-    (full,) = me.told
+    (full,) = me.events
     assert isinstance(full, DiskFull)
     assert full.reason.startswith("the disk of /")
     assert "set TMPDIR to another folder for temporary files, and run the same command again" in full.reason
@@ -112,11 +112,11 @@ def test_a_disk_that_is_full_from_the_start_ends_the_study(
     monkeypatch.setattr("os.access", lambda folder, right: full)
     me = ended_by(AssertionError("it never comes to a trial"), monkeypatch)
     if full:
-        (told,) = me.told
-        assert isinstance(told, DiskFull)
-        assert told.reason.startswith("the disk of /")
+        (events,) = me.events
+        assert isinstance(events, DiskFull)
+        assert events.reason.startswith("the disk of /")
     else:
-        assert me.told == []
+        assert me.events == []
         assert "No usable temporary directory" in me.finished[0][1]
 
 
@@ -127,7 +127,7 @@ def test_a_disk_that_is_full_from_the_start_ends_the_study(
 )
 def test_other_errors_fail_their_trial_alone(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     me = ended_by(error, monkeypatch)
-    assert me.told == []
+    assert me.events == []
     ((number, reason, _, _),) = me.finished
     assert number == 0
     assert str(error) in reason
@@ -149,4 +149,4 @@ def test_safetensors_tells_of_a_full_disk_in_these_words(tmp_path: Path, monkeyp
         pytest.skip("this machine lets nobody mount a folder of their own (unshare -rm)")
     script = f"mount -t tmpfs -o size=256k none {tmp_path} && exec {sys.executable} -c '{FILL}' {tmp_path}"
     done = subprocess.run(["unshare", "-rm", "sh", "-c", script], check=True, capture_output=True, text=True)
-    assert [type(told) for told in ended_by(SafetensorError(done.stdout), monkeypatch).told] == [DiskFull]
+    assert [type(events) for events in ended_by(SafetensorError(done.stdout), monkeypatch).events] == [DiskFull]

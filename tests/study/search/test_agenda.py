@@ -17,11 +17,11 @@ from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.agenda_words import plan_in_words
 from study.search.budget import Budget
-from study.search.course import Course, Explored
+from study.search.course import Explored, StudyCourse
 from study.search.finals import OF_FINALS, SearchFinals
 from study.search.ladder import Ladder
 from study.search.seed_race import StudySeedRace
-from study.testing.agenda import Clock, Ran, drive
+from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -34,29 +34,29 @@ GOALS = searched(("sts",))
 class Rates:
     """An explorer of learning rates, each with the next number of epochs."""
 
-    def __init__(self, rates: Sequence[float], asked: Sequence[Explored] = (), epochs: Sequence[int] = (1,)) -> None:
-        self.rates, self.asked, self.told = [*rates], [*asked], dict[str, Record | None]()
+    def __init__(self, rates: Sequence[float], proposed: Sequence[Explored] = (), epochs: Sequence[int] = (1,)) -> None:
+        self.rates, self.proposed, self.outcomes = [*rates], [*proposed], dict[str, Record | None]()
         self.epochs = epochs
 
     @property
     def explored(self) -> list[str]:
-        return [one.recipe.hash for one in self.asked]
+        return [run.recipe.hash for run in self.proposed]
 
     def has_more(self) -> bool:
-        return len(self.asked) < len(self.rates)
+        return len(self.proposed) < len(self.rates)
 
     def ask(self) -> Explored | None:
-        number = len(self.asked)
+        number = len(self.proposed)
         rate, epochs = self.rates[number], self.epochs[number % len(self.epochs)]
         recipe = BASE.override({"optimisation.learning_rate": rate, "optimisation.epochs": epochs})
-        self.asked.append(Explored(recipe, f"rate {rate:g}"))
-        return self.asked[-1]
+        self.proposed.append(Explored(recipe, f"rate {rate:g}"))
+        return self.proposed[-1]
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
-        self.told[recipe_hash] = record
+        self.outcomes[recipe_hash] = record
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
-        self.told[recipe.hash] = records[0]
+        self.outcomes[recipe.hash] = records[0]
 
 
 def quality(recipe: Recipe) -> float:
@@ -86,44 +86,46 @@ def agenda(
     minutes: float | None = None,
     rates: Sequence[float] = (),
     places: int = 2,
-    before: Sequence[Ran] = (),
-    asked: Sequence[Explored] = (),
+    before: Sequence[SimulatedTrial] = (),
+    proposed: Sequence[Explored] = (),
     epochs: Sequence[int] = (1,),
     **changes,
-) -> tuple[Agenda, Clock, Rates]:
+) -> tuple[Agenda, SimulatedClock, Rates]:
     """Of a study, or of one that goes on: these ran before, and these recipes were asked for."""
-    clock = Clock()
-    explorer = Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)], asked, epochs)
+    clock = SimulatedClock()
+    explorer = Rates(rates or [10 ** (-2 - (number * 77 % 400) / 80) for number in range(400)], proposed, epochs)
     limits = {"minutes": minutes} if minutes else {}
     records = kept(before)
     rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
     fixed = [Trial(as_it_came(BASE), 0, "untrained", True), Trial(BASE, 0, "base", True)]
     finals = SearchFinals(1, 5, BASE, rows)
-    course = Course(fixed, BASE, GOALS, recipes=len(explorer.rates), finals=finals, parts=bool(minutes), limits=limits)
+    course = StudyCourse(
+        fixed, BASE, GOALS, recipes=len(explorer.rates), finals=finals, parts=bool(minutes), limits=limits
+    )
     course = dataclasses.replace(course, **changes)
     return Agenda(course, Budget(course.limits, records, places, clock), records, explorer), clock, explorer
 
 
-def kept(ran: Sequence[Ran]) -> list[Record]:
+def kept(ran: Sequence[SimulatedTrial]) -> list[Record]:
     """Their records, with the times at which they ended."""
-    ended = [(one.record, EPOCH + datetime.timedelta(seconds=one.ended)) for one in ran if one.record is not None]
+    ended = [(run.record, EPOCH + datetime.timedelta(seconds=run.ended)) for run in ran if run.record is not None]
     return [dataclasses.replace(record, finished_at=time.isoformat()) for record, time in ended]
 
 
-def seeds(ran: Sequence[Ran], recipe: Recipe) -> int:
-    return sum(is_fresh(one.trial.seed) and one.trial.recipe == recipe and one.record is not None for one in ran)
+def seeds(ran: Sequence[SimulatedTrial], recipe: Recipe) -> int:
+    return sum(is_fresh(run.trial.seed) and run.trial.recipe == recipe and run.record is not None for run in ran)
 
 
 def test_without_a_limit_all_recipes_train_on_all_of_the_data_and_the_best_is_in_the_finals() -> None:
-    found, clock, explorer = agenda(rates=[1e-4, 1e-3, 1e-5])
-    ran = drive(found, clock, outcome())
-    names = [one.trial.name for one in ran]
+    search, clock, explorer = agenda(rates=[1e-4, 1e-3, 1e-5])
+    ran = drive(search, clock, outcome())
+    names = [run.trial.name for run in ran]
     assert names[:5] == ["untrained", "base", "rate 0.0001", "rate 0.001", "rate 1e-05"]
-    assert [entrant.name for entrant in found.finalists or ()] == ["rate 0.001"]
-    best = explorer.asked[1].recipe
+    assert [entrant.name for entrant in search.finalists or ()] == ["rate 0.001"]
+    best = explorer.proposed[1].recipe
     assert seeds(ran, best) == seeds(ran, BASE) == 5
-    assert not found.limited
-    assert found.remaining == 0
+    assert not search.limited
+    assert search.remaining == 0
 
 
 KINDS: dict[str, tuple[dict[str, float], dict[str, Sequence[int]]]] = {
@@ -141,13 +143,13 @@ def test_a_limit_has_an_answer_and_a_larger_one_goes_on(trainings: float, places
     same command runs nothing."""
     costs, explorers = KINDS[kind]
     whole = outcome(**costs)(Trial(BASE, 0, "base"))[0] / MINUTE
-    ran: list[Ran] = []
-    asked: Sequence[Explored] = ()
+    ran: list[SimulatedTrial] = []
+    proposed: Sequence[Explored] = ()
     for limit in (trainings, trainings, 2 * trainings):
-        study, clock, explorer = agenda(limit * whole, (), places, ran, asked, **explorers)
+        study, clock, explorer = agenda(limit * whole, (), places, ran, proposed, **explorers)
         before, spent = [*ran], study.budget.spent("minutes")
         ran += drive(study, clock, outcome(**costs))
-        assert len({one.trial.key for one in ran}) == len(ran)
+        assert len({run.trial.key for run in ran}) == len(ran)
         assert spent * MINUTE + clock.seconds <= limit * whole * MINUTE
         if limit == trainings and before:
             assert ran == before
@@ -156,41 +158,39 @@ def test_a_limit_has_an_answer_and_a_larger_one_goes_on(trainings: float, places
         assert study.finals is not None
         (pick,) = study.finalists or ()
         assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 1
-        assert len({one.trial.name for one in ran if not one.trial.row}) >= 4
-        asked = explorer.asked
+        assert len({run.trial.name for run in ran if not run.trial.row}) >= 4
+        proposed = explorer.proposed
 
 
 @pytest.mark.parametrize("minutes", [20, 40, 90, 240])
 @pytest.mark.parametrize("places", [1, 2, 3])
 def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minutes: float, places: int) -> None:
-    found, clock, explorer = agenda(minutes, places=places)
-    ran = drive(found, clock, outcome())
+    search, clock, explorer = agenda(minutes, places=places)
+    ran = drive(search, clock, outcome())
     assert clock.seconds <= minutes * MINUTE
-    assert all(one.record is not None for one in ran)
-    (pick,) = found.finalists or ()
-    assert found.finals is not None
-    assert seeds(ran, pick.recipe) == seeds(ran, BASE) == found.finals.seeds
-    own = [one for one in ran if is_fresh(one.trial.seed) and one.trial.recipe.trains]
-    spent = sum(one.ended - one.began for one in ran)
-    assert sum(one.ended - one.began for one in own) <= 1.2 * OF_FINALS * minutes * MINUTE * places
+    assert all(run.record is not None for run in ran)
+    (pick,) = search.finalists or ()
+    assert seeds(ran, pick.recipe) == seeds(ran, BASE) == search.finals.seeds
+    own = [run for run in ran if is_fresh(run.trial.seed) and run.trial.recipe.trains]
+    spent = sum(run.ended - run.began for run in ran)
+    assert sum(run.ended - run.began for run in own) <= 1.2 * OF_FINALS * minutes * MINUTE * places
     assert spent >= 0.5 * minutes * MINUTE * places
-    better = sum(quality(one.recipe) > quality(pick.recipe) for one in explorer.asked)
-    assert better <= len(explorer.asked) / 4
-    assert len(explorer.asked) >= (8 if minutes * places >= 40 else 2)
+    better = sum(quality(run.recipe) > quality(pick.recipe) for run in explorer.proposed)
+    assert better <= len(explorer.proposed) / 4
+    assert len(explorer.proposed) >= (8 if minutes * places >= 40 else 2)
 
 
 @pytest.mark.parametrize(("minutes", "size"), [(8, (1, 1)), (20, (1, 3)), (60, (1, 9)), (120, (2, 10))])
 def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     minutes: float, size: tuple[int, int]
 ) -> None:
-    asked = SearchFinals(2, 10, BASE, {as_it_came(BASE).hash: "untrained", BASE.hash: "base"})
-    found, clock, explorer = agenda(minutes, finals=asked)
-    ran = drive(found, clock, outcome())
-    assert found.finals is not None
-    assert (found.finals.recipes, found.finals.seeds) == size
-    assert seeds(ran, BASE) == found.finals.seeds
-    assert len(explorer.asked) >= 5
-    assert ("as 2x10 would leave too little to explore" in plan_in_words(found)) == (size != (2, 10))
+    proposed = SearchFinals(2, 10, BASE, {as_it_came(BASE).hash: "untrained", BASE.hash: "base"})
+    search, clock, explorer = agenda(minutes, finals=proposed)
+    ran = drive(search, clock, outcome())
+    assert (search.finals.recipes, search.finals.seeds) == size
+    assert seeds(ran, BASE) == search.finals.seeds
+    assert len(explorer.proposed) >= 5
+    assert ("as 2x10 would leave too little to explore" in plan_in_words(search)) == (size != (2, 10))
 
 
 @pytest.mark.parametrize("places", [1, 2])
@@ -205,7 +205,7 @@ def test_a_limit_too_short_for_a_search_names_one_that_does(places: int) -> None
     longer, clock, explorer = agenda(least, places=places)
     drive(longer, clock, outcome())
     assert longer.finals is not None
-    assert explorer.asked
+    assert explorer.proposed
 
 
 @pytest.mark.parametrize("minutes", [3, 4])
@@ -224,7 +224,7 @@ def test_the_limit_that_is_named_is_larger_and_has_room(minutes: float) -> None:
     whole, clock, _ = agenda(minutes, parts=False)
     drive(whole, clock, outcome())
     assert whole.rounds.least("minutes") is None
-    both = Budget({"minutes": 4, "worker_hours": 5}, (), 2, Clock())
+    both = Budget({"minutes": 4, "worker_hours": 5}, (), 2, SimulatedClock())
     assert Agenda(short.course, both, ()).rounds.least("minutes") is None
 
 
@@ -238,27 +238,27 @@ def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes
     study = Agenda(study.course, budget, (), explorer, race)
     ran = drive(study, clock, outcome())
     assert clock.seconds <= minutes * MINUTE
-    further = [one.trial for one in ran if one.trial.seed in (1, 2)]
+    further = [run.trial for run in ran if run.trial.seed in (1, 2)]
     assert further
-    assert len(explorer.asked) >= 3
+    assert len(explorer.proposed) >= 3
     (pick,) = study.finalists or ()
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 1
 
 
 def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
-    found, clock, explorer = agenda(60)
-    ran = drive(found, clock, outcome())
-    assert found.ladder == Ladder((0.125, 0.5))
+    search, clock, explorer = agenda(60)
+    ran = drive(search, clock, outcome())
+    assert search.ladder == Ladder((0.125, 0.5))
     first, second = (
-        [one.trial for one in ran if one.trial.recipe.flat().get("corpus.share") == share]
-        for share in found.ladder.parts
+        [run.trial for run in ran if run.trial.recipe.flat().get("corpus.share") == share]
+        for share in search.ladder.parts
     )
     assert {trial.seed for trial in (*first, *second)} == {PART}
     assert 2 <= len(second) <= len(first) / 2
     assert {BASE} < {trial.recipe.override({"corpus.share": 1.0}) for trial in second}
-    assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
-    (pick,) = found.finalists or ()
-    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.asked)
+    assert not [run for run in ran if run.trial.seed == 0 and not run.trial.row]
+    (pick,) = search.finalists or ()
+    assert quality(pick.recipe) == max(quality(run.recipe) for run in explorer.proposed)
 
 
 def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> None:
@@ -272,12 +272,12 @@ def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> 
         cost = {"seconds": 10 * seconds, "train_seconds": 10 * seconds}
         return 10 * seconds, dataclasses.replace(record, cost=cost, training={})
 
-    found, clock, _ = agenda(20, rates=[slow, 3e-4, 1e-4, 3e-5, 1e-5, 2e-4])
-    ran = drive(found, clock, of)
-    looks = [one for one in ran if one.trial.part]
-    assert {one.trial.recipe.flat()["optimisation.learning_rate"] for one in looks} >= {slow, 3e-4}
-    assert max(one.ended for one in looks) <= 10 * MINUTE
-    (pick,) = found.finalists or ()
+    search, clock, _ = agenda(20, rates=[slow, 3e-4, 1e-4, 3e-5, 1e-5, 2e-4])
+    ran = drive(search, clock, of)
+    looks = [run for run in ran if run.trial.part]
+    assert {run.trial.recipe.flat()["optimisation.learning_rate"] for run in looks} >= {slow, 3e-4}
+    assert max(run.ended for run in looks) <= 10 * MINUTE
+    (pick,) = search.finalists or ()
     assert pick.name == "rate 0.0003"
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 2
 
@@ -294,10 +294,10 @@ def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
         cost = {"seconds": 10 * seconds, "train_seconds": 10 * seconds}
         return 10 * seconds, dataclasses.replace(record, cost=cost)
 
-    found, clock, explorer = agenda(70, rates=[1e-3, 3e-4, 1e-4], places=2, parts=False)
-    ran = drive(found, clock, of)
-    (pick,) = found.finalists or ()
-    assert pick.recipe.hash in (explorer.asked[1].recipe.hash, slow)
+    search, clock, explorer = agenda(70, rates=[1e-3, 3e-4, 1e-4], places=2, parts=False)
+    ran = drive(search, clock, of)
+    (pick,) = search.finalists or ()
+    assert pick.recipe.hash in (explorer.proposed[1].recipe.hash, slow)
     assert seeds(ran, pick.recipe) > 0
 
 
@@ -314,50 +314,50 @@ def test_what_prepares_a_training_takes_no_longer_for_more_data() -> None:
 def test_a_larger_limit_keeps_to_the_parts_that_there_are() -> None:
     first, clock, explorer = agenda(40)
     ran = drive(first, clock, outcome())
-    records = [one.record for one in ran if one.record is not None]
+    records = [run.record for run in ran if run.record is not None]
     again, clock, _ = agenda(400)
     again = Agenda(again.course, Budget({"minutes": 400.0}, records, 2, clock), records, explorer)
     assert again.ladder == first.ladder
 
 
 def test_the_explorer_is_told_of_the_smallest_part_alone() -> None:
-    found, clock, explorer = agenda(30)
-    drive(found, clock, outcome())
-    shares = {record.recipe["corpus.share"] for record in explorer.told.values() if record is not None}
-    assert shares == {found.ladder.parts[0] if found.ladder else None}
+    search, clock, explorer = agenda(30)
+    drive(search, clock, outcome())
+    shares = {record.recipe["corpus.share"] for record in explorer.outcomes.values() if record is not None}
+    assert shares == {search.ladder.parts[0] if search.ladder else None}
 
 
 def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> None:
-    found, clock, _ = agenda(4.5, places=1)
-    ran = drive(found, clock, outcome())
-    assert {one.trial.name for one in ran if not one.trial.part} == {"untrained", "base"}
-    assert found.finals is None
+    search, clock, _ = agenda(4.5, places=1)
+    ran = drive(search, clock, outcome())
+    assert {run.trial.name for run in ran if not run.trial.part} == {"untrained", "base"}
+    assert search.finals is None
     assert clock.seconds <= 4.5 * MINUTE
 
 
 @pytest.mark.parametrize("places", [1, 2, 3, 4, 8, 16])
 def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) -> None:
     for minutes in range({1: 12, 2: 8}.get(places, 5), 24):
-        found, clock, _ = agenda(minutes, places=places)
-        ran = drive(found, clock, outcome())
-        assert found.finals is not None
-        assert found.finalists
-        assert sum(one.trial.part and not one.trial.name.endswith("base settings") for one in ran) >= 3
+        search, clock, _ = agenda(minutes, places=places)
+        ran = drive(search, clock, outcome())
+        assert search.finals is not None
+        assert search.finalists
+        assert sum(run.trial.part and not run.trial.name.endswith("base settings") for run in ran) >= 3
 
 
 def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
-    found, clock, explorer = agenda(8)
-    ran = drive(found, clock, outcome())
-    assert not [one for one in ran if one.trial.seed == 0 and not one.trial.row]
-    (pick,) = found.finalists or ()
+    search, clock, explorer = agenda(8)
+    ran = drive(search, clock, outcome())
+    assert not [run for run in ran if run.trial.seed == 0 and not run.trial.row]
+    (pick,) = search.finalists or ()
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) == 1
-    assert quality(pick.recipe) == max(quality(one.recipe) for one in explorer.asked)
+    assert quality(pick.recipe) == max(quality(run.recipe) for run in explorer.proposed)
 
 
 def test_what_no_recipe_surpasses_has_no_finalist() -> None:
-    found, clock, _ = agenda(rates=[1e-6, 3e-6])
-    ran = drive(found, clock, outcome())
-    assert found.finalists == []
+    search, clock, _ = agenda(rates=[1e-6, 3e-6])
+    ran = drive(search, clock, outcome())
+    assert search.finalists == []
     assert seeds(ran, BASE) == 5
 
 
@@ -368,12 +368,12 @@ def test_killed_at_any_time_a_study_goes_on_with_what_is_done(limit: int, places
     whole, clock, explorer = agenda(limit, places=places)
     ran = drive(whole, clock, outcome())
     for killed in range(1, limit, max(1, limit // 20)):
-        done = [one for one in ran if one.ended <= killed * MINUTE]
-        begun = {one.trial.name.rpartition(": ")[2] for one in ran if one.began < killed * MINUTE}
-        asked = [one for one in explorer.asked if one.name in begun]
-        again, clock, _ = agenda(limit, places=places, before=done, asked=asked)
+        done = [run for run in ran if run.ended <= killed * MINUTE]
+        begun = {run.trial.name.rpartition(": ")[2] for run in ran if run.began < killed * MINUTE}
+        proposed = [run for run in explorer.proposed if run.name in begun]
+        again, clock, _ = agenda(limit, places=places, before=done, proposed=proposed)
         more = drive(again, clock, outcome())
-        assert not {one.trial.key for one in more} & {one.trial.key for one in done}
+        assert not {run.trial.key for run in more} & {run.trial.key for run in done}
         assert again.ladder == whole.ladder
         assert clock.seconds + killed * MINUTE <= (limit + 4) * MINUTE  # what the kill cut off is not counted
         assert (again.finals is None) == (whole.finals is None)
@@ -392,8 +392,8 @@ def test_a_trial_that_takes_longer_than_guessed_is_cut_off_by_the_clock() -> Non
         seconds, record = usual(trial)
         return (10 * seconds if is_fresh(trial.seed) else seconds), record
 
-    found, clock, _ = agenda(30)
-    ran = drive(found, clock, slow)
+    search, clock, _ = agenda(30)
+    ran = drive(search, clock, slow)
     assert clock.seconds == pytest.approx(30 * MINUTE)
-    assert any(one.record is None for one in ran)
-    assert found.limited
+    assert any(run.record is None for run in ran)
+    assert search.limited

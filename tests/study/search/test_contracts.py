@@ -78,7 +78,7 @@ def test_the_contracts_can_fail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "options", "said"),
+    ("space", "options", "text"),
     [
         ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
         ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
@@ -89,8 +89,8 @@ def test_the_contracts_can_fail() -> None:
         ("contrastive_all", ("--scheduler", "tune_median"), "--scheduler tune_median judges by one score"),
     ],
 )
-def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], text: str) -> None:
+    with pytest.raises(UserError, match=text):
         read_request(parse(["--space", space, "--search", "optuna", *options]))
 
 
@@ -107,5 +107,4 @@ def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
     request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
     plan = decide(read_request(request), 0)
     searcher = TuneSearcher(plan, Ledger(tmp_path / "ledger"))
-    assert searcher.explorer is not None
     assert type(searcher.explorer.ask_tell.study.sampler).__name__ == "RandomSampler"

@@ -25,8 +25,9 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.budget import Budget
-from study.search.finals import SearchFinals, choose
-from study.testing.agenda import Ran, drive
+from study.search.choice import choose
+from study.search.finals import SearchFinals
+from study.testing.agenda import SimulatedTrial, drive
 from study.trial import Trial
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds
 from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of
@@ -91,40 +92,42 @@ class TestChoice:
 class TestSize:
     def test_base_and_baseline_and_the_encoder_each_once(self) -> None:
         base, other = Recipe(), Recipe({"objective.temperature": 0.5})
-        asked = SearchFinals(3, 5, base, {base.hash: "SCL", other.hash: "baseline"}, other)
-        assert [(one.name, [*one.seeds]) for one in asked.beside] == [
+        finals = SearchFinals(3, 5, base, {base.hash: "SCL", other.hash: "baseline"}, other)
+        assert [(entrant.name, [*entrant.seeds]) for entrant in finals.beside] == [
             ("base settings", [*fresh_seeds(5)]),
             ("encoder as it came", [FIRST_FRESH]),
             ("baseline", [*fresh_seeds(5)]),
         ]
-        assert asked.in_words() == (
+        assert finals.in_words() == (
             "3 recipes x 5 fresh seeds, beside the base settings (5), the encoder as it came and baseline (5)"
         )
         same = SearchFinals(3, 5, base, {base.hash: "SCL"}, base)
-        assert [one.name for one in same.beside] == ["base settings", "encoder as it came"]
-        assert same.told().baseline == same.told().base == base.hash
+        assert [entrant.name for entrant in same.beside] == ["base settings", "encoder as it came"]
+        assert same.facts().baseline == same.facts().base == base.hash
 
     def test_a_row_that_no_seed_changes_has_run_already(self) -> None:
         base = Recipe()
-        came = as_it_came(base)
-        asked = SearchFinals(3, 5, base, {came.hash: "untrained"}, came)
-        assert [(one.name, len(one.seeds)) for one in asked.beside] == [("base settings", 5), ("encoder as it came", 0)]
-        assert asked.told().baseline == asked.told().as_it_came
+        untrained = as_it_came(base)
+        finals = SearchFinals(3, 5, base, {untrained.hash: "untrained"}, untrained)
+        assert [(entrant.name, len(entrant.seeds)) for entrant in finals.beside] == [
+            ("base settings", 5),
+            ("encoder as it came", 0),
+        ]
+        assert finals.facts().baseline == finals.facts().as_it_came
 
     @pytest.mark.parametrize(
         ("trainings", "size"),
         [(1.9, None), (2.0, (1, 1)), (5.5, (1, 2)), (9.9, (1, 4)), (99.0, (1, 5))],
     )
     def test_they_fit_into_what_there_is(self, trainings: float, size: tuple[int, int] | None) -> None:
-        found = SearchFinals(1, 5, Recipe()).within(trainings)
-        assert (found and (found.recipes, found.seeds)) == size
-        assert found is None or found.smaller == (size != (1, 5))
+        sized = SearchFinals(1, 5, Recipe()).within(trainings)
+        assert (sized and (sized.recipes, sized.seeds)) == size
+        assert sized is None or sized.smaller == (size != (1, 5))
 
     def test_a_learning_curve_costs_seven_eighths_of_a_training_for_each_seed(self) -> None:
         with_curve = SearchFinals(1, 5, Recipe(), curve=True)
         assert (with_curve.trainings, with_curve.curve_trainings, with_curve.of_curve) == (15, 5, 15)
         fits = with_curve.within(10)
-        assert fits is not None
         assert (fits.seeds, fits.trainings) == (3, 9)
 
 
@@ -132,45 +135,44 @@ def of(size: tuple[int, int], **more: Any) -> SearchFinals:
     return SearchFinals(*size, BASE, {BASE.hash: "base", as_it_came(BASE).hash: "untrained"}, **more)
 
 
-def finalists(found: Agenda) -> list[str]:
-    return [entrant.name for entrant in found.finalists or ()]
+def finalists(search: Agenda) -> list[str]:
+    return [entrant.name for entrant in search.finalists or ()]
 
 
 class TestAgenda:
     def test_they_run_last_and_seed_by_seed(self) -> None:
-        found, clock, _ = agenda(rates=RATES, places=1, finals=of((2, 3)))
-        foretold = found.remaining
-        ran = drive(found, clock, outcome())
+        search, clock, _ = agenda(rates=RATES, places=1, finals=of((2, 3)))
+        foretold = search.remaining
+        ran = drive(search, clock, outcome())
         assert len(ran) == foretold == 2 + 4 + 3 * 3
-        final = [one.trial for one in ran[-9:]]
+        final = [run.trial for run in ran[-9:]]
         assert [trial.seed for trial in final] == [seed for seed in fresh_seeds(3) for _ in range(3)]
-        assert [trial.name for trial in final[:3]] == [*finalists(found), "base settings"] == [
+        assert [trial.name for trial in final[:3]] == [*finalists(search), "base settings"] == [
             "rate 0.001", "rate 0.0003", "base settings",
         ]  # fmt: skip
 
     def test_what_they_compare_with_fills_idle_places_while_the_last_recipe_runs(self) -> None:
-        found, _, _ = agenda(rates=RATES, places=4)
-        begun = [found.next() for _ in range(2 + 4)]
+        search, _, _ = agenda(rates=RATES, places=4)
+        begun = [search.next() for _ in range(2 + 4)]
         record = {trial.key: outcome()(trial)[1] for trial in begun if trial is not None}
         for key in [*record][:-1]:
-            found.tell(key, record[key])
-        beside = [trial for _ in range(9) if (trial := found.next()) is not None]
+            search.tell(key, record[key])
+        beside = [trial for _ in range(9) if (trial := search.next()) is not None]
         assert {(trial.name, trial.seed) for trial in beside} == {("base settings", seed) for seed in fresh_seeds(5)}
-        assert found.waits
-        found.tell([*record][-1], record[[*record][-1]])
-        following = found.next()
-        assert following is not None
+        assert search.waits
+        search.tell([*record][-1], record[[*record][-1]])
+        following = search.next()
         assert (following.name, following.seed) == ("rate 0.001", FIRST_FRESH)
 
     def test_more_recipes_choose_anew_and_more_seeds_extend(self) -> None:
         first, clock, explorer = agenda(rates=RATES[:1], finals=of((1, 2)))
         ran = drive(first, clock, outcome())
         for rates, size, more in ((RATES, (1, 2), 3 + 2), (RATES[:1], (1, 3), 2), (RATES[:1], (1, 2), 0)):
-            again, clock, _ = agenda(rates=rates, before=ran, asked=explorer.asked, finals=of(size))
+            again, clock, _ = agenda(rates=rates, before=ran, proposed=explorer.proposed, finals=of(size))
             new = drive(again, clock, outcome())
             assert len(new) == more
             assert finalists(again) == [f"rate {max(rates):g}" if len(rates) > 1 else "rate 0.0001"]
-            assert not {one.trial.key for one in new} & {one.trial.key for one in ran}
+            assert not {run.trial.key for run in new} & {run.trial.key for run in ran}
 
     def test_what_fails_in_them_is_not_tried_again_before_the_next_run(self) -> None:
         usual = outcome()
@@ -178,21 +180,21 @@ class TestAgenda:
         def failing(trial: Trial) -> tuple[float, Any]:
             return (1.0, None) if trial.seed == FIRST_FRESH + 1 else usual(trial)
 
-        found, clock, explorer = agenda(rates=RATES, finals=of((1, 3)))
-        ran = drive(found, clock, failing)
-        assert [one.trial.seed for one in ran if one.record is None] == [FIRST_FRESH + 1] * 2
-        assert found.remaining == 0
-        again, clock, _ = agenda(rates=RATES, before=ran, asked=explorer.asked, finals=of((1, 3)))
-        assert [one.trial.seed for one in drive(again, clock, usual)] == [FIRST_FRESH + 1] * 2
+        search, clock, explorer = agenda(rates=RATES, finals=of((1, 3)))
+        ran = drive(search, clock, failing)
+        assert [run.trial.seed for run in ran if run.record is None] == [FIRST_FRESH + 1] * 2
+        assert search.remaining == 0
+        again, clock, _ = agenda(rates=RATES, before=ran, proposed=explorer.proposed, finals=of((1, 3)))
+        assert [run.trial.seed for run in drive(again, clock, usual)] == [FIRST_FRESH + 1] * 2
 
     def test_without_them_a_search_ends_with_its_exploration(self) -> None:
-        found, clock, _ = agenda(rates=RATES, finals=None)
-        assert len(drive(found, clock, outcome())) == 2 + 4
+        search, clock, _ = agenda(rates=RATES, finals=None)
+        assert len(drive(search, clock, outcome())) == 2 + 4
 
     def test_where_nothing_has_a_score_the_base_runs_alone(self) -> None:
-        found, clock, _ = agenda(rates=RATES)
-        ran = drive(found, clock, lambda trial: (1.0, outcome()(trial)[1] if is_fresh(trial.seed) else None))
-        assert found.finalists == []
+        search, clock, _ = agenda(rates=RATES)
+        ran = drive(search, clock, lambda trial: (1.0, outcome()(trial)[1] if is_fresh(trial.seed) else None))
+        assert search.finalists == []
         assert seeds(ran, BASE) == 5
 
     def test_of_copies_one_is_in_them_and_none_of_the_base(self) -> None:
@@ -205,9 +207,9 @@ class TestAgenda:
             scores = {"STSBenchmark": numbers if trial.recipe.trains else {**numbers, "pearson": 1.0}}
             return 1.0, made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores)
 
-        found, clock, _ = agenda(rates=[*copies], finals=of((3, 2)))
-        drive(found, clock, of_rate)
-        assert finalists(found) == ["rate 0.001", "rate 0.004"]
+        search, clock, _ = agenda(rates=[*copies], finals=of((3, 2)))
+        drive(search, clock, of_rate)
+        assert finalists(search) == ["rate 0.001", "rate 0.004"]
 
     def test_of_two_goals_they_are_of_the_front(self) -> None:
         """One recipe is worse than another in both goals; of the others each is better in one."""
@@ -218,45 +220,47 @@ class TestAgenda:
             scores = {"STSBenchmark": {"dev_spearman_cosine": sts}, "MR": {"dev_accuracy": transfer + trial.seed % 7}}
             return 1.0, made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores)
 
-        found, clock, _ = agenda(rates=[*points], finals=of((3, 2)), goals=searched(("sts", "transfer")))
-        drive(found, clock, of_rate)
-        assert {*finalists(found)} == {"rate 0.001", "rate 0.002", "rate 0.004"}
+        search, clock, _ = agenda(rates=[*points], finals=of((3, 2)), goals=searched(("sts", "transfer")))
+        drive(search, clock, of_rate)
+        assert {*finalists(search)} == {"rate 0.001", "rate 0.002", "rate 0.004"}
 
 
 class TestLimit:
     """Of workers' hours, without parts: a training takes three minutes and a tenth."""
 
-    def run(self, hours: float, size: tuple[int, int], **more: Any) -> tuple[Agenda, list[Ran], Rates]:
+    def run(self, hours: float, size: tuple[int, int], **more: Any) -> tuple[Agenda, list[SimulatedTrial], Rates]:
         rates = [10 ** (-2 - number % 30 / 10) for number in range(90)]
         limits = {"worker_hours": hours}
         made = {"rates": rates, "limits": limits, "places": 1, "finals": of(size)} | more
-        found, clock, explorer = agenda(**made)
-        return found, drive(found, clock, outcome()), explorer
+        search, clock, explorer = agenda(**made)
+        return search, drive(search, clock, outcome()), explorer
 
     @pytest.mark.parametrize(("hours", "size"), [(1.0, (1, 2)), (2.0, (2, 3))])
     def test_the_exploration_leaves_room_for_them(self, hours: float, size: tuple[int, int]) -> None:
-        found, ran, _ = self.run(hours, size)
-        assert found.limited
-        spent = sum(one.ended - one.began for one in ran) / 3600
+        search, ran, _ = self.run(hours, size)
+        assert search.limited
+        spent = sum(run.ended - run.began for run in ran) / 3600
         assert hours - 0.06 <= spent <= hours
-        assert sum(is_fresh(one.trial.seed) for one in ran) == (size[0] + 1) * size[1]
+        assert sum(is_fresh(run.trial.seed) for run in ran) == (size[0] + 1) * size[1]
 
     @pytest.mark.parametrize(("hours", "seeds_of"), [(0.2, None), (0.4, 1), (0.6, 2), (1.4, 5), (9.0, 5)])
     def test_they_take_two_fifths_of_it_at_most(self, hours: float, seeds_of: int | None) -> None:
-        found, ran, explorer = self.run(hours, (1, 5), finals=of((1, 5)))
-        assert (found.finals and found.finals.seeds) == seeds_of
-        assert sum(is_fresh(one.trial.seed) for one in ran) == 2 * (seeds_of or 0)
-        assert explorer.asked
+        search, ran, explorer = self.run(hours, (1, 5), finals=of((1, 5)))
+        assert (search.finals and search.finals.seeds) == seeds_of
+        assert sum(is_fresh(run.trial.seed) for run in ran) == 2 * (seeds_of or 0)
+        assert explorer.proposed
 
     def test_a_recipe_too_long_for_it_costs_neither_the_exploration_nor_the_finals(self) -> None:
         """One of twenty epochs would take the whole hour."""
 
         class Long(Rates):
             def ask(self) -> Any:
-                one = super().ask()
-                if len(self.asked) % 2:
-                    self.asked[-1] = dataclasses.replace(one, recipe=one.recipe.override({"optimisation.epochs": 20}))
-                return self.asked[-1]
+                run = super().ask()
+                if len(self.proposed) % 2:
+                    self.proposed[-1] = dataclasses.replace(
+                        run, recipe=run.recipe.override({"optimisation.epochs": 20})
+                    )
+                return self.proposed[-1]
 
         usual = outcome()
 
@@ -264,19 +268,19 @@ class TestLimit:
             seconds, record = usual(trial)
             return (20 * seconds, record) if trial.recipe.optimisation.epochs == 20 else (seconds, record)
 
-        found, clock, _ = agenda(places=1, limits={"worker_hours": 1.0}, finals=of((1, 2)))
+        search, clock, _ = agenda(places=1, limits={"worker_hours": 1.0}, finals=of((1, 2)))
         explorer = Long([1e-4 * (1 + number) for number in range(30)])
-        found = Agenda(found.course, Budget(found.course.limits, (), 1, clock), (), explorer)
-        ran = drive(found, clock, longer)
-        assert {one.trial.recipe.flat()["optimisation.epochs"] for one in ran} == {0, 1}
-        assert sum(not one.trial.row and one.trial.seed == 0 for one in ran) >= 5
-        assert sum(is_fresh(one.trial.seed) for one in ran) == 4
-        assert found.limited
+        search = Agenda(search.course, Budget(search.course.limits, (), 1, clock), (), explorer)
+        ran = drive(search, clock, longer)
+        assert {run.trial.recipe.flat()["optimisation.epochs"] for run in ran} == {0, 1}
+        assert sum(not run.trial.row and run.trial.seed == 0 for run in ran) >= 5
+        assert sum(is_fresh(run.trial.seed) for run in ran) == 4
+        assert search.limited
 
     def test_a_larger_one_explores_on_and_chooses_anew(self) -> None:
         _, ran, explorer = self.run(1.0, (1, 2))
-        again, new, _ = self.run(1.5, (1, 2), before=ran, asked=explorer.asked)
-        more, before = ([one.trial for one in each] for each in (new, ran))
+        again, new, _ = self.run(1.5, (1, 2), before=ran, proposed=explorer.proposed)
+        more, before = ([run.trial for run in each] for each in (new, ran))
         assert not {trial.key for trial in more} & {trial.key for trial in before}
         assert 7 <= sum(not is_fresh(trial.seed) for trial in more) <= 10
         best = max((trial.recipe for trial in [*more, *before] if trial.recipe.trains), key=quality)
@@ -307,37 +311,33 @@ class TestStudy:
         explored = {trial.recipe: trial.name for trial in ran[:first] if trial.recipe != plan.base}
         trained = [recipe for recipe in explored if recipe.trains]
         best = sorted(trained, key=lambda recipe: score(Trial(recipe, 0, "")))[:-3:-1]
-        told = searcher.finals
-        assert told is not None
-        assert told.finalists == [recipe.hash for recipe in best]
-        said = capsys.readouterr().out.splitlines()
-        assert said == [
+        facts = searcher.finals
+        assert facts.finalists == [recipe.hash for recipe in best]
+        lines = capsys.readouterr().out.splitlines()
+        assert lines == [
             "finals: 2 recipes x 3 fresh seeds, beside the base settings (3), the encoder as it came and SBERT "
             f"baseline (3): {explored[best[0]]} and {explored[best[1]]}"
         ]
-        save_info(plan, info, searcher.explored, ledger, told)
-        found = Results.load(tmp_path)
-        assert isinstance(found.info.finals, Finals)
-        assert {*found.finals} == told.hashes == found.info.finals.hashes
-        assert {*found.recipes} == {*found.labels, *found.explored}
+        save_info(plan, info, searcher.explored, ledger, facts)
+        results = Results.load(tmp_path)
+        assert isinstance(results.info.finals, Finals)
+        assert {*results.finals} == facts.hashes == results.info.finals.hashes
+        assert {*results.recipes} == {*results.labels, *results.explored}
         plan, ledger, searcher = make(tmp_path, *TAU, "--trials", "12")
         begun = prepare_results(plan, "").finals
-        assert begun is not None
-        assert (begun.finalists, begun.base) == ([], told.base)  # twelve recipes choose anew
+        assert (begun.finalists, begun.base) == ([], facts.base)  # twelve recipes choose anew
 
     def test_optuna_and_the_race_hear_of_none_of_them(self, tmp_path: Path) -> None:
         """The race ends before the finalists are chosen."""
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
         ran = run(searcher, ledger)
         chosen = {entrant.recipe.hash for entrant in searcher.agenda.finalists or ()}
-        places = [place for place, one in enumerate(ran) if is_fresh(one.seed) and one.recipe_hash in chosen]
+        places = [place for place, trial in enumerate(ran) if is_fresh(trial.seed) and trial.recipe_hash in chosen]
         raced = [place for place, trial in enumerate(ran) if trial.seed in (1, 2)]
         assert chosen & {*searcher.explored}
         assert 0 < max(raced) < min(places)
-        assert searcher.agenda.race is not None
-        told = {seed for recipe in searcher.agenda.race.race.recipes.values() for seed in recipe.values}
-        assert {0, 1} <= told <= {0, 1, 2}
-        assert searcher.explorer is not None
+        raced_seeds = {seed for recipe in searcher.agenda.race.race.recipes.values() for seed in recipe.values}
+        assert {0, 1} <= raced_seeds <= {0, 1, 2}
         known = {SELECTION.of(record.scores, {}) for record in ledger.read() if not is_fresh(record.seed)}
         assert {trial.value for trial in searcher.explorer.ask_tell.study.get_trials()} <= known
         _, ledger, searcher = make(tmp_path, *TAU, "--seeds", "1:3")
@@ -381,7 +381,6 @@ class TestStudy:
                 finish(searcher, ledger, task, 1.0, scores=scores)
             ran.append(trial)
         assert diverged
-        assert searcher.finals is not None
         assert len(searcher.finals.finalists) == 2
         assert diverged not in searcher.finals.finalists
 
@@ -407,14 +406,13 @@ class TestStudy:
         domains = Domain("optimisation.epochs", choices=(0, 1)), Domain("pooling.mode", choices=("mean", "max"))
         space = dataclasses.replace(plan.space, domains=domains)
         plan = dataclasses.replace(plan, draft=dataclasses.replace(plan.draft, space=space))
-        came = as_it_came(plan.base).hash
-        assert came in {recipe.hash for recipe in plan.grid}
+        untrained = as_it_came(plan.base).hash
+        assert untrained in {recipe.hash for recipe in plan.grid}
         ledger = Ledger(tmp_path / LEDGER)
         searcher = searcher_of(plan, ledger)
-        own = [trial.seed for trial in run(searcher, ledger) if trial.recipe_hash == came]
+        own = [trial.seed for trial in run(searcher, ledger) if trial.recipe_hash == untrained]
         assert own == [0, FIRST_FRESH]
-        assert [plan.asked_of(came, seed).parts for seed in own] == ["development", "all"]
-        assert searcher.finals is not None
+        assert [plan.asked_of(untrained, seed).parts for seed in own] == ["development", "all"]
         assert len(searcher.finals.finalists) == 1
 
     def test_an_interrupted_population_of_theirs_goes_on_whole(self, tmp_path: Path) -> None:
@@ -431,7 +429,6 @@ class TestStudy:
         write_whole(tmp_path / POPULATIONS / f"{together['key']}.json", json.dumps(members))
         _, _, searcher = make(tmp_path, *arguments)
         again = searcher.suggest("again")
-        assert isinstance(again, dict)
         assert (again["key"], again["done"]) == (together["key"], members[:1])
 
     def test_their_trials_are_never_stopped(self, tmp_path: Path) -> None:
@@ -443,32 +440,32 @@ class TestStudy:
 class TestSaid:
     def test_a_preview_says_what_they_are_and_cost(self, tmp_path: Path) -> None:
         plan, ledger, searcher = make(tmp_path, *TAU)
-        said = preview(plan, CLUSTER, ALLOTMENT)
+        text = preview(plan, CLUSTER, ALLOTMENT)
         line = f"then the finals, up to {6 + BESIDE} trials: 2 recipes x 3 fresh seeds, beside the base settings (3), "
-        assert line in said
+        assert line in text
         assert line in preview(plan, CLUSTER, ALLOTMENT, brief=True)
         more = preview(make(tmp_path, *TAU[:-1], "none")[0], CLUSTER, ALLOTMENT)
         assert "finals" not in more
-        assert [text for text in said.splitlines() if "estimate" in text] != [
-            text for text in more.splitlines() if "estimate" in text
-        ]
+        estimates, others = ([line for line in words.splitlines() if "estimate" in line] for words in (text, more))
+        assert estimates != others
         info = prepare_results(plan, "")
         run(searcher, ledger)
         save_info(plan, info, searcher.explored, ledger, searcher.finals)
         done = preview(plan, CLUSTER, ALLOTMENT)
         assert f"up to {6 + BESIDE} trials, {6 + BESIDE} of them done: " in done
-        assert ("show a gain of" in said, "show a gain of" in done) == (True, False)
+        assert ("show a gain of" in text, "show a gain of" in done) == (True, False)
 
     @pytest.mark.parametrize(
-        ("first", "asked", "seeds"), [("1", "1", (1, 1)), ("3", "1", (3, 3)), ("1:4", "2", (2, 4)), ("2", "5", (5, 5))]
+        ("first", "further", "seeds"),
+        [("1", "1", (1, 1)), ("3", "1", (3, 3)), ("1:4", "2", (2, 4)), ("2", "5", (5, 5))],
     )
     def test_a_study_that_goes_on_keeps_them_and_its_seeds(
-        self, first: str, asked: str, seeds: tuple[int, int], tmp_path: Path
+        self, first: str, further: str, seeds: tuple[int, int], tmp_path: Path
     ) -> None:
         """Fewer would leave recipes without those that chose the finalists. Of rows alone there are none."""
         plan, ledger, _ = make(tmp_path, *TAU, "--seeds", first)
         prepare_results(plan, "")
-        plan = continued(make(tmp_path, "--space", "scl_tau", "--seeds", asked)[0])
+        plan = continued(make(tmp_path, "--space", "scl_tau", "--seeds", further)[0])
         assert (len(plan.seeds), plan.most_seeds) == seeds
         assert (plan.request.search, plan.request.finals) == ("optuna", (2, 3))
         assert searcher_of(plan, ledger).finals is not None

@@ -30,7 +30,7 @@ from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import AskTell, memory_study
 from study.search.budget import Budget, Running, check_limits
 from study.search.samplers import SAMPLERS
-from tests.study.search.test_search import QUICK_SAMPLERS, finish, make, run_all, searcher_of
+from tests.study.search.test_search import QUICK_SAMPLERS, finish, make, run_all, searcher_of, suggestions
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.senteval import task_names
@@ -57,14 +57,14 @@ class TestRegistries:
     def test_a_goal_reads_scores_or_a_cost_and_points_upward(self, goal: Goal) -> None:
         """Upward the better value is the higher one, whichever way the goal runs; what is not there is None."""
         tasks = {task: {"dev_accuracy": 60.0, "dev_spearman_cosine": 60.0} for task in goal.needs}
-        found = goal.of(tasks, COST)
-        assert found is not None
+        value = goal.of(tasks, COST)
+        assert value is not None
         assert goal.of({}, {}) is None
         assert goal.short
         assert goal.unit
-        better = found - 1 if goal.lower_is_better else found + 1
-        assert goal.upward(better) > goal.upward(found)
-        assert goal.upward(goal.upward(found)) == found
+        better = value - 1 if goal.lower_is_better else value + 1
+        assert goal.upward(better) > goal.upward(value)
+        assert goal.upward(goal.upward(value)) == value
         assert goal.lower_is_better == (not goal.needs)
 
     @pytest.mark.parametrize("limit", LIMITS.values(), ids=lambda limit: limit.name)
@@ -136,7 +136,7 @@ class TestRegistries:
 
 class TestCommandLine:
     @pytest.mark.parametrize(
-        ("options", "said"),
+        ("options", "text"),
         [
             (("--goals", "sts,secnds"), "--goals sts,secnds: no goal is called 'secnds'; did you mean 'seconds'?"),
             (("--goals", ""), "no goal is called ''; there is 'sts', 'transfer', 'selection', 'seconds', "),
@@ -150,10 +150,10 @@ class TestCommandLine:
             (("--goals", "sts,seconds", "--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
         ],
     )
-    def test_what_does_not_fit_is_refused(self, options: tuple[str, ...], said: str) -> None:
+    def test_what_does_not_fit_is_refused(self, options: tuple[str, ...], text: str) -> None:
         with pytest.raises(UserError) as caught:
             read_request(parse(["--space", "scl_tau", "--search", "optuna", *options]))
-        assert said in str(caught.value)
+        assert text in str(caught.value)
         assert "\n" not in str(caught.value)
 
     def test_goals_replace_the_spaces_own(self, tmp_path: Path) -> None:
@@ -163,11 +163,11 @@ class TestCommandLine:
         assert plan.draft.own_goals == ("sts", "transfer")
 
     def test_a_goal_that_no_task_gives_is_refused(self, tmp_path: Path) -> None:
-        asked = (*TAU, "--goals", "transfer,seconds", "--set", "evaluation.tasks=STSBenchmark")
+        options = (*TAU, "--goals", "transfer,seconds", "--set", "evaluation.tasks=STSBenchmark")
         with pytest.raises(
             UserError, match=r"the goal transfer looks at CR, .* add it with --set evaluation\.tasks=STSBenchmark,CR"
         ):
-            check_plan(plan_of(tmp_path, *asked))
+            check_plan(plan_of(tmp_path, *options))
 
     def test_a_scheduler_judges_the_selection_as_it_does_without_goals(self, tmp_path: Path) -> None:
         plain = plan_of(tmp_path, *TAU, "--scheduler", "asha")
@@ -258,9 +258,9 @@ class TestBudget:
         budget = Budget(limits, [trial("a", seconds=360.0, gpu_seconds=720.0)])
         assert budget.room("a") == 1
         assert budget.ended(4)["limit"] == "gpu_hours"
-        said = ended_in_words(budget.ended(4))
-        assert said.startswith("the limit gpu_hours=0.5 ended the study: 0.2 h were spent, a trial takes about 0.2 h")
-        assert said.endswith(", and 4 trials did not begin; a larger --limit goes on")
+        text = ended_in_words(budget.ended(4))
+        assert text.startswith("the limit gpu_hours=0.5 ended the study: 0.2 h were spent, a trial takes about 0.2 h")
+        assert text.endswith(", and 4 trials did not begin; a larger --limit goes on")
         assert ended_in_words(budget.ended(0)).endswith(" takes about 0.2 h; a larger --limit goes on")
 
     def test_it_never_spends_much_more_than_the_limit(self) -> None:
@@ -355,7 +355,6 @@ class TestStudy:
         finish(searcher, ledger, searcher.suggest("t0"), 50.0, cost={"seconds": 600.0})
         spent = searcher.budget.spent("worker_hours")
         config = searcher.suggest("t1")
-        assert isinstance(config, dict)
         assert 0 < len(config["trials"]) <= (1 - spent) * 6
 
     def test_a_limit_that_is_spent_ends_at_once_and_says_so(
@@ -365,8 +364,8 @@ class TestStudy:
         prepare_results(plan, "hardware")
         run_limited(searcher, ledger, 300.0)
         assert run_study(plan, CLUSTER, ALLOTMENT) == 0  # without any cluster
-        said = capsys.readouterr().out
-        assert "the limit worker_hours=1 ended the study: 1 h were spent, a trial takes about 0.0833 h" in said
+        text = capsys.readouterr().out
+        assert "the limit worker_hours=1 ended the study: 1 h were spent, a trial takes about 0.0833 h" in text
         kept = json.loads((tmp_path / "study.json").read_text())
         assert kept["limits"] == {"worker_hours": 1.0}
         assert kept["limited"]["left_out"] == searcher.agenda.remaining
@@ -385,19 +384,15 @@ class TestStudy:
 
     def test_costs_are_minimised_and_limits_told(self, tmp_path: Path) -> None:
         _, ledger, searcher = make(tmp_path, *TAU, "--trials", "6", "--goals", "sts,seconds", "--limit", "seconds=100")
-        for number in range(100):
-            config = searcher.suggest(f"t{number}")
-            if not isinstance(config, dict):
-                break
+        for number, config in enumerate(suggestions(searcher)):
             finish(searcher, ledger, config, 50.0, cost={"seconds": 90.0 + 20 * (number % 2)})
-        assert searcher.explorer is not None
         study = searcher.explorer.ask_tell.study
         assert [direction.name for direction in study.directions] == ["MAXIMIZE", "MINIMIZE"]
         assert study.metric_names == ["development sts", "seconds"]
         done = study.get_trials(states=[optuna.trial.TrialState.COMPLETE])
         assert {tuple(trial.values) for trial in done} == {(50.0, 90.0), (50.0, 110.0)}
-        for told in done:  # rows, too
-            assert list(told.constraints.values()) == [pytest.approx(told.values[1] / 100 - 1)]
+        for trial in done:  # rows, too
+            assert list(trial.constraints.values()) == [pytest.approx(trial.values[1] / 100 - 1)]
         assert {trial.values[1] for trial in study.best_trials} == {90.0}
 
     @pytest.mark.parametrize("sampler", [case for case in QUICK_SAMPLERS if SAMPLERS[case.values[0]].several_goals])
@@ -407,10 +402,7 @@ class TestStudy:
             tmp_path, "--space", "scl_tau", "--search", "optuna", "--sampler", sampler, "--trials", "20",
             "--goals", "sts,seconds", "--limit", "seconds=80",
         )  # fmt: skip
-        for number in range(100):
-            config = searcher.suggest(f"t{number}")
-            if not isinstance(config, dict):
-                break
+        for config in suggestions(searcher):
             tau = float(config["trials"][0].recipe.flat().get("objective.temperature", 1.0))
             finish(searcher, ledger, config, 50 + 10 * tau, cost={"seconds": 100 * tau})
         assert searcher.agenda.remaining == 0
@@ -421,8 +413,8 @@ class TestStudy:
         study = optuna.create_study(sampler=SAMPLERS["tpe"].build(0), directions=["minimize"])
         ask_tell = AskTell(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
         for _ in range(40):
-            number, recipe = ask_tell.ask()
-            assert ask_tell.begin(number, recipe, [0])
+            trial, recipe = ask_tell.ask()
+            assert ask_tell.begin(trial.number, recipe, [0])
             ask_tell.tell(recipe.hash, 0, [100 * recipe.flat()["objective.temperature"]])
         late = [float(trial.params["objective.temperature"]) for trial in study.trials[20:]]
         assert sum(late) / len(late) < 0.5
@@ -432,8 +424,8 @@ class TestStudy:
         """A study that goes on tells the finished seeds of a recipe that was asked for twice again."""
         study = memory_study(SAMPLERS["tpe"].build(0))
         ask_tell = AskTell(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
-        number, recipe = ask_tell.ask()
-        ask_tell.begin(number, recipe, [0, 1])
+        drawing, recipe = ask_tell.ask()
+        ask_tell.begin(drawing.number, recipe, [0, 1])
         for seed in (0, 0, 1):
             ask_tell.tell(recipe.hash, seed, [50.0 + seed], rungs=[(1, [40.0])], violation=[0.5 + seed])
         [trial] = study.trials
@@ -448,7 +440,7 @@ class TestContinuing:
         run_all(searcher, ledger)
 
     @pytest.mark.parametrize(
-        ("before", "now", "said"),
+        ("before", "now", "text"),
         [
             ((), ("--goals", "sts,seconds"), "searches for the selection score, not for sts, seconds; run that study"),
             (("--goals", "sts,seconds"), (), "searches for sts, seconds, not for the selection score; run that"),
@@ -457,14 +449,14 @@ class TestContinuing:
         ],
     )
     def test_goals_and_limits_of_trials_stay(
-        self, before: tuple[str, ...], now: tuple[str, ...], said: str, tmp_path: Path
+        self, before: tuple[str, ...], now: tuple[str, ...], text: str, tmp_path: Path
     ) -> None:
         self.begin(tmp_path, *before)
         check_results(plan_of(tmp_path, *TAU, *before))
         check_results(plan_of(tmp_path, *TAU, *before, "--limit", "worker_hours=3"))
         with pytest.raises(UserError) as caught:
             check_results(plan_of(tmp_path, *TAU, *now))
-        assert said in str(caught.value)
+        assert text in str(caught.value)
         assert "\n" not in str(caught.value)
 
     def test_a_study_that_searched_for_nothing_may_begin_to(self, tmp_path: Path) -> None:
@@ -494,5 +486,5 @@ class TestContinuing:
         plan = plan_of(tmp_path, *TAU, "--goals", "sts,seconds")
         with pytest.raises(UserError) as caught:
             searcher_of(plan, Ledger(tmp_path / "ledger"))
-        said = "is of a search that had to maximize 1 goal, not to maximize 1 goal and minimize 1 goal; give its own"
-        assert said in str(caught.value)
+        text = "is of a search that had to maximize 1 goal, not to maximize 1 goal and minimize 1 goal; give its own"
+        assert text in str(caught.value)

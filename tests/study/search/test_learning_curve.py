@@ -71,8 +71,8 @@ class Study:
         self.results = results
         self.plan = continued(plan)
         self.info = prepare_results(self.plan, "")
-        self.told: list[Any] = []
-        self.searcher = searcher_of(self.plan, self.ledger, lambda explored, finals: self.told.append(finals))
+        self.events: list[Any] = []
+        self.searcher = searcher_of(self.plan, self.ledger, lambda explored, finals: self.events.append(finals))
 
     def run(self, most: int = 1000, seconds: float = 60.0, fails: str = "") -> list[Trial]:
         """All that it hands out, one after another; what is called so fails."""
@@ -93,7 +93,6 @@ def parts(trials: list[Trial]) -> list[Trial]:
 
 def curve_of(study: Study) -> LearningCurve:
     finals = StudyInfo.load(study.results).finals
-    assert finals is not None
     assert finals.curve is not None
     return finals.curve
 
@@ -110,27 +109,24 @@ def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study
     study, ran, foretold = whole
     assert len(ran) == foretold == len(study.plan.fixed_trials()) + 4 + FINALS + 3 * SEEDS
     assert study.searcher.agenda.remaining == 0
-    found = parts(ran)
-    assert found == ran[-3 * SEEDS :]
-    assert [(trial.recipe.flat()["corpus.share"], trial.seed) for trial in found] == [
+    trained = parts(ran)
+    assert trained == ran[-3 * SEEDS :]
+    assert [(trial.recipe.flat()["corpus.share"], trial.seed) for trial in trained] == [
         (share, seed) for share in (0.5, 0.25, 0.125) for seed in fresh_seeds(SEEDS)
     ]
     answer = Answer.of(Results.load(study.results))
-    assert answer.to_train is not None
     curve = curve_of(study)
     assert curve.whole == answer.to_train.recipe
-    assert curve.parts == {name: found[SEEDS * place].recipe_hash for place, name in enumerate(SHARES)}
+    assert curve.parts == {name: trained[SEEDS * place].recipe_hash for place, name in enumerate(SHARES)}
     used = next(trial.recipe for trial in ran if trial.recipe_hash == curve.whole)
-    assert {trial.recipe.override({"corpus.share": 1.0}) for trial in found} == {used}
-    assert {trial.name for trial in found} == {f"{name} of the data: {answer.to_train.name}" for name in SHARES}
+    assert {trial.recipe.override({"corpus.share": 1.0}) for trial in trained} == {used}
+    assert {trial.name for trial in trained} == {f"{name} of the data: {answer.to_train.name}" for name in SHARES}
 
 
 def test_the_report_reads_it(whole: tuple[Study, list[Trial], int]) -> None:
     data = Answer.of(Results.load(whole[0].results)).data
-    assert data is not None
     assert data.trials.there == data.trials.wanted == 3 * SEEDS
     for part in data.parts[1:]:
-        assert part.gain is not None
         assert part.gain.gain == pytest.approx(1.0, abs=0.2)
 
 
@@ -139,8 +135,6 @@ def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: 
     without = Study(tmp_path, *WITHOUT)
     alone = without.run()
     assert [trial.key for trial in alone] == [trial.key for trial in ran if not trial.part]
-    assert study.searcher.explorer is not None
-    assert without.searcher.explorer is not None
     assert [trial.value for trial in study.searcher.explorer.ask_tell.study.get_trials()] == [
         trial.value for trial in without.searcher.explorer.ask_tell.study.get_trials()
     ]
@@ -183,7 +177,6 @@ def test_it_waits_for_what_runs_and_for_what_failed(tmp_path: Path) -> None:
     fixed = len(study.plan.fixed_trials())
     study.run(most=fixed + 4 + FINALS - 1)
     last = study.searcher.suggest("last")
-    assert isinstance(last, dict)
     assert study.searcher.suggest("wait") is None
     assert study.searcher.agenda.remaining == 1 + 3 * SEEDS
     study.searcher.settle(last["trials"][0].key, None)
@@ -216,9 +209,9 @@ def test_a_part_that_is_too_small_for_the_recipe_is_left_out(
     assert {trial.recipe.flat()["corpus.share"] for trial in parts(ran)} == {0.5}
     curve = curve_of(study)
     assert [name for name, part in curve.parts.items() if part is None] == ["1/4", "1/8"]
-    said = capsys.readouterr().out
-    assert "the learning curve has no 1/4 of the data: optimisation.batch_size=160 is more than corpus.nli=" in said
-    assert " on 1/2 of its data" in said
+    text = capsys.readouterr().out
+    assert "the learning curve has no 1/4 of the data: optimisation.batch_size=160 is more than corpus.nli=" in text
+    assert " on 1/2 of its data" in text
 
 
 def test_where_the_encoder_is_kept_as_it_came_nothing_is_trained(
@@ -229,8 +222,8 @@ def test_where_the_encoder_is_kept_as_it_came_nothing_is_trained(
     study = Study(tmp_path, *CURVE)
     assert parts(study.run()) == []
     assert study.searcher.agenda.remaining == 0
-    said = capsys.readouterr().out
-    assert "no learning curve: the answer is to keep the encoder as it came, so there is nothing to train" in said
+    text = capsys.readouterr().out
+    assert "no learning curve: the answer is to keep the encoder as it came, so there is nothing to train" in text
 
 
 def test_its_models_are_not_kept(whole: tuple[Study, list[Trial], int]) -> None:
@@ -283,6 +276,6 @@ class TestAsked:
 
     def test_a_dry_run_counts_it(self, tmp_path: Path) -> None:
         plan, *_ = make(tmp_path, *CURVE)
-        said = preview(plan, Cluster(True, ({"CPU": 2.0},)), ALLOTMENT)
-        assert f"then the finals, up to {FINALS + 3 * SEEDS} trials: 1 recipe x 3 fresh seeds" in said
-        assert "SBERT baseline (3); a learning curve of 9\n" in said
+        text = preview(plan, Cluster(True, ({"CPU": 2.0},)), ALLOTMENT)
+        assert f"then the finals, up to {FINALS + 3 * SEEDS} trials: 1 recipe x 3 fresh seeds" in text
+        assert "SBERT baseline (3); a learning curve of 9\n" in text

@@ -79,6 +79,6 @@ def test_the_best_are_those_of_the_report(goals: tuple[str, ...], limits: dict[s
             race = StudySeedRace([], range(seeds), 4, results.goals, None, known)
             for record in results.records:
                 race.enter(Trial(Recipe.from_flat(record.recipe), 0, ""))
-        found, wanted = merits(records, results.goals, limits, race, seeds), ranking(results)
-        assert [one.recipe_hash for one in found] == [one.recipe_hash for one in wanted]
-        assert len({one.counted_as for one in found}) == len({results.once(one.recipe_hash) for one in wanted})
+        merit_list, ranked = merits(records, results.goals, limits, race, seeds), ranking(results)
+        assert [each.recipe_hash for each in merit_list] == [each.recipe_hash for each in ranked]
+        assert len({each.counted_as for each in merit_list}) == len({results.once(each.recipe_hash) for each in ranked})

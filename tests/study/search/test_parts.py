@@ -23,7 +23,7 @@ from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
 from study.search.ladder import Ladder
 from study.search.tune_searcher import TuneSearcher
-from study.testing.agenda import Clock, drive
+from study.testing.agenda import SimulatedClock, drive
 from study.trial import Trial
 from tests.study.search.test_search import dev, finish, make
 
@@ -79,28 +79,27 @@ def test_the_best_on_a_part_go_on_and_one_is_judged(whole: tuple[Path, list[Tria
 
 def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], TuneSearcher]) -> None:
     folder, ran, searcher = whole
-    found = Results.load(folder)
+    results = Results.load(folder)
     parts = {trial.recipe_hash: trial.name for trial in ran if trial.seed == PART}
-    assert {record.recipe_hash for record in found.parts} == {*parts}
-    assert not {*parts} & {*found.recipes}
-    names = recipe_names(found)
-    asked = {name for name in parts.values() if not name.endswith("base settings")}
-    assert {names[key] for key in parts} >= asked
-    assert searcher.explorer is not None
-    assert all(names[one.recipe.hash] == one.name for one in searcher.explorer.asked)
+    assert {record.recipe_hash for record in results.parts} == {*parts}
+    assert not {*parts} & {*results.recipes}
+    names = recipe_names(results)
+    explored_names = {name for name in parts.values() if not name.endswith("base settings")}
+    assert {names[key] for key in parts} >= explored_names
+    assert all(names[each.recipe.hash] == each.name for each in searcher.explorer.proposed)
     shown = Folder(folder).view().names
-    assert {shown[f"{key}-{PART}"] for key in parts} >= asked
-    left = len({name.partition(": ")[2] for name in asked})
-    assert f", {left} ended on a part of the data" in explored.write(found, folder / "pictures")
-    table = explored.write(found, folder / "pictures").partition("Development scores by how much")[2].splitlines()
+    assert {shown[f"{key}-{PART}"] for key in parts} >= explored_names
+    left = len({name.partition(": ")[2] for name in explored_names})
+    assert f", {left} ended on a part of the data" in explored.write(results, folder / "pictures")
+    table = explored.write(results, folder / "pictures").partition("Development scores by how much")[2].splitlines()
     rows = [line for line in table if line.startswith("| `")]
     assert len(rows) == len({name.partition(": ")[2] for name in parts.values()})
-    assert [row for row in rows if f"`{searcher.explorer.asked[0].name}`" in row]
+    assert [row for row in rows if f"`{searcher.explorer.proposed[0].name}`" in row]
     wholes = [row.split("|")[-2].strip() != "—" for row in rows]
     assert wholes == sorted(wholes, reverse=True)  # who came farthest is first
     fresh = sum(is_fresh(trial.seed) for trial in ran)
     counted = f"{len(ran)} finished (of them {len(parts)} on a part of the data, {fresh} in the finals alone)"
-    assert counted in what_was_run.write(found, folder / "pictures")
+    assert counted in what_was_run.write(results, folder / "pictures")
 
 
 def test_simulated_time_has_the_same_trials_in_the_same_order(
@@ -115,9 +114,9 @@ def test_simulated_time_has_the_same_trials_in_the_same_order(
             trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=dev(score), cost=cost
         )
 
-    clock = Clock()
+    clock = SimulatedClock()
     ran = drive(Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, simulated)
-    assert [(one.trial.key, one.trial.name) for one in ran] == [(trial.key, trial.name) for trial in whole[1]]
+    assert [(each.trial.key, each.trial.name) for each in ran] == [(trial.key, trial.name) for trial in whole[1]]
 
 
 def test_recipes_that_a_part_told_of_were_tried_and_one_that_failed_there_failed(
@@ -179,6 +178,6 @@ def test_where_a_part_is_of_no_use_recipes_train_on_all_of_the_data(more: tuple[
     else:
         arguments += more
     if more[1] in ("grid", "clsr_main"):
-        arguments = [one for one in arguments if one not in ("--trials", "60", "--sampler", "random")]
+        arguments = [each for each in arguments if each not in ("--trials", "60", "--sampler", "random")]
     plan: Any = make(tmp_path / "other", *arguments)[0]
     assert not plan.course.parts

@@ -104,11 +104,11 @@ def test_the_units_of_the_goals_do_not_matter(values: np.ndarray, units: list[tu
 
 @given(goal_values())
 def test_one_goal_is_the_order_of_its_values(values: np.ndarray) -> None:
-    one = values[:, :1]
-    twice = np.repeat(one, 2, axis=1)
-    for trial in range(len(one)):
-        assert trials_before(one, trial) == sum(other > one[trial, 0] for other in one[:, 0])
-        assert trials_before(twice, trial) == trials_before(one, trial)
+    first_goal = values[:, :1]
+    twice = np.repeat(first_goal, 2, axis=1)
+    for trial in range(len(first_goal)):
+        assert trials_before(first_goal, trial) == sum(other > first_goal[trial, 0] for other in first_goal[:, 0])
+        assert trials_before(twice, trial) == trials_before(first_goal, trial)
 
 
 def test_a_front_that_only_partly_fits_is_thinned_evenly() -> None:

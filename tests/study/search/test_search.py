@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import optuna
 import pytest
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, StudyInfo, trial_key
@@ -48,9 +50,9 @@ def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
     return plan, ledger, searcher_of(plan, ledger)
 
 
-def searcher_of(plan: Plan, ledger: Ledger, asked: Any = lambda *_: None) -> TuneSearcher:
+def searcher_of(plan: Plan, ledger: Ledger, on_news: Any = lambda *_: None) -> TuneSearcher:
     """As a study makes it: what is handed out has no resources here."""
-    searcher = TuneSearcher(plan, ledger, asked)
+    searcher = TuneSearcher(plan, ledger, on_news)
 
     def begin(members: list[Trial], together: bool) -> dict[str, Any]:
         done = [trial.key for trial in members if ledger.has(trial.recipe_hash, trial.seed)]
@@ -75,24 +77,34 @@ def finish(searcher: TuneSearcher, ledger: Ledger, config: Any, score: float | N
         if score is not None or more:
             recipe = trial.recipe
             content = {"scores": dev(score)} | more if score is not None else more
-            asked = searcher.plan.evaluation
-            content = {"protocol": asked.protocol} | content
+            evaluation = searcher.plan.evaluation
+            content = {"protocol": evaluation.protocol} | content
             if content.get("status") != "pruned":
-                content["scores"] = {task: {} for task in task_names(asked.tasks)} | content.get("scores", {})
+                content["scores"] = {task: {} for task in task_names(evaluation.tasks)} | content.get("scores", {})
             record = made_record(recipe=recipe.flat(), recipe_hash=recipe.hash, seed=trial.seed, **content)
             ledger.write(record)
         searcher.settle(trial.key, record)
 
 
-def run_all(searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int = 1000) -> list[Any]:
+def suggestions(searcher: TuneSearcher) -> Iterator[Any]:
+    """What it hands out, one after another."""
+    while (config := searcher.suggest("t")) != Searcher.FINISHED:
+        yield config
+
+
+def run_all(
+    searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int | None = None
+) -> list[Any]:
     ran = []
-    for number in range(limit):
-        config = searcher.suggest(f"t{number}")
-        if config == Searcher.FINISHED:
-            break
+    for config in itertools.islice(suggestions(searcher), limit):
         ran.append(config)
         finish(searcher, ledger, config, score(config["trials"][0]))
     return ran
+
+
+def asked_trials(searcher: TuneSearcher) -> list[FrozenTrial]:
+    """What Optuna was asked for, rows left out."""
+    return [trial for trial in searcher.explorer.ask_tell.study.get_trials() if "name" in trial.user_attrs]
 
 
 def number_of(task: Any) -> str:
@@ -116,22 +128,21 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
     run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task.seed)
-    assert searcher.explorer is not None
     trials = searcher.explorer.ask_tell.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
     assert [trial.value for trial in explored] == [45.0, 45.0]
-    told = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
-    assert {0.1, 0.5, 1.0} <= told  # the rows within the domain
+    temperatures = {trial.params["objective.temperature"] for trial in trials if "row" in trial.user_attrs}
+    assert {0.1, 0.5, 1.0} <= temperatures  # the rows within the domain
 
 
 def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> None:
     """So that a report has it even if the study never comes to its end."""
     plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
-    told: list[list[str]] = []
-    searcher = searcher_of(plan, ledger, lambda asked, finals: told.append(list(asked)))
+    announced: list[list[str]] = []
+    searcher = searcher_of(plan, ledger, lambda explored, finals: announced.append(list(explored)))
     run_all(searcher, ledger)
-    assert [len(asked) for asked in told] == [1, 2, 3]
-    assert told[-1] == searcher.explored
+    assert [len(explored) for explored in announced] == [1, 2, 3]
+    assert announced[-1] == searcher.explored
     save_info(plan, prepare_results(plan, "hardware"), searcher.explored, ledger)
     cluster = Cluster(True, ({"CPU": 2.0},))
     rows = len(plan.fixed_trials())
@@ -216,25 +227,20 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
     interrupted = started[-1]  # killed here: its first seed runs, its second waits
     _, ledger, searcher = make(tmp_path, *arguments)
     again = run_all(searcher, ledger)
-    assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]  # type: ignore[index]
+    assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]
     assert len(again) == 4
-    assert searcher.explorer is not None
-    states = [t.state for t in searcher.explorer.ask_tell.study.get_trials() if "name" in t.user_attrs]
+    states = [trial.state for trial in asked_trials(searcher)]
     assert states == [TrialState.COMPLETE] * 2
 
 
 def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
     outcomes: list[dict[str, Any]] = [{"status": "pruned"}, {}, {"score": 60.0}]
-    for number in range(100):
-        config = searcher.suggest(f"t{number}")
-        if config == Searcher.FINISHED:
-            break
-        explored = config["trials"][0].name.startswith("#")  # type: ignore[index]
+    for config in suggestions(searcher):
+        explored = config["trials"][0].name.startswith("#")
         outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
         finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
-    assert searcher.explorer is not None
-    states = [t.state for t in searcher.explorer.ask_tell.study.get_trials() if "name" in t.user_attrs]
+    states = [trial.state for trial in asked_trials(searcher)]
     assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
 
 
@@ -248,9 +254,9 @@ def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> 
 
 def rungs(*scores: dict[str, float]) -> dict[str, Any]:
     """A training as a record has it."""
-    told = {"seconds": 1.0, "tokens": 10}
+    cost = {"seconds": 1.0, "tokens": 10}
     return {
-        "rungs": [{"rung": rung, "step": 10 * rung, "scores": score} | told for rung, score in enumerate(scores, 1)]
+        "rungs": [{"rung": rung, "step": 10 * rung, "scores": score} | cost for rung, score in enumerate(scores, 1)]
     }
 
 
@@ -260,7 +266,6 @@ def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
     run_all(searcher, ledger, limit=len(searcher.agenda.waiting()))
     config: Any = searcher.suggest("e")
     finish(searcher, ledger, config, None, training=rungs({"sts": 40.0}, {"sts": 50.0}), status="pruned")
-    assert searcher.explorer is not None
     (trial,) = searcher.explorer.ask_tell.study.get_trials(states=[TrialState.PRUNED])
     assert trial.intermediate_values == {1: 40.0, 2: 50.0}
 
@@ -270,18 +275,13 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2", "--goals", "seconds")
     plan, ledger, searcher = make(tmp_path, *arguments)
     cheap: dict[str, Any] = {"status": "pruned", "cost": {"seconds": 1.0}}
-    told: dict[str, Any] = {"cost": {"seconds": 9.0}}
+    parts: dict[str, Any] = {"cost": {"seconds": 9.0}}
     rows = len(plan.fixed_trials())
-    for number in range(100):
-        config = searcher.suggest(f"t{number}")
-        if config == Searcher.FINISHED:
-            break
-        (task,) = config["trials"]  # type: ignore[index]
+    for number, config in enumerate(suggestions(searcher)):
+        (task,) = config["trials"]
         diverged = number == 0 or (number_of(task), task.seed) == ("#1", 0)
-        finish(searcher, ledger, config, None, **(cheap if diverged else told))
-        assert searcher.explorer is not None
+        finish(searcher, ledger, config, None, **(cheap if diverged else parts))
         assert not diverged or task.recipe_hash not in searcher.explorer.ask_tell.groups
-    assert searcher.explorer is not None
     trials = searcher.explorer.ask_tell.study.get_trials()
     assert [t.state for t in trials if "name" in t.user_attrs] == [TrialState.PRUNED, TrialState.COMPLETE]
     assert len(trials) == 2 + rows // 2 - 1  # nor is the row told that diverged under one seed
@@ -318,15 +318,14 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
     _, _, searcher = make(tmp_path, *arguments)  # killed, while the second's last and the third's first seed run
     assert searcher.agenda.remaining == 4
     handed = [next_one(), next_one()]
-    assert [one[1:] for one in handed] == [("#2", 2), ("#3", 0)]
+    assert [each[1:] for each in handed] == [("#2", 2), ("#3", 0)]
     finish(searcher, ledger, handed[0][0], 60.0)
     finish(searcher, ledger, handed[1][0], None)  # the third fails, and no more seeds of it run
     assert searcher.suggest("e") == Searcher.FINISHED
     assert searcher.agenda.remaining == 0
-    assert searcher.explorer is not None
-    found = [trial for trial in searcher.explorer.ask_tell.study.get_trials() if "name" in trial.user_attrs]
-    assert [trial.state for trial in found] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
-    assert found[1].value == 61.0
+    named = asked_trials(searcher)
+    assert [trial.state for trial in named] == [TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
+    assert named[1].value == 61.0
     _, _, again = make(tmp_path, *arguments)
     config = again.suggest("e")
     assert [(number_of(task), task.seed) for task in config["trials"]] == [("#3", 0)]  # what failed is tried again
@@ -338,7 +337,6 @@ def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path)
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
     for more, then in (((), DEFAULT_SAMPLER), (("--sampler", "random"), "random"), ((), "random")):
         _, _, searcher = make(tmp_path, *arguments, *more)
-        assert searcher.explorer is not None
         assert searcher.explorer.sampler.name == searcher.explorer.ask_tell.study.user_attrs[SAMPLER] == then
 
 
@@ -355,7 +353,6 @@ def test_a_study_whose_scheduler_there_is_not_goes_on_with_another_one(tmp_path:
 def test_a_study_whose_sampler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
     arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
     _, ledger, searcher = make(tmp_path, *arguments, "--trials", "2")
-    assert searcher.explorer is not None
     run_all(searcher, ledger)
     searcher.explorer.ask_tell.study.set_user_attr(SAMPLER, "gp")
     with pytest.raises(UserError, match=r"with the sampler 'gp', which there is not; .*: --sampler tpe, random, .* or"):
@@ -372,13 +369,11 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
     space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
     ran: list[str] = []
 
-    def run(trials: int, killed_at: int = 1000) -> list[optuna.trial.FrozenTrial]:
+    def run(trials: int, killed_at: int = 1000) -> list[FrozenTrial]:
         arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "2")
         _, ledger, searcher = make(tmp_path, *arguments, "--trials", str(trials))
-        assert searcher.explorer is not None
-        for number in range(1000):
-            config = searcher.suggest(f"t{number}")
-            if not isinstance(config, dict) or len(searcher.explored) >= killed_at:
+        for number, config in enumerate(suggestions(searcher)):
+            if len(searcher.explored) >= killed_at:
                 break
             ran.extend({task.key for task in config["trials"]} - set(config["done"]))
             explored = [task for task in config["trials"] if task.name.startswith("#")]
@@ -401,7 +396,6 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
     plan, ledger, _ = make(tmp_path, "--space", space, "--search", "optuna", "--sampler", sampler)
     for trial in explored:
         recipe = explored_recipe(trial, plan.base, plan.space.domains)
-        assert recipe is not None
         assert ledger.has(recipe.hash, 0)
         assert ledger.has(recipe.hash, 1)
 
@@ -420,8 +414,6 @@ def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(
             if not isinstance(config, dict):
                 break
             finish(searcher, ledger, config, 50.0 + 3 * math.sin(number))
-        assert searcher is not None
-        assert searcher.explorer is not None
         return [trial.params for trial in searcher.explorer.ask_tell.study.get_trials()]
 
     once = tried(tmp_path / "once", killed=False)
@@ -432,7 +424,6 @@ def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(
 def test_the_search_finds_the_better_end(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_lambda", "--search", "optuna", "--trials", "30")
     run_all(searcher, ledger, score=lambda task: 100 - 50 * abs(task.recipe.flat().get("objective.weight", 0.0) - 0.42))
-    assert searcher.explorer is not None
     assert searcher.explorer.ask_tell.study.best_params["objective.weight"] == pytest.approx(0.42, abs=0.05)
     assert searcher.explorer.ask_tell.study.direction == optuna.study.StudyDirection.MAXIMIZE
 
@@ -444,7 +435,6 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     arguments = (*CLSR, "--seeds", "3", "--set", "optimisation.batch_size=64")
     plan, ledger, searcher = make(tmp_path, *arguments)
     config = searcher.suggest("t0")
-    assert isinstance(config, dict)
     assert [task.seed for task in config["trials"]] == [0, 1, 2]
     assert config["key"].startswith("population-")
     assert searcher.agenda.remaining == 3
@@ -454,11 +444,9 @@ def test_trials_over_one_frozen_encoder_run_together(tmp_path: Path) -> None:
     assert searcher.agenda.remaining == 0
     _, _, searcher = make(tmp_path, *arguments)
     again = searcher.suggest("t0")
-    assert isinstance(again, dict)
     assert [task.seed for task in again["trials"]] == [1, 2]
     _, _, searcher = make(tmp_path / "one", *arguments, "--seeds", "1")
     alone = searcher.suggest("t0")
-    assert isinstance(alone, dict)
     assert len(alone["trials"]) == 1
     assert alone["key"] == plan.fixed_trials()[0].key
 
@@ -468,7 +456,6 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     arguments = (*CLSR, "--seeds", "3", "--set", "optimisation.batch_size=64")
     plan, ledger, searcher = make(tmp_path, *arguments)
     begun = searcher.suggest("t0")
-    assert isinstance(begun, dict)
     finish(searcher, ledger, {**begun, "trials": begun["trials"][1:]}, 50.0)
     members = [f"{plan.fixed_trials()[0].recipe.hash}-{seed}" for seed in (0, 1, 2)]
     write_whole(tmp_path / POPULATIONS / f"{begun['key']}.json", json.dumps(members))
@@ -476,8 +463,6 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
     _, _, searcher = make(tmp_path, *arguments[:-3], "4", *arguments[-2:])  # --seeds 4: the new one is alone
     assert searcher.agenda.remaining == 2
     again, further = searcher.suggest("t0"), searcher.suggest("t1")
-    assert isinstance(again, dict)
-    assert isinstance(further, dict)
     assert again["key"] == begun["key"]
     assert [task.seed for task in again["trials"]] == [0, 1, 2]
     assert [task.seed for task in further["trials"]] == [3]
@@ -490,7 +475,6 @@ def test_an_interrupted_population_goes_on_whole(tmp_path: Path) -> None:
         (ledger.folder / f"{task.key}.json").unlink()
     _, _, searcher = make(tmp_path, *arguments, "--seeds", "1")  # somebody who trains with them is not asked for
     alone = searcher.suggest("t0")
-    assert isinstance(alone, dict)
     assert [task.seed for task in alone["trials"]] == [0]
 
 
@@ -507,7 +491,6 @@ def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> No
     _, _, searcher = make(tmp_path, *arguments, "2:6")
     assert searcher.agenda.remaining == 3
     again = searcher.suggest("t0")
-    assert isinstance(again, dict)
     assert [task.key for task in again["trials"]] == members
     assert searcher.agenda.remaining == 3
 
@@ -517,9 +500,8 @@ def test_an_interrupted_population_of_a_race_goes_on_whole(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("batch_size", "members"), [(64, 128), (512, 64), (100_000, 1)])
 def test_a_population_is_bounded(tmp_path: Path, batch_size: int, members: int) -> None:
-    asked = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
-    config = make(tmp_path, *asked)[2].suggest("t0")
-    assert isinstance(config, dict)
+    options = (*CLSR, "--seeds", "130", "--set", f"optimisation.batch_size={batch_size}")
+    config = make(tmp_path, *options)[2].suggest("t0")
     assert len(config["trials"]) == members
 
 
@@ -544,17 +526,12 @@ def test_trials_of_several_workers_do_not_take_turns(tmp_path: Path) -> None:
 def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, *CLSR, "--search", "optuna", "--trials", "30")
     sizes = []
-    for number in range(100):
-        config = searcher.suggest(f"t{number}")
-        if config == Searcher.FINISHED:
-            break
-        assert isinstance(config, dict)
+    for config in suggestions(searcher):
         assert len({population_key(task.recipe) for task in config["trials"]}) == 1
         finish(searcher, ledger, config, 50.0)
         sizes.append(len(config["trials"]))
     assert sum(sizes) == 31
     assert max(sizes) > 1
-    assert searcher.explorer is not None
     assert len(searcher.explorer.ask_tell.study.get_trials(states=[TrialState.COMPLETE])) == 31
     assert searcher.agenda.remaining == 0
     assert plan.explored == 30
@@ -571,7 +548,6 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
     for config in handed:
         finish(searcher, ledger, config, 50.0)
     assert searcher.agenda.remaining == 0
-    assert searcher.explorer is not None
     assert not searcher.explorer.ask_tell.study.get_trials(states=[TrialState.RUNNING])
     complete = searcher.explorer.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
     assert len(complete) == len(trials) - 1  # all but the base itself
@@ -583,13 +559,12 @@ def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path)
     plan, ledger, searcher = make(tmp_path, *arguments)
     rows = len(plan.fixed_trials())
     handed = run_all(searcher, ledger, score=lambda task: None, limit=rows)
-    assert searcher.explorer is not None
     for _ in range(2):
         searcher.explorer.ask_tell.study.enqueue_trial({"objective.temperature": 0.1})  # a row
     handed += run_all(searcher, ledger, score=lambda task: None)
     keys = [task.key for config in handed for task in config["trials"]]
     assert len(keys) == len(set(keys)) == rows + 1
-    assert len(searcher.explorer.asked) == 3
+    assert len(searcher.explorer.proposed) == 3
     assert searcher.agenda.remaining == 0
     assert not searcher.explorer.ask_tell.study.get_trials(states=[TrialState.RUNNING])
     _, _, again = make(tmp_path, *arguments)
@@ -598,17 +573,13 @@ def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path)
 
 def test_two_goals_are_told_as_two(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "contrastive_all", "--search", "optuna", "--trials", "12")
-    told = 0
-    for number in range(100):
-        config = searcher.suggest(f"t{number}")
-        if config == Searcher.FINISHED:
-            break
+    count = 0
+    for number, config in enumerate(suggestions(searcher)):
         goals = dev(50.0 + number, None if number == 9 else 70.0 - number)
         status: dict[str, Any] = {"status": "pruned"} if number == 10 else {"scores": goals}
         finish(searcher, ledger, config, 1.0, **status)
-        told += 1
-    assert told == 19
-    assert searcher.explorer is not None
+        count += 1
+    assert count == 19
     done = searcher.explorer.ask_tell.study.get_trials(states=[TrialState.COMPLETE])
     assert all(len(trial.values) == 2 for trial in done)
     states = [trial.state for trial in searcher.explorer.ask_tell.study.get_trials()]
@@ -660,6 +631,6 @@ def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:
     """It runs only where it can change an answer, and a stopped one would throw its recipe out of the race."""
     search = ("--search", "optuna", "--trials", "2", "--scheduler", "asha", "--seeds", "1:3")
     plan, _, _ = make(tmp_path / "results", "--space", "scl_lambda", *search)
-    found = {seed: plan.may_stop(Trial(plan.base, seed, "#1")) for seed in range(3)}
-    assert found == {0: True, 1: False, 2: False}
+    may_stop = {seed: plan.may_stop(Trial(plan.base, seed, "#1")) for seed in range(3)}
+    assert may_stop == {0: True, 1: False, 2: False}
     assert not plan.may_stop(Trial(plan.base, 0, "a row", row=True))

@@ -46,11 +46,11 @@ def run(
     for _ in range(10_000):
         if order.random() < killed:
             race, running = fresh(), set()
-        wanted = race.wanted(places, running)
-        assert not running & set(wanted)
-        assert not done.keys() & set(wanted)
-        begun += wanted
-        running |= set(wanted)
+        trials = race.next_trials(places, running)
+        assert not running & set(trials)
+        assert not done.keys() & set(trials)
+        begun += trials
+        running |= set(trials)
         if not running:
             return race, begun
         for trial in order.sample(sorted(running), order.randint(1, len(running))):
@@ -68,14 +68,14 @@ def test_any_order_and_any_restart_leads_to_the_same_end(goals: int, places: int
         straight, _ = run(scores, random.Random(0), places=1)
         race, begun = run(scores, random.Random(number), places=places, killed=0.2)
         ends = [
-            {name: {question: (one.state, one.seeds) for question, one in found.courses.items()}
-             for name, found in each.raced().items()}
+            {name: {question: (standing.state, standing.seeds) for question, standing in raced.courses.items()}
+             for name, raced in each.raced().items()}
             for each in (straight, race)
         ]  # fmt: skip
         assert ends[0] == ends[1]
         assert all(LEAST <= seed < MOST for _, seed in begun)
-        assert all(LEAST <= found.has <= MOST for found in race.raced().values())
-        assert all(found.seeds <= found.has for found in race.raced().values())
+        assert all(LEAST <= raced.has <= MOST for raced in race.raced().values())
+        assert all(raced.seeds <= raced.has for raced in race.raced().values())
         assert sum(map(race.open, scores)) == 0
 
 
@@ -86,7 +86,7 @@ def test_only_the_seeds_that_were_run_decide() -> None:
         race, _ = run(scores, random.Random(number), places=1, rows=0)
         whole = race_for_best({name: Entrant(own) for name, own in scores.items()}, LEAST, MOST)
         assert {name: course.seeds for name, course in whole.items()} == {
-            name: found.has for name, found in race.raced().items()
+            name: raced.has for name, raced in race.raced().items()
         }
 
 
@@ -101,9 +101,9 @@ def test_a_round_is_wanted_at_once_and_idle_places_run_ahead() -> None:
         race.enter(name)
         for seed, value in enumerate(values):
             race.tell(name, seed, [value])
-    first = race.wanted(1)
+    first = race.next_trials(1)
     assert {seed for _, seed in first} == {2}
-    more = race.wanted(12, first)
+    more = race.next_trials(12, first)
     assert len(first) + len(more) == 12
     assert max(seed for _, seed in more) > 2
 
@@ -113,9 +113,9 @@ def test_before_a_round_is_judged_the_best_run_ahead() -> None:
     for number in range(40):
         race.enter(f"r{number}")
         race.tell(f"r{number}", 0, [50.0 + number])
-    pilots = race.wanted(1)
+    pilots = race.next_trials(1)
     assert {name for name, _ in pilots} == {f"r{number}" for number in range(40 - PILOT, 40)}
-    ahead = {name for name, _ in race.wanted(4 * PILOT, pilots)}
+    ahead = {name for name, _ in race.next_trials(4 * PILOT, pilots)}
     assert ahead <= {f"r{number}" for number in range(40 - 3 * PILOT, 40)}
 
 
@@ -125,11 +125,11 @@ def test_far_behind_recipes_stop_and_close_ones_go_on() -> None:
     scores = {name: level + chance.normal(0, 0.5, (MOST, 1)) for name, level in levels.items()}
     scores["b"] = scores["a"] + chance.normal(0, 0.1, (MOST, 1))
     race, _ = run(scores, random.Random(0), places=1, rows=0)
-    found = race.raced()
-    assert found["a"].has == found["b"].has == MOST
-    assert all(found[f"far {number}"].has <= 2 for number in range(8))
-    assert all(found[f"far {number}"].lost for number in range(8))
-    assert "cannot be the best" in why(found["far 0"], str)
+    raced = race.raced()
+    assert raced["a"].has == raced["b"].has == MOST
+    assert all(raced[f"far {number}"].has <= 2 for number in range(8))
+    assert all(raced[f"far {number}"].lost for number in range(8))
+    assert "cannot be the best" in why(raced["far 0"], str)
 
 
 def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
@@ -139,7 +139,7 @@ def test_a_failed_seed_ends_a_recipes_race_and_no_other() -> None:
         race.tell(name, 0, [50.0])
     for name in "abc":
         race.tell(name, 1, None if name == "a" else [50.0 + (name == "b")])
-    assert {name for name, _ in race.wanted(10)} == {"b", "c"}
+    assert {name for name, _ in race.next_trials(10)} == {"b", "c"}
     assert race.open("a") == 0
     assert "failed" in why(race.raced()["a"], str)
 
@@ -151,20 +151,20 @@ def test_what_no_seed_changes_is_run_once() -> None:
     for name in "abc":
         race.enter(name)
         race.tell(name, 0, [50.0 + ord(name) / 1000])
-    assert "fixed" not in {name for name, _ in race.wanted(50)}
+    assert "fixed" not in {name for name, _ in race.next_trials(50)}
 
 
 def test_why_says_something_of_every_recipe() -> None:
     race, _ = run(truth(8, 2, 1), random.Random(1), places=2)
-    for found in race.raced().values():
-        assert isinstance(found, Raced)
-        assert "seed" in why(found, str) or "beat it" in why(found, str)
+    for raced in race.raced().values():
+        assert isinstance(raced, Raced)
+        assert "seed" in why(raced, str) or "beat it" in why(raced, str)
 
 
-@pytest.mark.parametrize(("text", "asked"), [("1", (1, 1)), ("3", (3, 3)), ("1:10", (1, 10)), ("4:4", (4, 4))])
-def test_seeds_are_a_number_or_a_range(text: str, asked: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("text", "expected"), [("1", (1, 1)), ("3", (3, 3)), ("1:10", (1, 10)), ("4:4", (4, 4))])
+def test_seeds_are_a_number_or_a_range(text: str, expected: tuple[int, int]) -> None:
     request = parse(["--space", "scl_lambda", "--seeds", text])
-    assert (request.seeds, request.most_seeds) == asked
+    assert (request.seeds, request.most_seeds) == expected
 
 
 @pytest.mark.parametrize("text", ["0", "3:1", "x", "1:", "0:3"])

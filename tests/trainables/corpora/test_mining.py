@@ -232,10 +232,11 @@ def test_a_population_trains_on_what_was_mined(tmp_path: Path) -> None:
     """The same batches as each of its members alone."""
     from trainables.trial.build import build_encoder, build_training
     from trainables.trial.population import build_members
+    from trainables.trial.spec import TrialSpec
 
     pytest.importorskip("peft")
     recipe = asked_of(tmp_path, **{"encoder.adapter": "lora", "encoder.lora_rank": 2})
-    members, descriptions = build_members([recipe, recipe.override({"lr": 1e-3})], [0, 0], None)
+    members, descriptions = build_members([TrialSpec(recipe, 0), TrialSpec(recipe.override({"lr": 1e-3}), 0)], None)
     alone = build_training(recipe, 0, build_encoder(recipe, 0, None))
     assert descriptions == [alone.description] * 2
     assert alone.description["mined_negatives"] > 0

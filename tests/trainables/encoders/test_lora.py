@@ -33,7 +33,7 @@ from trainables.training.gradients import GradientSum
 from trainables.training.loop import Interrupted
 from trainables.training.memory import held_bytes
 from trainables.training.model import TokenizedBatch
-from trainables.trial import Reporter, TrialResult, population_key
+from trainables.trial import Reporter, TrialResult, TrialSpec, population_key
 from trainables.trial.build import base_fingerprint, build_encoder, build_training
 from trainables.trial.population import build_members, run_population
 from trainables.trial.run import run_trial
@@ -391,8 +391,11 @@ class TestPopulation:
         return [RECIPE.override({**change, **more}) for change in self.CHANGES]
 
     def run(self, recipes: list[Recipe], folder: Path, **more: Any) -> list[TrialResult]:
-        folders = [folder / str(number) for number in range(len(recipes))]
-        results = list(run_population(recipes, self.SEEDS, [EVALUATION] * len(recipes), model_folders=folders, **more))
+        specs = [
+            TrialSpec(recipe, seed, EVALUATION, folder / str(number))
+            for number, (recipe, seed) in enumerate(zip(recipes, self.SEEDS, strict=True))
+        ]
+        results = list(run_population(specs, **more))
         assert all(isinstance(result, TrialResult) for result in results)
         return results  # type: ignore[return-value]
 
@@ -414,7 +417,7 @@ class TestPopulation:
         assert len({result.training["last_loss"] for result in together}) == 3
 
     def test_they_have_one_base_in_memory(self) -> None:
-        members, _ = build_members(self.recipes(), self.SEEDS, None)
+        members, _ = build_members([*map(TrialSpec, self.recipes(), self.SEEDS)], None)
         encoders = [member.model.encoder for member in members]
         assert all(isinstance(encoder, LoraEncoder) for encoder in encoders)
         assert len({id(encoder.base) for encoder in encoders}) == 1  # type: ignore[attr-defined]

@@ -417,7 +417,7 @@ def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) ->
         TASKS.add(scaled(tmp_path, low, high))
         try:
             result = evaluate(bag_of_words, tmp_path, ["mine_scaled"], "fast")
-            described = describe_senteval(EvaluationConfig(str(tmp_path), ("mine_scaled",)), result)["senteval"]
+            described = describe_senteval(EvaluationConfig(str(tmp_path), ("mine_scaled",)), result)
         finally:
             TASKS.remove("mine_scaled")
         assert described["scales of scores"] == {"mine_scaled": f"{low} to {high}"}

@@ -29,7 +29,7 @@ from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
 from trainables.training.optimisers import OPTIMISERS, Optimiser
 from trainables.training.population_training import Member, train_population
-from trainables.trial import Reporter, population_key
+from trainables.trial import Reporter, TrialSpec, population_key
 from trainables.trial.build import build_model
 from trainables.trial.population import _Watch, run_population
 from trainables.trial.run import run_trial
@@ -306,11 +306,8 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
     changes = [{"pooling.mode": "mean"}, {"pooling.mode": "max", "head.kind": "linear"}, {"pooling.mode": "mean"}]
     recipes = [BASE.override({**few, **change}) for change in changes]
     seeds, folders = [1, 1, 2], [tmp_path / str(number) for number in range(3)]
-    results = list(
-        run_population(
-            recipes, seeds, [EVALUATION] * len(recipes), model_folders=folders, shared=tmp_path / "embeddings"
-        )
-    )
+    specs = [TrialSpec(*trial) for trial in zip(recipes, seeds, [EVALUATION] * 3, folders, strict=True)]
+    results = list(run_population(specs, shared=tmp_path / "embeddings"))
     assert len(list((tmp_path / "embeddings").iterdir())) == 2
     for recipe, seed, result, folder in zip(recipes, seeds, results, folders, strict=True):
         alone = run_trial(recipe, seed, EVALUATION, shared=tmp_path / "embeddings")
@@ -365,16 +362,12 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
         "optimisation.max_steps": 8,
     }
     recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
-    arguments: dict[str, Any] = {"seeds": [1, 2], "model_folders": [None, None], "shared": shared}
+    specs = [TrialSpec(recipe, seed, EVALUATION) for seed, recipe in enumerate(recipes, 1)]
     unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()
-    whole = list(run_population(recipes, evaluations=[EVALUATION] * len(recipes), reporter=unbroken, **arguments))
+    whole = list(run_population(specs, reporter=unbroken, shared=shared))
     with pytest.raises(Interrupted, match=r"after step 5$"):
-        list(run_population(recipes, evaluations=[EVALUATION] * len(recipes), reporter=first, **arguments))
-    resumed = list(
-        run_population(
-            recipes, evaluations=[EVALUATION] * len(recipes), reporter=second, resume=tmp_path / "kept", **arguments
-        )
-    )
+        list(run_population(specs, reporter=first, shared=shared))
+    resumed = list(run_population(specs, reporter=second, resume=tmp_path / "kept", shared=shared))
     assert list(unbroken.told) == [2, 4, 6, 8]
     assert (list(first.told), list(second.told)) == ([2, 4], [6, 8])
     for step, scalars in {**first.told, **second.told}.items():
@@ -419,11 +412,4 @@ def test_a_strangers_layout_may_stack() -> None:
 )
 def test_recipes_that_cannot_train_together_are_refused(changes: tuple[dict[str, Any], ...]) -> None:
     with pytest.raises(UserError, match="cannot train together"):
-        next(
-            run_population(
-                [BASE.override(change) for change in changes],
-                [1, 2],
-                [EVALUATION] * 2,
-                model_folders=[None, None],
-            )
-        )
+        next(run_population([TrialSpec(BASE.override(change), 1, EVALUATION) for change in changes]))

@@ -20,8 +20,9 @@ from trainables.encoders.model_card import README
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
-from trainables.trial import Reporter, TrialResult, Unscored
-from trainables.trial.measure import after_scoring, gpus_of
+from trainables.training.distributed import Workers
+from trainables.trial import Reporter, TrialResult, TrialSpec, Unscored
+from trainables.trial.measure import Clock, after_scoring, gpus_of
 from trainables.trial.run import run_trial, run_trials
 from trainables.trial.save_and_score import score
 
@@ -99,9 +100,9 @@ def test_another_process_gives_the_same_result(recipe: Recipe, tmp_path: Path):
 def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
     frozen = recipe.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     recipes = [frozen, frozen.override({"objective.temperature": 0.2})]
-    given: dict[str, Any] = {"model_folders": [None, None], "shared": tmp_path / "embeddings"}
-    whole = list(run_trials(recipes, [1, 1], [EVALUATION] * len(recipes), **given))
-    handed = list(run_trials(recipes, [1, 1], [EVALUATION] * len(recipes), **given, hand_over=True))
+    specs = [TrialSpec(one, 1, EVALUATION) for one in recipes]
+    whole = list(run_trials(specs, shared=tmp_path / "embeddings"))
+    handed = list(run_trials(specs, shared=tmp_path / "embeddings", hand_over=True))
     for one, other in zip(whole, handed, strict=True):
         assert isinstance(other, Unscored)
         result = score(pickle.loads(pickle.dumps(other)))
@@ -151,12 +152,15 @@ def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatc
     for name in ("seconds", "evaluation_seconds"):
         assert after[name] == pytest.approx(before[name] + after["evaluating_seconds"])
     assert after["train_seconds"] == before["train_seconds"]
-    held = after_scoring({"seconds": 10.0, "gpu_seconds": 20.0, "workers": 2}, 1.5, 2)
-    assert held == {"seconds": 11.5, "gpu_seconds": 23.0, "workers": 2}
-    assert after_scoring({"gpu_seconds": 20.0}, 1.5, 0) == {"gpu_seconds": 20.0}
-    assert after_scoring({"peak_memory_mb": 20.0}, 1.5, memory=30.0) == {"peak_memory_mb": 30.0}
-    assert after_scoring({"peak_memory_mb": 20.0}, 1.5, memory=10.0) == {"peak_memory_mb": 20.0}
-    assert after_scoring({"peak_memory_mb": None}, 1.5, memory=30.0) == {"peak_memory_mb": None}
+    held = after_scoring(before, 1.5, 2)
+    assert held["gpu_seconds"] == before["gpu_seconds"] + 3.0
+    assert held["workers"] == before["workers"]
+
+
+@pytest.mark.parametrize(("before", "memory", "after"), [(20.0, 30.0, 30.0), (20.0, 10.0, 20.0), (None, 30.0, None)])
+def test_the_peak_is_the_larger_one(before: float | None, memory: float, after: float | None):
+    cost = {**Clock().cost(Workers()), "peak_memory_mb": before}
+    assert after_scoring(cost, 1.5, memory=memory)["peak_memory_mb"] == after  # type: ignore[arg-type]
 
 
 def test_a_share_of_a_gpu_counts_as_that_share(monkeypatch: pytest.MonkeyPatch):

@@ -18,7 +18,7 @@ from benchmarks._real_trials import BATCHES
 from benchmarks.soak import MB_A_TRIAL
 from tests.trainables.trial.test_warm import FEW, PAIRS
 from trainables.training.memory import held_bytes
-from trainables.trial import TrialResult, save_and_score
+from trainables.trial import TrialResult, TrialSpec, save_and_score
 from trainables.trial.evaluation import score_senteval
 from trainables.trial.peak import FORGET, Peak
 from trainables.trial.result import Unscored
@@ -95,10 +95,7 @@ class TestTrials:
         frozen = ALONE.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
         recipes = [frozen.override({"objective.temperature": 0.1 * number}) for number in (1, 2, 3)]
         found = [
-            [
-                peak_of(result)
-                for result in run_trials(recipes, [1] * 3, [FEW] * 3, model_folders=[None] * 3, shared=folder)
-            ]
+            [peak_of(result) for result in run_trials([TrialSpec(recipe, 1, FEW) for recipe in recipes], shared=folder)]
             for folder in (tmp_path / "first", tmp_path / "second")
         ]
         for members in found:

@@ -298,7 +298,7 @@ class TestOverlapInATrial:
         monkeypatch.setattr("trainables.corpora.nli_layouts.load_nli", load)
         recipe = base.override({"corpus.nli": str(file), "optimisation.batch_size": 2})
         file.write_text("\n".join(json.dumps(row) for row in CORPUS))
-        assert run_trial(recipe, 1, EVALUATION).data["overlap"]["STSBenchmark"]["seen"] == 0
+        assert run_trial(recipe, 1, EVALUATION).evaluated["overlap"]["STSBenchmark"]["seen"] == 0
         assert len(read) == 1
         file.write_text("\n".join(json.dumps(row) for row in (*CORPUS, *CORPUS)))
         assert run_trial(recipe, 1, EVALUATION).data["corpus"]["pairs"] == 2 * len(
@@ -323,7 +323,7 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     assert first["fresh"] == ["head.weight", "head.bias"]
     assert untrained.data["encoder"] == {**first, "fresh": []}
     assert "overlap" not in untrained.data
-    seen = results[0].data["overlap"]["STSBenchmark"]
+    seen = results[0].evaluated["overlap"]["STSBenchmark"]
     assert seen["items"] == len(results[0].predictions["STSBenchmark"])
     assert results[0].geometry["sentences"] == "STSBenchmark"
     assert results[0].geometry != untrained.geometry
@@ -337,7 +337,7 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
 def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     """What a worker tells is what a report reads: texts beside numbers, and no pickled object."""
     from reports.ledger import LEDGER, Ledger
-    from study.engine.records import record_of, scored
+    from study.engine.records import TrialRun
     from study.trial import Trial
     from trainables.machine import machine
 
@@ -350,19 +350,17 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
             "items.STSBenchmark": np.array("0123456789abcdef"),
         },
         geometry={"alignment": 0.25, "uniformity": None, "anisotropy": np.float64(0.5), "sentences": "STSBenchmark"},
-        data={
-            "encoder": {"name": "e", "fingerprint": "f", "fresh": ["head.weight"]},
-            "overlap": {"MR": {"items": 3, "seen": 0}},
-        },
+        data={"encoder": {"name": "e", "fingerprint": "f", "fresh": ["head.weight"]}},
+        evaluated={"overlap": {"MR": {"items": 3, "seen": 0}}},
     )
-    event = scored(record_of(trial, (), result, {"busy": 1.5}, machine(), model=False), result)
+    event = TrialRun(trial, (), {"busy": 1.5}, machine(), saved=False).scored(result)
     assert event.card is None
     Ledger(tmp_path / LEDGER).write(event.record)
     (record,) = Ledger(tmp_path / LEDGER).read()
     assert record.geometry == result.geometry
     assert record.machine == machine()
     assert record.machine["processor"]
-    assert record.read == result.data
+    assert record.read == {**result.data, **result.evaluated}
     assert record.checkpoint is None
     assert record.cost["crew"] == {"busy": 1.5}
     (evaluation,) = record.evaluations

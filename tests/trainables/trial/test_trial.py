@@ -157,7 +157,7 @@ def test_end_to_end(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path
     assert cost["embedding_dim"] == 128
     assert 10 < cost["peak_memory_mb"] < 500  # the built-in encoder's, and no library's
     assert result.data["corpus"]["pairs"] == 16 * STEPS
-    assert len(result.data["senteval"]["fingerprint"]) == 12
+    assert len(result.evaluated["senteval"]["fingerprint"]) == 12
 
     # The saved model is the evaluated one.
     saved = recipe.override({"encoder.name": str(tmp_path / "model"), "optimisation.epochs": 0})

@@ -38,6 +38,7 @@ from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.process_reset import SETTINGS, ProcessReset
 from trainables.trial.run import run_trial, run_trials
+from trainables.trial.spec import TrialSpec
 
 PAIRS = Recipe().preferring(
     {
@@ -111,10 +112,10 @@ def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset
         lambda: run_trial(adapted, 1, EVALUATION, shared=tmp_path / "embeddings"),
         lambda: list(
             run_trials(
-                [adapted, adapted.override({"objective.temperature": 0.3})],
-                [1, 2],
-                [EVALUATION] * 2,
-                model_folders=[None, None],
+                [
+                    TrialSpec(adapted, 1, EVALUATION),
+                    TrialSpec(adapted.override({"objective.temperature": 0.3}), 2, EVALUATION),
+                ]
             )
         ),
         lambda: run_trial(PAIRS.override({"optimisation.epochs": 0, "encoder.precision": "bf16"}), 1, FEW),

@@ -18,7 +18,7 @@ Amount = Annotated[float, at_least(0)]
 Whole = Annotated[int, at_least(1)]
 
 
-class Scores(TypedDict, total=False):
+class TaskScores(TypedDict, total=False):
     """The numbers of a task, in percent but for ranks: `spearman_wmean`, `test_accuracy`."""
 
     examples: Count | list[Count | None] | None  # how many were scored
@@ -27,7 +27,7 @@ class Scores(TypedDict, total=False):
     __extra_items__: float | None
 
 
-class Rung(TypedDict):
+class RungNumbers(TypedDict):
     """How far a training was when a scheduler could stop it, with its development scores by goal, in percent."""
 
     rung: Whole
@@ -64,18 +64,18 @@ def _whole(found: Kept) -> str | None:
     return None if asked <= found.keys() else "has not the steps of `best` or `average`"
 
 
-def _in_order(rungs: Sequence[Rung]) -> str | None:
+def _in_order(rungs: Sequence[RungNumbers]) -> str | None:
     numbers = [found["rung"] for found in rungs]
     return None if numbers == sorted({*numbers}) else f"has the rungs {numbers}, which do not follow each other"
 
 
-class Training(TypedDict, total=False):
+class TrainingNumbers(TypedDict, total=False):
     """As measured, and what a plugin sums up. A training that a scheduler may stop has `rungs`, its course. One that
     it may stop, or that `optimisation.patience` may end, has `planned_steps`, those of a whole training."""
 
     steps: Amount | None
     planned_steps: Amount
-    rungs: Annotated[list[Rung], _in_order]
+    rungs: Annotated[list[RungNumbers], _in_order]
     loss: float | None  # the mean of all steps
     last_loss: float | None
     pairs: Amount | None
@@ -102,7 +102,7 @@ class Training(TypedDict, total=False):
     __extra_items__: float | None
 
 
-class Cost(TypedDict, total=False):
+class TrialCost(TypedDict, total=False):
     """What a trial took. `peak_memory_mb`: in MiB, the most that its first worker took above what it had before, of the
     GPU where there is one, else resident (`trainables.trial.peak`); None where the system cannot tell; older records
     have all that the process ever had. `crew`: the seconds of its workers since the trial before, by what they
@@ -122,8 +122,9 @@ class Cost(TypedDict, total=False):
     __extra_items__: Amount | None
 
 
-class Machine(TypedDict, total=False):
-    """What the trial's first worker computed on: `device` is its GPU, and `bf16` whether that computes in bf16."""
+class TrialMachine(TypedDict, total=False):
+    """What the trial's first worker computed on: `device` is its GPU, and `bf16` whether that computes in bf16, as a
+    precision of `auto` then does."""
 
     processor: str | None
     device: str | None
@@ -131,7 +132,7 @@ class Machine(TypedDict, total=False):
     __extra_items__: str | None
 
 
-class Part(TypedDict):
+class MixturePart(TypedDict):
     """One corpus of a mixture."""
 
     layout: str
@@ -139,7 +140,7 @@ class Part(TypedDict):
     fingerprint: str
 
 
-class Source(TypedDict, total=False):
+class CorpusFiles(TypedDict, total=False):
     """Files that were read, with what was counted in them; of a mixture, the share of each of its corpora."""
 
     source: str | None
@@ -148,31 +149,34 @@ class Source(TypedDict, total=False):
     pairs: Amount | None
     documents: Amount | None
     premises: dict[str, Any] | None
-    parts: list[Part]
+    parts: list[MixturePart]
     shares: list[Annotated[float, between(0, 1)]]
     __extra_items__: Annotated[Any, lambda found: at_least(0)(found) if isinstance(found, int | float) else None]
 
 
-def _mixture(found: Source) -> str | None:
+def _mixture(found: CorpusFiles) -> str | None:
     whole = found.get("layout") != "mix" or len(found.get("parts", ())) == len(found.get("shares", ())) > 0
     return None if whole else "has not the share of each of its parts"
 
 
-class Encoder(TypedDict, total=False):
+class TrainedEncoder(TypedDict, total=False):
     """The encoder that was trained."""
 
     name: str | None
     fingerprint: str | None  # without an adapter, as loaded
     fresh: list[str]  # names of parameters that no checkpoint gave
+    left_out: str  # what the model that it starts from has beside it
+    saved_with: str  # what of that the saved model has again
+    whole: bool  # it is untrained, and else as the model is
 
 
 class Trained(TypedDict, total=False):
     """What training read. `widths`: by width of `objective.dims` the scores of embeddings that were cut there."""
 
-    corpus: Annotated[Source, _mixture]
-    nli: Source
-    encoder: Encoder
-    widths: dict[str, dict[str, Scores]]
+    corpus: Annotated[CorpusFiles, _mixture]
+    nli: CorpusFiles
+    encoder: TrainedEncoder
+    widths: dict[str, dict[str, TaskScores]]
 
 
 class Overlap(TypedDict):
@@ -190,7 +194,7 @@ def _seen(counts: Mapping[str, Overlap]) -> str | None:
 class Evaluated(TypedDict, total=False):
     """What an evaluation read: the tasks' files, the sentences of the heat map, and by task the overlap."""
 
-    senteval: Source
+    senteval: CorpusFiles
     heat_map: dict[str, Any]
     overlap: Annotated[dict[str, Overlap], _seen]
 
