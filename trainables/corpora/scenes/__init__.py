@@ -59,9 +59,9 @@ def vocabulary() -> list[str]:
 
 @cache
 def version() -> str:
-    """Twelve hexadecimal digits that change with the generator's source."""
+    """Twelve hexadecimal digits that change with the generator's source and word lists."""
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(Path(__file__).parent.glob("*.[pt][yx]*")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 
