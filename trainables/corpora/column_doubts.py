@@ -18,7 +18,7 @@ _LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.
 
 def misspelt(columns: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Columns that are nearly called as a known one, and that."""
-    yield from ((column, found[1]) for column in columns if (found := near_role(column)))
+    yield from ((column, near[1]) for column in columns if (near := near_role(column)))
 
 
 def headless(table: Table) -> str | None:

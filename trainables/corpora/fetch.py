@@ -239,9 +239,11 @@ def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
     for name, expected in lines.items():
         if not (root / name).is_file():
             missing.append(name)
-        elif (found := _count_lines(root / name)) != expected:
+        elif (lines_read := _count_lines(root / name)) != expected:
             archive.unlink()
-            raise UserError(f"{archive.name}: {name} has {found:,} lines, published are {expected:,}; it was deleted")
+            raise UserError(
+                f"{archive.name}: {name} has {lines_read:,} lines, published are {expected:,}; it was deleted"
+            )
     target.parent.mkdir(parents=True, exist_ok=True)
     root.rename(target)
     shutil.rmtree(draft, ignore_errors=True)
@@ -269,10 +271,12 @@ def _unpack_wordnet(archive: Path, target: Path) -> None:
         archive.unlink()
         raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
     for name, expected in WORDNET_SYNSETS.items():
-        found = _count_synsets(draft / name) if (draft / name).is_file() else 0
-        if found != expected:
+        synsets = _count_synsets(draft / name) if (draft / name).is_file() else 0
+        if synsets != expected:
             archive.unlink()
-            raise UserError(f"{archive.name}: {name} has {found:,} synsets, published are {expected:,}; it was deleted")
+            raise UserError(
+                f"{archive.name}: {name} has {synsets:,} synsets, published are {expected:,}; it was deleted"
+            )
     target.parent.mkdir(parents=True, exist_ok=True)
     draft.rename(target)
 

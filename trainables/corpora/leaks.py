@@ -131,11 +131,13 @@ class _Texts:
     def close(self) -> None:
         """Once all texts have their numbers: find near duplicates from now on."""
         shingled = {text: _shingles(text) for text in self._same}
-        rarity = Counter(shingle for found in shingled.values() for shingle in found)
-        self._rank = {one: rank for rank, one in enumerate(sorted(rarity, key=lambda one: (rarity[one], one)))}
+        rarity = Counter(shingle for shingles in shingled.values() for shingle in shingles)
+        self._rank = {
+            shingle: rank for rank, shingle in enumerate(sorted(rarity, key=lambda shingle: (rarity[shingle], shingle)))
+        }
         by_size = defaultdict[int, list[_Shingled]](list)
-        for text, found in shingled.items():
-            by_size[_band(len(found))].append(_Shingled(text, sorted(map(self._rank.__getitem__, found))))
+        for text, shingles in shingled.items():
+            by_size[_band(len(shingles))].append(_Shingled(text, sorted(map(self._rank.__getitem__, shingles))))
         self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
 
     def like(self, text: str) -> dict[int, int]:
@@ -143,14 +145,14 @@ class _Texts:
         if (known := self._cached.get(text)) is not None:
             return known
         folded = plain(text)
-        found = {number: 2 for other in self._near(folded) for number in self._same[other]}
-        found |= dict.fromkeys(self._same.get(folded, ()), 1)
+        kinds = {number: 2 for other in self._near(folded) for number in self._same[other]}
+        kinds |= dict.fromkeys(self._same.get(folded, ()), 1)
         if text in self._numbers:
-            found[self._numbers[text]] = 0
+            kinds[self._numbers[text]] = 0
         if len(self._cached) == _CACHED:
             self._cached.clear()
-        self._cached[text] = found
-        return found
+        self._cached[text] = kinds
+        return kinds
 
     def _near(self, folded: str) -> set[str]:
         shingles = _shingles(folded)
@@ -239,8 +241,8 @@ class _Part:
     def meet(self, alike: Sequence[Mapping[int, int]]) -> bool:
         """Note what a row holds, given what each of its texts is like. Whether that is an item whole."""
         whole = False
-        for place, found in enumerate(alike):
-            for number, kind in found.items():
+        for place, kinds in enumerate(alike):
+            for number, kind in kinds.items():
                 if number in self.texts:
                     self.texts[number] = _better(self.texts[number], kind)
                 for index in self.by_first.get(number, ()):

@@ -73,13 +73,13 @@ class LabelledPairs(Source, Layout):
         count = self._count()
         if count is None:
             return []
-        told = [count.labels_read.replace(TRIPLETS_READ, TRIPLETS_IN_WORDS)] if count.labels_read else []
+        remarks = [count.labels_read.replace(TRIPLETS_READ, TRIPLETS_IN_WORDS)] if count.labels_read else []
         if count.taught:
             by = count.divided_by
             divided = f"; they are divided by {by:g}, the most that two of one anchor differ" if by != 1 else ""
-            told.append(f"a teacher's scores stand beside {count.taught:,} of its {count.pairs:,} pairs{divided}")
-        told += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
-        return [f"corpus.nli={self.nli!r}: {one}" for one in told]
+            remarks.append(f"a teacher's scores stand beside {count.taught:,} of its {count.pairs:,} pairs{divided}")
+        remarks += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
+        return [f"corpus.nli={self.nli!r}: {remark}" for remark in remarks]
 
     @property
     def _source(self) -> Source:
@@ -153,6 +153,7 @@ class Groups(Shape, LabelledPairs):
     section = "corpus"
 
     name = "groups"
+    keeps_apart = True
     exact = True
     taught = True
 
@@ -303,6 +304,7 @@ class Pairs(LabelledPairs):
     """Entailed pairs (CLSR)."""
 
     name = "pairs"
+    keeps_apart = True
     positives_at_most = 1
     hard_negatives = False
     stacks = True
@@ -323,6 +325,7 @@ class Sentences(LabelledPairs):
     """Each sentence with itself, under another dropout (unsupervised SimCSE)."""
 
     name = "sentences"
+    keeps_apart = True  # they are unique
     positives_at_most = 1
     hard_negatives = False
     entailments = False

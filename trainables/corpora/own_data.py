@@ -24,8 +24,8 @@ from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
-from trainables.corpora.own_kinds import reading, roles_said
-from trainables.corpora.own_rows import IN_WORDS, Columns, Kind, Normal, read_row
+from trainables.corpora.own_kinds import named_roles, reading
+from trainables.corpora.own_rows import KINDS, Columns, Normal, read_row
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, listed
@@ -41,14 +41,14 @@ MORE = "after the most that are read"
 class Source:
     """One or several files of one kind."""
 
-    kind: Kind
+    kind: str
     tables: tuple[_Table, ...]
     most_rows: int = MOST_ROWS
 
     def rows(self, left_out: Counter[str]) -> Iterator[Normal]:
         """Each row of the files that can be trained on; `left_out` counts the others, by why. `UserError` with file and
         line for a row that is broken."""
-        labels = {said: Labels(said) for said in (table.labels for table in self.tables)}
+        labels = {names: Labels(names) for names in (table.labels for table in self.tables)}
         records = ((table, where, record) for table in self.tables for where, record in table.records())
         for table, where, record in islice(records, self.most_rows):
             row = read_row(self.kind, record, table.columns, where, labels[table.labels])
@@ -58,8 +58,8 @@ class Source:
                 yield row
         if next(records, None) is not None:
             left_out[MORE] += 1
-        for one in labels.values():
-            one.check_numbers(self.name)
+        for reader in labels.values():
+            reader.check_numbers(self.name)
 
     @property
     def name(self) -> str:
@@ -69,8 +69,8 @@ class Source:
     @property
     def read_as(self) -> str:
         """`pairs: anchor = question, positive = answer`; only what they hold where they have no columns."""
-        said = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
-        return f"{IN_WORDS[self.kind]}{': ' * bool(said)}{' or '.join(said)}"
+        readings = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
+        return f"{KINDS[self.kind].words}{': ' * bool(readings)}{' or '.join(readings)}"
 
     @property
     def doubts(self) -> list[str]:
@@ -87,7 +87,7 @@ def _read_as(table: _Table) -> Iterator[str]:
 class _Table:
     name: str
     place: Path | str
-    kind: Kind
+    kind: str
     columns: Columns
     labels: str | None = None
     """What its labels are called, as `--labels` says it."""
@@ -107,7 +107,7 @@ def find_kind(
     """What files, folders or data sets of the hub hold, which must be one kind of data; `columns`, `labels` and
     `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` where it cannot be told, and where there is
     nothing."""
-    named = roles_said(columns)
+    named = named_roles(columns)
     places = [place for source in sources for place in _places(source)]
     for number, place in enumerate(places):
         other = next((other for other in places[:number] if _same(place, other)), None)
@@ -120,11 +120,13 @@ def find_kind(
     if kinds.keys() <= {"pairs", "triplets"}:
         kind = "triplets" if "triplets" in kinds else kind
     elif len(kinds) > 1:
-        said = [f"{table.name} holds {IN_WORDS[each]}" for each, table in kinds.items()]
-        raise UserError(f"--train takes one kind of data, and {' while '.join(said[:2])}; give the files of one kind")
+        contents = [f"{table.name} holds {KINDS[each].words}" for each, table in kinds.items()]
+        raise UserError(
+            f"--train takes one kind of data, and {' while '.join(contents[:2])}; give the files of one kind"
+        )
     if labels is not None and kind != "nli":
         raise UserError(
-            f"--labels names the labels of premises and hypotheses, and {tables[0].name} holds {IN_WORDS[kind]}"
+            f"--labels names the labels of premises and hypotheses, and {tables[0].name} holds {KINDS[kind].words}"
         )
     return Source(kind, tuple(tables), most_rows)
 
@@ -153,5 +155,5 @@ def _table(place: Path | str, named: Columns | None, labels: str | None, most_ro
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
-    found = reading(table, named, labels)
-    return _Table(table.name, place, found.kind, found.columns, found.labels, found.doubts)
+    meaning = reading(table, named, labels)
+    return _Table(table.name, place, meaning.kind, meaning.columns, meaning.labels, meaning.doubts)

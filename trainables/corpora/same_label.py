@@ -36,8 +36,8 @@ class SameLabel(TableLayout):
         2, "How many texts of one label stand together.", at_least(2), label="texts of a label", search=(2, 4, 8)
     )
 
-    def value(self, found: Any, where: str) -> str | None:
-        name = as_label(found, where)
+    def value(self, cell: Any, where: str) -> str | None:
+        name = as_label(cell, where)
         if name is not None and not is_text(name):
             raise UserError(f"{where}: the label holds half of a character (a lone surrogate)")
         return name
@@ -46,7 +46,7 @@ class SameLabel(TableLayout):
         """TREC's questions, each after its class."""
         file = folder / "downstream" / "TREC" / "train_5500.label"
 
-        def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+        def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
             for at, line in numbered_lines(file):
                 label, _, text = line.partition(" ")
                 yield f"{file}, line {at}", {"label": label, "sentence": text}

@@ -28,14 +28,15 @@ class ScoredPairs(TableLayout):
     """
 
     name = "scored_pairs"
+    keeps_apart = True
     positives_at_most = 0
     roles = MappingProxyType({"sentence1": ("sentence1",), "sentence2": ("sentence2",), "score": ("score", "label")})
 
-    def value(self, found: Any, where: str) -> float | None:
-        score = as_number(found)
-        if score is not None or no_number(found):
+    def value(self, cell: Any, where: str) -> float | None:
+        score = as_number(cell)
+        if score is not None or no_number(cell):
             return score
-        raise UserError(f"{where}: the score {shown(found)} is no finite number")
+        raise UserError(f"{where}: the score {shown(cell)} is no finite number")
 
     def scenes(self, folder: Path) -> Table:
         return open_table(folder / STSB / "sts-train.csv")
@@ -59,8 +60,8 @@ class ScoredPairs(TableLayout):
         """On which scale the scores of local files are read."""
         if not self.local:
             return []
-        found = self.rows().values
-        low, high = min(found), max(found)
+        scores = self.rows().values
+        low, high = min(scores), max(scores)
         scale = "" if low >= -1 and high <= 1 else ", read as 0 to 1"
         return [f"corpus.nli={self.nli!r}: scores lie between {low:g} and {high:g}{scale}"]
 

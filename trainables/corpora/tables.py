@@ -170,7 +170,7 @@ _LISTED = ("anchor", "positive", "negative")
 
 def _as_record(value: Any, where: str) -> Record:
     """An object as it is; a list of texts as an anchor and its positive, perhaps a negative, as in `["a", "b"]`."""
-    if isinstance(value, list) and 2 <= len(value) <= len(_LISTED) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and 2 <= len(value) <= len(_LISTED) and all(isinstance(text, str) for text in value):
         return dict(zip(_LISTED, value, strict=False))
     return check_object(value, where)
 
@@ -182,9 +182,9 @@ _STS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
 def _csv(file: Path) -> Iterator[tuple[str, Record]]:
     _, first = next(numbered_lines(file), (0, ""))
     if first.count("\t") >= len(_STS) - 1 and as_number(first.split("\t")[4]) is not None:
-        yield from _sts(file)
-        return
-    yield from _delimited(file)
+        yield from sts_rows(file)
+    else:
+        yield from _delimited(file)
 
 
 def _delimited(file: Path, delimiter: str | None = None) -> Iterator[tuple[str, Record]]:
@@ -192,7 +192,8 @@ def _delimited(file: Path, delimiter: str | None = None) -> Iterator[tuple[str, 
         yield f"{file}, line {number}", row
 
 
-def _sts(file: Path) -> Iterator[tuple[str, Record]]:
+def sts_rows(file: Path) -> Iterator[tuple[str, Record]]:
+    """Rows of a file of the STS Benchmark; `UserError` for one with too few fields."""
     for number, line in numbered_lines(file):
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) < len(_STS):
@@ -204,11 +205,11 @@ def _parquet(file: Path, most: int | None) -> Table:
     import pyarrow
     import pyarrow.parquet
 
-    def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+    def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
         number, unpacked = 0, 0
         try:
             with pyarrow.parquet.ParquetFile(file) as table:
-                for chunk in table.iter_batches(_ROWS_AT_ONCE, columns=list(wanted)):
+                for chunk in table.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):
                     chunk.validate(full=True)
                     unpacked += sum(map(_unpacked, chunk.columns))
                     if unpacked > most_unpacked(file):
@@ -265,14 +266,14 @@ def _of_folder(folder: Path) -> Table:
 def _of_dataset(data: Any, name: str, called: str) -> Table:
     names = _class_names(data.features)
 
-    def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+    def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
         number = 0
         try:
             data.data.validate(full=True)  # Arrow takes what a file says on trust, and a wrong offset ends the process
-            for chunk in data.select_columns(list(wanted)).iter(_ROWS_AT_ONCE):
-                for values in zip(*(chunk[column] for column in wanted), strict=True):
+            for chunk in data.select_columns(list(columns)).iter(_ROWS_AT_ONCE):
+                for values in zip(*(chunk[column] for column in columns), strict=True):
                     number += 1
-                    yield f"{called}, row {number}", _named(dict(zip(wanted, values, strict=True)), names)
+                    yield f"{called}, row {number}", _named(dict(zip(columns, values, strict=True)), names)
         except _BROKEN as error:
             raise UserError(f"{called}, after row {number}: not readable ({reason(error)})") from None
 

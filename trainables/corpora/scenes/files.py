@@ -281,10 +281,10 @@ _WRITERS: dict[str, Writer] = {
 
 def _balanced(drawn: Iterator[tuple[str, str]], ahead: float = 1.5) -> Iterator[tuple[str, str]]:
     """Pass over an example whose label has come `ahead` times as often as the mean label."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for label, text in drawn:
-        if seen.get(label, 0) <= ahead * (sum(seen.values()) / max(len(seen), 1)) + 3:
-            seen[label] = seen.get(label, 0) + 1
+        if counts.get(label, 0) <= ahead * (sum(counts.values()) / max(len(counts), 1)) + 3:
+            counts[label] = counts.get(label, 0) + 1
             yield label, text
 
 
@@ -296,18 +296,18 @@ def _belongs(text: str, split: str) -> bool:
 def _draw(items: Iterable[T], count: int, split: str, key: Callable[[T], str]) -> list[T]:
     """The next `count` items of this split; one may come again only once nothing new has come for long."""
     drawn: list[T] = []
-    seen: set[str] = set()
+    names: set[str] = set()
     repeats = 0
     for item in items:
         name = key(item)
         if not _belongs(name, split):
             continue
-        if name in seen and repeats < _PATIENCE:
+        if name in names and repeats < _PATIENCE:
             repeats += 1
             continue
-        if name not in seen:
+        if name not in names:
             repeats = 0
-        seen.add(name)
+        names.add(name)
         drawn.append(item)
         if len(drawn) == count:
             break
@@ -316,11 +316,11 @@ def _draw(items: Iterable[T], count: int, split: str, key: Callable[[T], str]) -
 
 def _draw_pairs(rng: Random, count: int, split: str) -> list[Pair]:
     """The next `count` NLI pairs; a premise comes once, in one split."""
-    seen: set[str] = set()
-    groups = nli_groups(rng, lambda premise: _belongs(premise, split) and premise not in seen)
+    premises: set[str] = set()
+    groups = nli_groups(rng, lambda premise: _belongs(premise, split) and premise not in premises)
     drawn: list[Pair] = []
     for group in groups:
-        seen.add(group[0].texts[0])
+        premises.add(group[0].texts[0])
         drawn += group
         if len(drawn) >= count:
             break

@@ -53,14 +53,14 @@ def nli_groups(rng: Random, keep: Callable[[str], bool] = lambda premise: True) 
         text = tell(premise, rng)
         if not keep(text):
             continue
-        wanted = rng.sample(LABELS, 3) if rng.random() < 0.6 else [rng.choice(LABELS) for _ in range(3)]
-        wanted += [rng.choice(LABELS) for _ in range(rng.choice((0, 0, 0, 1, 2, 3)))]
+        labels = rng.sample(LABELS, 3) if rng.random() < 0.6 else [rng.choice(LABELS) for _ in range(3)]
+        labels += [rng.choice(LABELS) for _ in range(rng.choice((0, 0, 0, 1, 2, 3)))]
         group: dict[str, Pair] = {}
-        for label in wanted:
+        for label in labels:
             hypothesis = hypothesise(premise, label, rng)
-            told = tell(hypothesis, rng) if hypothesis else text
-            if hypothesis and told != text and told not in group:
-                group[told] = Pair(premise, hypothesis, (text, told))
+            sentence = tell(hypothesis, rng) if hypothesis else text
+            if hypothesis and sentence != text and sentence not in group:
+                group[sentence] = Pair(premise, hypothesis, (text, sentence))
         if len(group) >= 3:
             yield list(group.values())
 
@@ -142,12 +142,12 @@ def paraphrase_pairs(rng: Random) -> Iterator[tuple[Pair, bool]]:
 
 def told_apart(first: Scene, second: Scene, rng: Random, styles: tuple[Style, Style]) -> Pair:
     """The pair told in two sentences that are not word for word the same, where a few tries find such."""
-    one = tell(first, rng, styles[0])
+    sentence = tell(first, rng, styles[0])
     for _ in range(5):
-        two = tell(second, rng, styles[1])
-        if two != one:
+        other = tell(second, rng, styles[1])
+        if other != sentence:
             break
-    return Pair(first, second, (one, two))
+    return Pair(first, second, (sentence, other))
 
 
 def _less_detail(scene: Scene, rng: Random) -> Scene | None:
