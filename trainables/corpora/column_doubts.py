@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainables.corpora.tables import Record, Table
+from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, listed, meant
 from trainables.tabular import is_empty, near_role, roles_of
 
@@ -21,7 +21,7 @@ def misspelt(columns: Iterable[str]) -> Iterator[tuple[str, str]]:
     yield from ((column, near[1]) for column in columns if (near := near_role(column)))
 
 
-def headless(table: Table) -> str | None:
+def headless(table: OpenTable) -> str | None:
     """A sentence where the names look like a row of texts: the file has no header, then."""
     like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
     if like is None:

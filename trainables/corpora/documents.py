@@ -58,7 +58,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Documents:
+class TokenizedDocuments:
     """Token lists that are long enough, in the order of their source: `documents[i]`."""
 
     tokens: np.ndarray
@@ -92,7 +92,7 @@ def load_documents(
     limit: int | None = None,
     share: float = 1.0,
     cache: Path | None = None,
-) -> Documents:
+) -> TokenizedDocuments:
     """The documents of at least `shortest` tokens; the others are dropped and counted.
 
     `tokenizer` is a Hugging Face one. `limit` reads only the first so many documents. `share` keeps so many of the
@@ -116,7 +116,7 @@ def load_documents(
         if not count:
             raise UserError(f"corpus.share {share:g} of {kept:,} documents is none; give a larger share")
         numbers = np.sort(np.random.Generator(np.random.Philox(key=0)).permutation(numbers)[:count])
-    return Documents(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, fingerprint, source)
+    return TokenizedDocuments(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, fingerprint, source)
 
 
 def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
@@ -340,7 +340,7 @@ def _read(file: Path) -> Iterator[str]:
     """Documents of a `.txt` or `.jsonl` file, one a line."""
     as_json = file.suffix.lower() == ".jsonl"
     for number, line in numbered_lines(file):
-        text = line.strip()
+        text: Any = line.strip()
         if text and as_json:
             text = json_object(text, f"{file}, line {number}").get("text")
             if not isinstance(text, str):

@@ -24,7 +24,7 @@ import numpy as np
 
 from trainables.corpora.leaks import plain
 from trainables.corpora.own_census import Census, take_census
-from trainables.corpora.own_data import Source
+from trainables.corpora.own_data import TrainingFiles
 from trainables.corpora.own_rows import Normal, texts
 from trainables.errors import UserError
 
@@ -41,7 +41,7 @@ OF_LABEL = 2
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedData:
     """Files in a folder, and what they hold."""
 
     kind: str
@@ -60,12 +60,14 @@ class Prepared:
     """Labels of which none is put aside: those of too few texts, and those beyond the `MOST // OF_LABEL` largest."""
 
 
-def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()) -> Prepared:
+def prepare(
+    source: TrainingFiles, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()
+) -> PreparedData:
     """Write the rows of a source into a folder, but for those `without`, by their numbers, and put `parts` of them
     aside. `UserError` for rows that are broken,
     data that nothing can be learnt from, and too few of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    left_out, hashes, whole = Counter[str](), Texts(), folder / "all.jsonl"
+    left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
     with open(whole, "w", encoding="utf-8") as file:
         for number, row in enumerate(source.rows(left_out)):
             if number in without:
@@ -90,7 +92,7 @@ def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Co
     held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
     judged = {row["label"] for file in held.values() if source.kind == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
-    return Prepared(source.kind, train, held, rows, counts, left_out, census, unjudged)
+    return PreparedData(source.kind, train, held, rows, counts, left_out, census, unjudged)
 
 
 def _lost(counts: Mapping[int, int]) -> dict[str, int]:
@@ -98,7 +100,7 @@ def _lost(counts: Mapping[int, int]) -> dict[str, int]:
     return {"put aside to judge models by": aside, "share a text with these": counts[LEFT_OUT]}
 
 
-def leave_out(prepared: Prepared, rows: Sequence[int], where: str) -> Prepared:
+def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> PreparedData:
     """Without these of the rows to train on, by their numbers. `UserError` where the rest teaches nothing."""
     code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
     code[list(rows)] = LEFT_OUT
@@ -155,7 +157,7 @@ def _write(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-class Texts:
+class HashedTexts:
     """The texts of rows, as numbers: equal texts, as `plain` has them, have equal ones."""
 
     def __init__(self) -> None:

@@ -56,7 +56,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Found:
+class PartLeaks:
     """What of one dev or test part the rows hold."""
 
     of_items: int
@@ -72,7 +72,7 @@ class Leaks:
     """What the rows hold of each part, by its name."""
 
     rows: int
-    parts: dict[str, Found]
+    parts: dict[str, PartLeaks]
     drop: tuple[int, ...]
     """Numbers of the rows, from 0, that hold an item whole, of a part that is not spared."""
 
@@ -82,8 +82,8 @@ def leaks(
 ) -> Leaks:
     """Hold rows against the items of parts; those `spared` may well be trained on. The rows are read once and not kept;
     the parts' texts are."""
-    held = {name: _Part() for name in parts}
-    texts = _Texts()
+    held = {name: _PartItems() for name in parts}
+    texts = _PartTexts()
     for name, items in parts.items():
         for item in items:
             held[name].add([texts.number(text) for text in item])
@@ -96,7 +96,7 @@ def leaks(
             whole = [part.meet(alike) and name not in spared for name, part in held.items()]
             if any(whole):
                 drop.append(number)
-    return Leaks(count, {name: part.found() for name, part in held.items()}, tuple(drop))
+    return Leaks(count, {name: part.leaks() for name, part in held.items()}, tuple(drop))
 
 
 def plain(text: str) -> str:
@@ -110,7 +110,7 @@ def _shingles(plain_text: str) -> frozenset[str]:
     return frozenset((*words, *map(" ".join, pairwise(words))))
 
 
-class _Texts:
+class _PartTexts:
     """The texts of all parts by number, and which of them a text is like."""
 
     def __init__(self) -> None:
@@ -225,7 +225,7 @@ def _enough(shingles: int) -> int:
 
 
 @dataclass
-class _Part:
+class _PartItems:
     """The items of one part, as numbers of texts, and the kind of the best match of each so far."""
 
     items: list[list[int]] = field(default_factory=list)
@@ -259,9 +259,9 @@ class _Part:
                         self.matched[index] = _better(self.matched.get(index), min(rest, default=kind))
         return whole
 
-    def found(self) -> Found:
+    def leaks(self) -> PartLeaks:
         items, texts = Counter(self.matched.values()), Counter(self.texts.values())
-        return Found(
+        return PartLeaks(
             len(self.items),
             len(self.texts),
             Counts(**{name: items[kind] for kind, name in enumerate(KINDS)}),

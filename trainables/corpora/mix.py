@@ -13,7 +13,7 @@ from trainables.corpora.batch import Prompts, Sampler
 from trainables.corpora.layout import Layout
 from trainables.corpora.mix_samplers import Joined, OneCorpusABatch, shared_out
 from trainables.corpora.nli import stamps
-from trainables.corpora.nli_layouts import Shape, Source
+from trainables.corpora.nli_layouts import NLISource, Shape
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.tables import sources
 from trainables.errors import UserError, choices
@@ -32,7 +32,7 @@ def _layouts() -> Registry[type[Layout]]:
 
 
 def _known(names: Sequence[str]) -> str | None:
-    able = [name for name, layout in _layouts().items() if layout.reads == "corpus.nli" and name != Mix.name]
+    able = [name for name, layout in _layouts().items() if layout.reads == "corpus.nli" and name != MixLayout.name]
     return None if names and {*names} <= {*able} else f"must name layouts that read corpus.nli: {choices(able)}"
 
 
@@ -71,7 +71,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Mix(GroupsAmong, Source, Layout):
+class MixLayout(GroupsAmong, NLISource, Layout):
     """Several corpora: each part of corpus.nli, as its layout reads it."""
 
     section = "corpus"

@@ -193,7 +193,7 @@ def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
 
 
 @dataclass(frozen=True)
-class Census:
+class PairCensus:
     """How many there are of what a batch may count."""
 
     pairs: int
@@ -213,13 +213,13 @@ class Census:
     """Of which a teacher's score is known."""
 
 
-def census(pairs: NLIPairs) -> Census:
+def census(pairs: NLIPairs) -> PairCensus:
     """Count a corpus."""
     labels = pairs.labels.tolist()
     premises: dict[int, set[str]] = {ENTAILMENT: set(), NEUTRAL: set(), CONTRADICTION: set()}
     for premise, label in zip(pairs.premises, labels, strict=True):
         premises[label].add(premise)
-    return Census(
+    return PairCensus(
         pairs=len(pairs),
         entailed=labels.count(ENTAILMENT),
         contradicted=labels.count(CONTRADICTION),

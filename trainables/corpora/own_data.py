@@ -38,11 +38,11 @@ MORE = "after the most that are read"
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingFiles:
     """One or several files of one kind."""
 
     kind: str
-    tables: tuple[_Table, ...]
+    tables: tuple[_TrainingFile, ...]
     most_rows: int = MOST_ROWS
 
     def rows(self, left_out: Counter[str]) -> Iterator[Normal]:
@@ -78,13 +78,13 @@ class Source:
         return [doubt for table in self.tables for doubt in table.doubts]
 
 
-def _read_as(table: _Table) -> Iterator[str]:
+def _read_as(table: _TrainingFile) -> Iterator[str]:
     for role, names in table.columns.items():
         yield f"{role} = {listed(names)}"
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TrainingFile:
     name: str
     place: Path | str
     kind: str
@@ -103,7 +103,7 @@ class _Table:
 
 def find_kind(
     sources: Sequence[str], columns: str | None = None, labels: str | None = None, most_rows: int = MOST_ROWS
-) -> Source:
+) -> TrainingFiles:
     """What files, folders or data sets of the hub hold, which must be one kind of data; `columns`, `labels` and
     `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` where it cannot be told, and where there is
     nothing."""
@@ -128,7 +128,7 @@ def find_kind(
         raise UserError(
             f"--labels names the labels of premises and hypotheses, and {tables[0].name} holds {KINDS[kind].words}"
         )
-    return Source(kind, tuple(tables), most_rows)
+    return TrainingFiles(kind, tuple(tables), most_rows)
 
 
 def _places(source: str) -> list[Path | str]:
@@ -147,13 +147,13 @@ def _is_lines(place: Path | str) -> bool:
     return isinstance(place, Path) and place.name.endswith((".txt", ".txt.gz"))
 
 
-def _table(place: Path | str, named: Columns | None, labels: str | None, most_rows: int) -> _Table:
+def _table(place: Path | str, named: Columns | None, labels: str | None, most_rows: int) -> _TrainingFile:
     if _is_lines(place):
         if named:
             raise UserError(f"{place} is read as a sentence on each line and has no columns; leave --columns out")
-        return _Table(str(place), place, "sentences", {"sentence": ("text",)})
+        return _TrainingFile(str(place), place, "sentences", {"sentence": ("text",)})
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
     meaning = reading(table, named, labels)
-    return _Table(table.name, place, meaning.kind, meaning.columns, meaning.labels, meaning.doubts)
+    return _TrainingFile(table.name, place, meaning.kind, meaning.columns, meaning.labels, meaning.doubts)

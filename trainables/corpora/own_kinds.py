@@ -14,7 +14,7 @@ from typing import NoReturn
 from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
 from trainables.corpora.columns import assignments
 from trainables.corpora.own_rows import KINDS, Columns
-from trainables.corpora.tables import Record, Table
+from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, listed, meant
 from trainables.tabular import (
     NAMES,
@@ -65,7 +65,7 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
     return roles
 
 
-def reading(table: Table, named: Columns | None, labels: str | None) -> Reading:
+def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Reading:
     """How a table that has columns is read; `named` and `labels` are `--columns` and `--labels`. Columns that are named
     and tell a kind are all that is read; else others of known names stand beside them. `UserError` where it cannot be
     told, or could be two things."""
@@ -106,7 +106,7 @@ def reading(table: Table, named: Columns | None, labels: str | None) -> Reading:
     return Reading(kind, columns, labels, tuple(doubts))
 
 
-def _check_there(table: Table, named: Columns) -> None:
+def _check_there(table: OpenTable, named: Columns) -> None:
     missing = [name for names in named.values() for name in names if name not in table.columns]
     if missing:
         raise UserError(
@@ -115,7 +115,7 @@ def _check_there(table: Table, named: Columns) -> None:
         )
 
 
-def _find_teacher(table: Table, roles: dict[str, tuple[str, ...]]) -> None:
+def _find_teacher(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> None:
     """Take the label or score beside an anchor, its positive and negatives for a teacher's where it is a list for each
     row, or a number that may be below 0, as no label and hardly a likeness is. `UserError` where it may mean something
     else."""
@@ -145,7 +145,9 @@ def _compares(values: Sequence[object]) -> bool:
     return lists or (is_graded(values) and any((as_number(value) or 0) < 0 for value in values))
 
 
-def _kind(table: Table, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False) -> str | None:
+def _kind(
+    table: OpenTable, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False
+) -> str | None:
     """By the roles, which become those of the kind; the first rows tell whether a label of pairs is one of three or a
     number. `all_named`: all columns that are to be read are among them."""
     premises = "premise" in roles or "hypothesis" in roles
@@ -175,7 +177,7 @@ def _kind(table: Table, roles: dict[str, tuple[str, ...]], labels: str | None, a
     return "sentences" if "sentence" in roles and all_named else None
 
 
-def _ask(table: Table, roles: Columns, values: Sequence[object]) -> NoReturn:
+def _ask(table: OpenTable, roles: Columns, values: Sequence[object]) -> NoReturn:
     first, second, label = (roles[role][0] for role in ("sentence1", "sentence2", "label"))
     numbers = choices(sorted({str(as_label(value, table.name)) for value in values} - {"None"}))
     raise UserError(
@@ -185,7 +187,7 @@ def _ask(table: Table, roles: Columns, values: Sequence[object]) -> NoReturn:
     )
 
 
-def _unnamed(table: Table, roles: dict[str, tuple[str, ...]]) -> str | None:
+def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     """Where names do not tell: one column of text is sentences, two of text are pairs. What only numbers the rows is
     none of them."""
     columns = [name for name in table.columns if not is_index(name)]
@@ -209,5 +211,5 @@ def _is_prose(values: Sequence[object]) -> bool:
     return bool(spaced) and spaced.count(True) >= _SPACED * len(spaced)
 
 
-def _peek(table: Table, names: Sequence[str]) -> list[Record]:
+def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:
     return [record for _, record in islice(table.read(names), _PEEKED)]

@@ -101,11 +101,11 @@ def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels)
 
 
 def _scored_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
-    (name,) = columns["score"]
+    (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["score"]
     score = as_number(record.get(name))
     if score is None:
         raise UserError(f"{where}: {name} is {shown(record.get(name))}, and a score is a number")
-    return {**{role: _text(record, *columns[role], where) for role in ("sentence1", "sentence2")}, "score": score}
+    return {"sentence1": _text(record, first, where), "sentence2": _text(record, second, where), "score": score}
 
 
 def _labelled_text(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.own_tables import Rows, TableLayout
+from trainables.corpora.own_tables import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import SameLabelSampler
-from trainables.corpora.tables import Record, Table
+from trainables.corpora.tables import OpenTable, Record
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, is_text
 from trainables.keys import at_least, key
@@ -21,7 +21,7 @@ from trainables.tabular import as_label
 
 
 @dataclass(frozen=True)
-class SameLabel(TableLayout):
+class SameLabelLayout(TableLayout):
     """Texts of one label together (Khosla 2020): a batch is of groups of so many.
 
     Groups of one label in a batch are one, so that none is a negative of its like. The group's first text is its
@@ -42,7 +42,7 @@ class SameLabel(TableLayout):
             raise UserError(f"{where}: the label holds half of a character (a lone surrogate)")
         return name
 
-    def scenes(self, folder: Path) -> Table:
+    def scenes(self, folder: Path) -> OpenTable:
         """TREC's questions, each after its class."""
         file = folder / "downstream" / "TREC" / "train_5500.label"
 
@@ -51,9 +51,9 @@ class SameLabel(TableLayout):
                 label, _, text = line.partition(" ")
                 yield f"{file}, line {at}", {"label": label, "sentence": text}
 
-        return Table(str(file), ("sentence", "label"), f"{file}, line 1", read)
+        return OpenTable(str(file), ("sentence", "label"), f"{file}, line 1", read)
 
-    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+    def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
         where = f"corpus.nli={self.nli!r}"
         if len(set(rows.values)) == 1:
             raise UserError(f"{where}: all labels are {rows.values[0]!r}, so there are no negatives")

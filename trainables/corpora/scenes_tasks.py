@@ -18,7 +18,7 @@ from typing import Any
 
 from trainables.corpora import scenes
 from trainables.corpora.cache import default_cache, write_folder
-from trainables.corpora.scenes.pairs import FORUM, HEADLINE, SPREAD, Mix, graded_pairs, nli_groups, paraphrase_pairs
+from trainables.corpora.scenes.pairs import FORUM, HEADLINE, SPREAD, PairMix, graded_pairs, nli_groups, paraphrase_pairs
 from trainables.corpora.scenes.questions import CLASSES, question
 from trainables.corpora.scenes.scene import Scene, changed, contradict, generalise, sample
 from trainables.corpora.scenes.text import CAPTION, PLAIN, tell
@@ -45,7 +45,7 @@ def write(folder: Path) -> None:
 
 
 def _scored(rng: Random) -> Iterator[dict[str, Any]]:
-    for pair in graded_pairs(rng, Mix(SPREAD, (PLAIN, CAPTION), 0.4)):
+    for pair in graded_pairs(rng, PairMix(SPREAD, (PLAIN, CAPTION), 0.4)):
         yield {"sentence1": pair.texts[0], "sentence2": pair.texts[1], "score": f"{20 * pair.score:.0f}"}
 
 

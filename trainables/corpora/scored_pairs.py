@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.own_tables import Rows, TableLayout
+from trainables.corpora.own_tables import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
-from trainables.corpora.tables import Table, open_table
+from trainables.corpora.tables import OpenTable, open_table
 from trainables.errors import UserError, shown
 from trainables.sections import STSB
 from trainables.tabular import as_number, no_number
 
 
 @dataclass(frozen=True)
-class ScoredPairs(TableLayout):
+class ScoredPairLayout(TableLayout):
     """Pairs with a score each (CoSENT).
 
     Scores between -1 and 1 stay as they are. Others, as 0 to 5 of STS-B, are brought to 0 to 1 by the lowest and the
@@ -38,10 +38,10 @@ class ScoredPairs(TableLayout):
             return score
         raise UserError(f"{where}: the score {shown(cell)} is no finite number")
 
-    def scenes(self, folder: Path) -> Table:
+    def scenes(self, folder: Path) -> OpenTable:
         return open_table(folder / STSB / "sts-train.csv")
 
-    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+    def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
         where = f"corpus.nli={self.nli!r}"
         if min(rows.values) == max(rows.values):
             raise UserError(f"{where}: all scores are {rows.values[0]:g}, so there is nothing to learn from them")

@@ -77,7 +77,7 @@ def _score(text: str, where: str) -> float:
 
 
 @dataclass(frozen=True)
-class SimilarPairsOfSTSB(Layout):
+class SimilarPairLayout(Layout):
     """Pairs of the STS Benchmark that score above 4, each a positive pair (CLSR)."""
 
     name = "similar_pairs"

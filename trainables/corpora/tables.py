@@ -43,7 +43,7 @@ _BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, Arithmet
 
 
 @dataclass(frozen=True)
-class Table:
+class OpenTable:
     """One file, folder or hub data set."""
 
     name: str
@@ -70,7 +70,7 @@ def sources(text: str) -> list[str]:
     return [text] if expanded(text).exists() else [part.strip() for part in text.split(",")]
 
 
-def open_table(place: Path | str, most: int | None = None) -> Table:
+def open_table(place: Path | str, most: int | None = None) -> OpenTable:
     """The table at a place that `find_tables` gave; where its columns are those of all rows, the first `most` are read
     for them. `UserError` where it cannot be read."""
     if isinstance(place, str):
@@ -130,19 +130,19 @@ def _suffix(file: Path) -> str:
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-Reader = Callable[[Path, int | None], Table]
+Reader = Callable[[Path, int | None], OpenTable]
 """From a file, and how many rows are read for the names of its columns, where these are those of all rows."""
 
 
 def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]], alike: bool = False) -> Reader:
     """A reader of text files, from a function that reads rows; `alike` where all rows have the columns of the first."""
 
-    def open_file(file: Path, most: int | None) -> Table:
+    def open_file(file: Path, most: int | None) -> OpenTable:
         first, columns = str(file), dict[str, None]()
         for number, (where, record) in enumerate(islice(rows(file), 1 if alike else most)):
             first = first if number else where
             columns |= dict.fromkeys(record)
-        return Table(str(file), tuple(columns), first, lambda _: rows(file))
+        return OpenTable(str(file), tuple(columns), first, lambda _: rows(file))
 
     return open_file
 
@@ -201,7 +201,7 @@ def sts_rows(file: Path) -> Iterator[tuple[str, Record]]:
         yield f"{file}, line {number}", dict(zip(_STS, fields, strict=False))
 
 
-def _parquet(file: Path, most: int | None) -> Table:
+def _parquet(file: Path, most: int | None) -> OpenTable:
     import pyarrow
     import pyarrow.parquet
 
@@ -236,7 +236,7 @@ def _parquet(file: Path, most: int | None) -> Table:
     problem = named_twice(schema.names)
     if problem:
         raise UserError(f"{file}: {problem}")
-    return Table(str(file), tuple(schema.names), f"{file}, row 1", read)
+    return OpenTable(str(file), tuple(schema.names), f"{file}, row 1", read)
 
 
 def _unpacked(column: Any) -> int:
@@ -250,7 +250,7 @@ def _unpacked(column: Any) -> int:
     return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
 
 
-def _of_folder(folder: Path) -> Table:
+def _of_folder(folder: Path) -> OpenTable:
     import datasets
 
     odd = next((file for file in folder.iterdir() if not file.is_file()), None)
@@ -263,7 +263,7 @@ def _of_folder(folder: Path) -> Table:
         raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({reason(error)})") from None
 
 
-def _of_dataset(data: Any, name: str, called: str) -> Table:
+def _of_dataset(data: Any, name: str, called: str) -> OpenTable:
     names = _class_names(data.features)
 
     def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
@@ -277,7 +277,7 @@ def _of_dataset(data: Any, name: str, called: str) -> Table:
         except _BROKEN as error:
             raise UserError(f"{called}, after row {number}: not readable ({reason(error)})") from None
 
-    return Table(name, tuple(data.column_names), called, read)
+    return OpenTable(name, tuple(data.column_names), called, read)
 
 
 def _class_names(features: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -134,10 +134,10 @@ def _frame(text: str) -> Frame:
 
 
 _LISTS = word_lists("lexicon.txt")
-NOUN_TREE, _ = _tree(_LISTS["nouns"])
+NOUN_TREE = _tree(_LISTS["nouns"])[0]
 VERB_TREE, _frames = _tree(_LISTS["verbs"])
-PLACE_TREE, _ = _tree(_LISTS["places"])
-TIME_TREE, _ = _tree(_LISTS["times"])
+PLACE_TREE = _tree(_LISTS["places"])[0]
+TIME_TREE = _tree(_LISTS["times"])[0]
 
 NOUNS = {name: tuple(map(_noun, words)) for name, words in NOUN_TREE.words.items()}
 VERBS = {name: tuple(map(_verb, words)) for name, words in VERB_TREE.words.items()}
@@ -165,7 +165,7 @@ def _dimensions(
 
 
 TRAIT_DIMENSION, TRAIT_WORDS, TRAIT_FITS = _dimensions(_LISTS["traits"])
-MANNER_DIMENSION, MANNER_WORDS, _ = _dimensions(_LISTS["manners"])
+MANNER_DIMENSION, MANNER_WORDS = _dimensions(_LISTS["manners"])[:2]
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def hypothesise(premise: Scene, label: Label, rng: Random) -> Scene | None:
 
 
 @dataclass(frozen=True)
-class Mix:
+class PairMix:
     """How a set of graded pairs is made: how much each kind of edit weighs, and in which styles it is told."""
 
     weights: tuple[int, ...]
@@ -101,7 +101,7 @@ CLOSE = (4, 5, 4, 5, 3, 2, 0, 1)
 SPREAD = (3, 2, 2, 3, 2, 3, 5, 8)
 
 
-def graded_pairs(rng: Random, mix: Mix) -> Iterator[Pair]:
+def graded_pairs(rng: Random, mix: PairMix) -> Iterator[Pair]:
     """Endless pairs whose similarity runs from 0 to 5."""
     edits = (
         lambda s, r: s,
