@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainables.corpora.documents import Documents
+from trainables.corpora.documents import TokenizedDocuments
 from trainables.corpora.spans import SpanOptions, SpanSampler
 
 SHORTEST_DOCUMENT, MEAN_LENGTH = 2048, 3000
@@ -61,14 +61,14 @@ def _seconds(sampler: SpanSampler, steps: int, run: int) -> float:
     return time.process_time() - begin
 
 
-def _documents(folder: Path, count: int) -> Documents:
+def _documents(folder: Path, count: int) -> TokenizedDocuments:
     """So many documents of random tokens, in a memory-mapped file."""
     random = np.random.RandomState(0)
     lengths = SHORTEST_DOCUMENT + random.exponential(MEAN_LENGTH - SHORTEST_DOCUMENT, count).astype(np.int64)
     ends = np.cumsum([0, *lengths])
     tokens = np.lib.format.open_memmap(folder / "tokens.npy", "w+", np.uint16, (int(ends[-1]),))
     tokens[:] = random.randint(4, 50_000, len(tokens))
-    return Documents(np.asarray(tokens), ends[:-1], lengths, np.arange(count), count, 0, "", "random")
+    return TokenizedDocuments(np.asarray(tokens), ends[:-1], lengths, np.arange(count), count, 0, "", "random")
 
 
 def _parser() -> argparse.ArgumentParser:

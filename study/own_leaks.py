@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.markdown import count
-from trainables.corpora.held_out import Prepared, leave_out, rows_of
-from trainables.corpora.leaks import KINDS, Counts, Found, leaks
-from trainables.corpora.own_data import Source
+from trainables.corpora.held_out import PreparedData, leave_out, rows_of
+from trainables.corpora.leaks import KINDS, Counts, PartLeaks, leaks
+from trainables.corpora.own_data import TrainingFiles
 from trainables.corpora.own_rows import texts
 from trainables.senteval.examples import Split
 from trainables.senteval.kinds import KINDS as TASK_KINDS
@@ -29,8 +29,8 @@ Items = Mapping[str, Sequence[tuple[str, ...]]]
 
 
 def held_against(
-    prepared: Prepared, tasks: Sequence[Task], drop: bool, where: str, aside: Path | None = None
-) -> tuple[Prepared, list[str]]:
+    prepared: PreparedData, tasks: Sequence[Task], drop: bool, where: str, aside: Path | None = None
+) -> tuple[PreparedData, list[str]]:
     """What is trained on, and sentences on what it, or a dev part, holds of other parts. `drop`: leave out the training
     rows that hold an item whole, but for items in the folder `aside`. `UserError` where too little is left."""
     dev, test = ({task.name: _items(task, part) for task in tasks} for part in PARTS)
@@ -55,7 +55,7 @@ def held_against(
     return prepared, said
 
 
-def rows_that_hold(source: Source, tasks: Sequence[Task], aside: Path | None = None) -> frozenset[int]:
+def rows_that_hold(source: TrainingFiles, tasks: Sequence[Task], aside: Path | None = None) -> frozenset[int]:
     """The numbers, from 0, of the rows of a source that hold an item of these tasks whole, but for items in the folder
     `aside`."""
     named = {f"{task.name} ({part})": _items(task, part) for task in tasks for part in PARTS}
@@ -89,7 +89,7 @@ def _texts(split: Split) -> Iterator[tuple[str, ...]]:
         yield query, *(documents.texts[number] for number, grade in judged.items() if grade > 0)
 
 
-def _said(parts: Mapping[str, Found], where: str, name: str) -> Iterator[str]:
+def _said(parts: Mapping[str, PartLeaks], where: str, name: str) -> Iterator[str]:
     """A sentence for each part of which something is there."""
     for part, found in parts.items():
         if found.texts.all:

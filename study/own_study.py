@@ -30,8 +30,8 @@ from study.hub_tasks import fetched
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
-from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Prepared, prepare
-from trainables.corpora.own_data import MORE, Source, find_kind
+from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, prepare
+from trainables.corpora.own_data import MORE, TrainingFiles, find_kind
 from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.availability import known_width
 from trainables.encoders.check import check_encoder
@@ -164,7 +164,7 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _placed(made: Prepared, folder: Path, request: Request, begun: bool) -> Prepared:
+def _placed(made: PreparedData, folder: Path, request: Request, begun: bool) -> PreparedData:
     """Moved to where it is kept. A study that was begun there goes on with what it has, and so does a second command of
     the same data: `UserError` where that is not the same. What this process put there goes at its end unless a study
     came of it."""
@@ -194,8 +194,12 @@ def _remove_unused(folder: Path) -> None:
 
 
 def _prepare(
-    source: Source, request: Request, folder: Path, judged_by: Sequence[Task] | None = None, aside: Path | None = None
-) -> tuple[Prepared, list[str]]:
+    source: TrainingFiles,
+    request: Request,
+    folder: Path,
+    judged_by: Sequence[Task] | None = None,
+    aside: Path | None = None,
+) -> tuple[PreparedData, list[str]]:
     """A part that no file is given for is put aside, where the data say what is right; nothing where it is known what
     a model is `judged_by`, whose parts in the folder `aside` are trained on. Sentences say what of dev and test stands
     in the training data."""
@@ -235,7 +239,7 @@ def _prepare(
     return prepared, leaked
 
 
-def _tasks(prepared: Prepared, request: Request) -> tuple[Task, ...]:
+def _tasks(prepared: PreparedData, request: Request) -> tuple[Task, ...]:
     held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
     found = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
     if prepared.kind == "labelled":
@@ -289,7 +293,7 @@ def _general(folder: Path, tasks: Sequence[Task]) -> Task | None:
     return task
 
 
-def _tell(source: Source, prepared: Prepared, leaked: Sequence[str]) -> None:
+def _tell(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) -> None:
     """What was read, and what became of it."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != MORE]
@@ -322,9 +326,9 @@ def _tell_lengths(encoders: Sequence[OwnEncoder]) -> None:
 
 def _space(
     name: str,
-    source: Source,
+    source: TrainingFiles,
     encoders: Sequence[OwnEncoder],
-    prepared: Prepared,
+    prepared: PreparedData,
     request: Request,
     folder: Path,
     leaked: Sequence[str],

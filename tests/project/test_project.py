@@ -82,6 +82,14 @@ def test_what_is_installed_is_the_four_packages_and_their_scripts() -> None:
     assert {target.partition(".")[0] for target in project()["scripts"].values()} <= installed
 
 
+def test_every_file_that_is_no_module_is_installed() -> None:
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    for package in set(PACKAGES) - {"benchmarks"}:
+        for path in (ROOT / package).rglob("*.*"):
+            module = path.suffix in (".py", ".pyc") or path.is_dir()
+            assert module or any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns), path
+
+
 def test_no_installed_file_imports_what_is_not() -> None:
     for package in set(PACKAGES) - {"benchmarks"}:
         for path in (ROOT / package).rglob("*.py"):

@@ -37,29 +37,29 @@ def main(arguments: list[str] | None = None) -> None:
     picture.add_argument("--out", type=expanded, required=True, metavar="FILE", help=".png, .svg or .pdf")
     picture.add_argument("--strategy", choices=("default", "adjacent", "subsuming"), default="default")
     picture.add_argument("--seed", type=int, default=0, help="another seed draws other spans (default 0)")
-    asked = parser.parse_args(checked_arguments(arguments))
+    options = parser.parse_args(checked_arguments(arguments))
 
-    if asked.command == "fetch":
+    if options.command == "fetch":
         from trainables.corpora.fetch import fetch_nli, fetch_senteval, fetch_wordnet
 
-        if asked.what == "wordnet":
-            fetch_wordnet(asked.to)
-        elif asked.to is None:
-            fetch.error(f"fetch {asked.what} needs --to DIR")
+        if options.what == "wordnet":
+            fetch_wordnet(options.to)
+        elif options.to is None:
+            fetch.error(f"fetch {options.what} needs --to DIR")
         else:
-            {"senteval": fetch_senteval, "nli": fetch_nli}[asked.what](asked.to)
-    elif asked.command == "draw-spans":
+            {"senteval": fetch_senteval, "nli": fetch_nli}[options.what](options.to)
+    elif options.command == "draw-spans":
         from trainables.corpora.span_picture import draw
 
-        draw(asked.documents, asked.out, strategy=asked.strategy, seed=asked.seed)
-        print(f"drew {asked.out}")
+        draw(options.documents, options.out, strategy=options.strategy, seed=options.seed)
+        print(f"drew {options.out}")
     else:
-        if not 0 < asked.size <= LARGEST:
-            raise UserError(f"--size must be above 0 and at most {LARGEST:,}, not {asked.size:g}")
+        if not 0 < options.size <= LARGEST:
+            raise UserError(f"--size must be above 0 and at most {LARGEST:,}, not {options.size:g}")
         from trainables.corpora import scenes as built_in
 
-        built_in.write(asked.to, seed=asked.seed, size=asked.size)
-        print(f"wrote the scenes corpus to {asked.to}: senteval/ (28 tasks), nli/, docs/")
+        built_in.write(options.to, seed=options.seed, size=options.size)
+        print(f"wrote the scenes corpus to {options.to}: senteval/ (28 tasks), nli/, docs/")
 
 
 def command() -> int:

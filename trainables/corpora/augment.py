@@ -69,8 +69,8 @@ def delete_words(text: str, draws: random.Random) -> str | None:
     words = text.split()
     if len(words) < 2:
         return None
-    gone = set(draws.sample(range(len(words)), _share(DELETED, len(words))))
-    return " ".join(word for place, word in enumerate(words) if place not in gone)
+    deleted = set(draws.sample(range(len(words)), _share(DELETED, len(words))))
+    return " ".join(word for place, word in enumerate(words) if place not in deleted)
 
 
 def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:

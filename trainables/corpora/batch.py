@@ -14,7 +14,7 @@ Prompts = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(Generic[Array]):
+class BatchPairs(Generic[Array]):
     """The labelled pairs of a batch, row by row. They point at the batch's items: sentences, or further views of one.
 
     The rows of one group say what belongs to its anchor, their common premise: a row labelled entailment is a
@@ -30,7 +30,7 @@ class Pairs(Generic[Array]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch(Pairs[np.ndarray]):
+class Batch(BatchPairs[np.ndarray]):
     """One step, as a sampler gives it.
 
     A unique sentence stands once in `sentences`, unless a layout wants it encoded twice, under two dropouts.

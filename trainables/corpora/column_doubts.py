@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainables.corpora.tables import Record, Table
+from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, listed, meant
 from trainables.tabular import is_empty, near_role, roles_of
 
@@ -18,10 +18,10 @@ _LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.
 
 def misspelt(columns: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Columns that are nearly called as a known one, and that."""
-    yield from ((column, found[1]) for column in columns if (found := near_role(column)))
+    yield from ((column, near[1]) for column in columns if (near := near_role(column)))
 
 
-def headless(table: Table) -> str | None:
+def headless(table: OpenTable) -> str | None:
     """A sentence where the names look like a row of texts: the file has no header, then."""
     like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
     if like is None:

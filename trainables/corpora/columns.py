@@ -1,6 +1,6 @@
 """What the columns of a table mean: labelled pairs, or anchors with positives and negatives.
 
-    columns, lacking = find_columns(table.columns, table.first, asked=None), Counter()
+    columns, lacking = find_columns(table.columns, table.first, named=None), Counter()
     for row in columns.rows(table.read(columns.used), Labels(None), lacking):   # (premise, hypothesis, label), or None
 
 Known are the names of `trainables.tabular`: those of the hub's NLI data (premise, hypothesis, label), of the original
@@ -58,34 +58,33 @@ _ROLES = (("premise", "hypothesis", "label"), ("anchor", "positive", "negative",
 
 
 class Labels:
-    """What a corpus calls the three labels; `said` is `corpus.labels`, as in `entailment=yes,contradiction=no`."""
+    """What a corpus calls the three labels; `names` is `corpus.labels`, as in `entailment=yes,contradiction=no`."""
 
-    def __init__(self, said: str | None) -> None:
+    def __init__(self, names: str | None) -> None:
         self.numbers: set[int] = set()
-        """Those that were read as labels, without a name that says what a number means."""
-        self._said = said
-        self._codes: dict[str, int] = {str(code): code for code in range(len(LABELS))}
-        self._codes |= {name: code for code, name in enumerate(LABELS)}
-        if said is not None:
-            names: list[str] = list(LABELS)
-            given = _assignments(said, "corpus.labels", names)
-            self._codes = {value.lower(): names.index(name) for name, value in given}
+        """Numbers that were read as labels, without a name that says what each means."""
+        self._named = names is not None
+        codes = {str(label): code for code, label in enumerate(LABELS)}
+        self._codes = codes | {str(code): code for code in codes.values()}
+        if names is not None:
+            pairs = assignments(names, f"corpus.labels={names!r}", LABELS)
+            self._codes = {name.lower(): codes[label] for label, name in pairs}
 
     def code(self, raw: Any, where: str) -> int | None:
         """0, 1 or 2; None for a row without a gold label; `UserError` for a label that is none of these."""
         if isinstance(raw, float) and raw.is_integer():  # what an integer column with gaps turns into
             raw = int(raw)
         text = str(raw).strip().lower()
-        code = None if isinstance(raw, bool) and self._said is None else self._codes.get(text)
+        code = None if isinstance(raw, bool) and not self._named else self._codes.get(text)
         if code is None:
             if text in _UNLABELLED:
                 return None
-            known = choices([*LABELS, 0, 1, 2] if self._said is None else sorted(self._codes))
+            known = choices(sorted(self._codes) if self._named else [*LABELS, 0, 1, 2])
             raise UserError(
                 f"{where}: unknown label {shown(raw)}; known: {known}, or - for none; name others by "
                 "--labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
             )
-        if self._said is None and text.isdigit():
+        if not self._named and text.isdigit():
             self.numbers.add(code)
         return code
 
@@ -124,8 +123,8 @@ class LabelledColumns:
             if label is None:
                 yield None
             else:
-                premise = _text(record[self.premise], self.premise, where)
-                yield premise, _text(record[self.hypothesis], self.hypothesis, where), label, math.nan
+                premise, hypothesis = (one_text(record, column, where) for column in (self.premise, self.hypothesis))
+                yield premise, hypothesis, label, math.nan
 
 
 @dataclass(frozen=True)
@@ -148,43 +147,41 @@ class TripletColumns:
         records repeat, as miners do with a pair for each of its negatives, comes once. Margins compare with one
         positive, so that of an anchor with several those to the first one are its scores. `lacking` counts, of each
         column, the records that have nothing there."""
-        seen: set[tuple[str, str, int]] = set()
+        yielded: set[tuple[str, str, int]] = set()
         compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
         columns = {"positive": self.positives, "negative": self.negatives, **self.taught}
         for where, record in records:
-            _need((self.anchor,), record, where)
-            anchor = _text(record[self.anchor], self.anchor, where)
-            texts = {name: _texts(record.get(name), name, where) for name in (*self.positives, *self.negatives)}
-            lacking.update(name for name, found in texts.items() if not found)
-            found = [(anchor, text, ENTAILMENT) for name in self.positives for text in texts[name]]
-            if not found:
+            anchor = one_text(record, self.anchor, where)
+            texts = {name: texts_in(record, name, where) for name in (*self.positives, *self.negatives)}
+            lacking.update(name for name, cell in texts.items() if not cell)
+            rows = [(anchor, text, ENTAILMENT) for name in self.positives for text in texts[name]]
+            if not rows:
                 raise UserError(f"{where}: no positive in {choices(self.positives)}")
-            positives = len(found)
-            found += [(anchor, text, CONTRADICTION) for name in self.negatives for text in texts[name]]
-            said = teacher_says(record, columns, where) if self.taught else []
-            with_one = found[0][1] if len(said) < len(found) else ""
-            if self.taught and not said:
+            positives = len(rows)
+            rows += [(anchor, text, CONTRADICTION) for name in self.negatives for text in texts[name]]
+            teacher = teacher_says(record, columns, where) if self.taught else []
+            positive = rows[0][1] if len(teacher) < len(rows) else ""
+            if self.taught and not teacher:
                 lacking[next(iter(self.taught.values()))[0]] += 1
-            elif said and compared.setdefault(anchor, with_one) != with_one:
+            elif teacher and compared.setdefault(anchor, positive) != positive:
                 lacking["a margin to its anchor's first positive"] += 1
-                said = []
-            for row, score in zip(found, scores_of(said, positives, len(found) - positives), strict=True):
-                if row not in seen:
-                    seen.add(row)
+                teacher = []
+            for row, score in zip(rows, scores_of(teacher, positives, len(rows) - positives), strict=True):
+                if row not in yielded:
+                    yielded.add(row)
                     yield *row, score
 
 
 Columns = Union[LabelledColumns, TripletColumns]
 
 
-def asked_columns(said: str | None) -> Columns | None:
+def named_columns(names: str | None) -> Columns | None:
     """What `corpus.columns` says, as `premise=text_a,hypothesis=text_b,label=y` or
     `anchor=question,positive=answer,negative=wrong`; positive and negative may be named more than once."""
-    if said is None:
+    if names is None:
         return None
-    given = _assignments(said, "corpus.columns", [role for roles in _ROLES for role in roles])
     named: dict[str, list[str]] = {}
-    for role, column in given:
+    for role, column in assignments(names, f"corpus.columns={names!r}", [role for roles in _ROLES for role in roles]):
         named.setdefault(role, []).append(column)
     counts = {role: len(columns) for role, columns in named.items()}
     if counts == dict.fromkeys(_ROLES[0], 1):
@@ -194,19 +191,20 @@ def asked_columns(said: str | None) -> Columns | None:
     if once and "positive" in counts and not set(counts) - set(_ROLES[1]):
         return TripletColumns(named["anchor"][0], tuple(named["positive"]), tuple(named.get("negative", ())), taught)
     raise UserError(
-        f"corpus.columns={said!r} must name premise, hypothesis and label, each once, or one anchor, its positive and, "
-        "if there are any, negative and what a teacher says of them"
+        f"corpus.columns={names!r} must name premise, hypothesis and label, each once, or one anchor, its positive "
+        "and, if there are any, negative and what a teacher says of them"
     )
 
 
-def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> Columns:
-    """The columns asked for, or else those with names that are known; `UserError` where one is missing."""
-    if asked is not None:
-        missing = [column for column in asked.used if column not in columns]
+def find_columns(columns: Sequence[str], where: str, named: Columns | None) -> Columns:
+    """The `named` columns, or else those with names that are known; `UserError` where one is missing."""
+    if named is not None:
+        missing = [column for column in named.used if column not in columns]
         if missing:
-            found = f"(found: {listed(columns)})"
-            raise UserError(f"{where}: column {missing[0]!r}, which corpus.columns names, is missing {found}")
-        return asked
+            raise UserError(
+                f"{where}: column {missing[0]!r}, which corpus.columns names, is missing (found: {listed(columns)})"
+            )
+        return named
     for names in _LABELLED:
         if set(names) <= set(columns):
             return LabelledColumns(*names)
@@ -228,41 +226,41 @@ def find_columns(columns: Sequence[str], where: str, asked: Columns | None) -> C
 
 
 def role_columns(
-    columns: Sequence[str], where: str, said: str | None, roles: Mapping[str, Sequence[str]]
+    columns: Sequence[str], where: str, names: str | None, roles: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """The column of each role: the one that `said` (`corpus.columns`) names, or that by its name has the first of the
-    roles of `NAMES` that will do."""
-    asked = dict(_assignments(said, "corpus.columns", list(roles))) if said is not None else {}
+    """The column of each role: the one that `names` (`corpus.columns`) names, or that has by its name the first fitting
+    role of `NAMES`; `roles` lists the fitting ones."""
+    named = dict(assignments(names, f"corpus.columns={names!r}", list(roles))) if names is not None else {}
     known = roles_of(columns)
-    found = {
-        role: asked.get(role)
-        or next((name for one in able for name in _FIRST[one] if name in columns), None)
-        or next((known[one][0] for one in able if one in known), None)
-        for role, able in roles.items()
+    chosen = {
+        role: named.get(role)
+        or next((name for able in fitting for name in _FIRST[able] if name in columns), None)
+        or next((known[able][0] for able in fitting if able in known), None)
+        for role, fitting in roles.items()
     }
-    lacking = next((role for role, column in found.items() if column is None or column not in columns), None)
+    lacking = next((role for role, column in chosen.items() if column not in columns), None)
     if lacking is not None:
-        named = ",".join(f"{role}=YOURS" for role in roles)
-        missing = asked.get(lacking) or choices(name for one in roles[lacking] for name in NAMES[one])
-        raise UserError(f"{where}: no column {missing} (found: {listed(columns)}); name others by --columns {named}")
-    return {role: str(column) for role, column in found.items()}
+        example = ",".join(f"{role}=YOURS" for role in roles)
+        missing = named.get(lacking) or choices(name for able in roles[lacking] for name in NAMES[able])
+        raise UserError(f"{where}: no column {missing} (found: {listed(columns)}); name others by --columns {example}")
+    return {role: str(column) for role, column in chosen.items()}
+
+
+def assignments(text: str, where: str, names: Sequence[str], form: str = "NAME=VALUE") -> list[tuple[str, str]]:
+    """`a=x,b=y` as pairs of one of the `names` and its value; `UserError` for anything else."""
+    pairs = []
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value or name not in names:
+            raise UserError(f"{where}: {part.strip()!r} is not {form}, where NAME is {choices(names)}")
+        pairs.append((name, value))
+    return pairs
 
 
 def one_text(record: Record, column: str, where: str) -> str:
     """The text of a row, without blanks at its ends; `UserError` where there is none."""
     _need((column,), record, where)
     return _text(record[column], column, where)
-
-
-def _assignments(said: str, key: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """`a=x,b=y` as pairs of a known name and its value."""
-    found = []
-    for part in said.split(","):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not value or name not in names:
-            raise UserError(f"{key}={said!r}: {part.strip()!r} is not NAME=VALUE, where NAME is {choices(names)}")
-        found.append((name, value))
-    return found
 
 
 def _need(columns: Iterable[str], record: Iterable[str], where: str) -> None:
@@ -273,12 +271,7 @@ def _need(columns: Iterable[str], record: Iterable[str], where: str) -> None:
 
 def texts_in(record: Record, column: str, where: str) -> list[str]:
     """The texts of a record's column, which holds one, a list or none."""
-    return _texts(record.get(column), column, where)
-
-
-def _texts(value: Any, column: str, where: str) -> list[str]:
-    """One text, or a list of texts; none for an empty or missing value."""
-    return [_text(one, column, where) for one in texts_of(value)]
+    return [_text(text, column, where) for text in texts_of(record.get(column))]
 
 
 def _text(value: Any, column: str, where: str) -> str:

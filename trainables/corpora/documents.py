@@ -24,11 +24,10 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,13 +36,14 @@ from filelock import FileLock
 
 from trainables.arrays import map_array
 from trainables.corpora import scenes
-from trainables.corpora.cache import default_cache
+from trainables.corpora.cache import default_cache, write_folder
 from trainables.corpora.hub import is_hub_id, open_hub
 from trainables.corpora.request import check_batch_size
 from trainables.corpora.text_lines import json_object, numbered_lines
 from trainables.errors import UserError, choices
 from trainables.files import expanded
 from trainables.hub_names import on_hub
+from trainables.process_cache import stamp
 from trainables.recipe import SCENES
 
 SUFFIXES = (".txt", ".jsonl")
@@ -53,13 +53,12 @@ CHECKED_DOCUMENTS = 10_000
 # One call of the tokenizer holds at most so much text, unless a single document is longer.
 _CHARACTERS_AT_ONCE = 1 << 20
 _DOCUMENTS_AT_ONCE = 512
-_BYTES_HASHED_AT_ONCE = 1 << 20
 _FORMAT = 1
 """Of what is kept; another number where the same text would give other tokens."""
 
 
 @dataclass(frozen=True)
-class Documents:
+class TokenizedDocuments:
     """Token lists that are long enough, in the order of their source: `documents[i]`."""
 
     tokens: np.ndarray
@@ -93,7 +92,7 @@ def load_documents(
     limit: int | None = None,
     share: float = 1.0,
     cache: Path | None = None,
-) -> Documents:
+) -> TokenizedDocuments:
     """The documents of at least `shortest` tokens; the others are dropped and counted.
 
     `tokenizer` is a Hugging Face one. `limit` reads only the first so many documents. `share` keeps so many of the
@@ -117,7 +116,7 @@ def load_documents(
         if not count:
             raise UserError(f"corpus.share {share:g} of {kept:,} documents is none; give a larger share")
         numbers = np.sort(np.random.Generator(np.random.Philox(key=0)).permutation(numbers)[:count])
-    return Documents(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, fingerprint, source)
+    return TokenizedDocuments(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, fingerprint, source)
 
 
 def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
@@ -200,7 +199,9 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
         cache.mkdir(parents=True, exist_ok=True)
         with FileLock(cache / f".documents-{key}.lock"):
             if not place.is_dir():
-                _write_whole(place, source, tokenizer, limit)
+                for draft in cache.glob(f".{place.name}-*"):  # of a process that was killed
+                    shutil.rmtree(draft, ignore_errors=True)
+                write_folder(place, lambda folder: _write_tokens(folder, source, tokenizer, limit))
     except OSError as error:
         raise UserError(
             f"cannot keep the tokens of {source!r} in {cache}: {error.strerror or error}; the cache follows "
@@ -209,35 +210,25 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
     return place
 
 
-def _write_whole(place: Path, source: str, tokenizer: Any, limit: int | None) -> None:
-    """Tokenize beside `place`, then rename."""
-    for left in place.parent.glob(f".{place.name}-*"):  # by a process that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-    try:
-        small = len(tokenizer) <= 1 << 16
-        with (
-            _Growing(draft / "tokens.npy", np.uint16 if small else np.int32) as tokens,
-            _Growing(draft / "ends.npy", np.int64) as ends,
-        ):
-            ends.append([0])
-            for ids in _token_lists(islice(texts(source), limit), tokenizer):
-                tokens.append(ids)
-                ends.append([tokens.length])
-        documents = ends.length - 1
-        if not documents:
-            raise UserError(f"no document in {source!r}: it holds no text")
-        about = {
-            "source": source,
-            "documents": documents,
-            "tokens": tokens.length,
-            "fingerprint": _fingerprint(draft / "tokens.npy", draft / "ends.npy"),
-        }
-        (draft / "about.json").write_text(json.dumps(about, indent=1) + "\n")
-        draft.chmod(0o755)
-        draft.rename(place)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+def _write_tokens(folder: Path, source: str, tokenizer: Any, limit: int | None) -> None:
+    with (
+        _Growing(folder / "tokens.npy", np.uint16 if len(tokenizer) <= 1 << 16 else np.int32) as tokens,
+        _Growing(folder / "ends.npy", np.int64) as ends,
+    ):
+        ends.append([0])
+        for ids in _token_lists(islice(texts(source), limit), tokenizer):
+            tokens.append(ids)
+            ends.append([tokens.length])
+    documents = ends.length - 1
+    if not documents:
+        raise UserError(f"no document in {source!r}: it holds no text")
+    about = {
+        "source": source,
+        "documents": documents,
+        "tokens": tokens.length,
+        "fingerprint": _fingerprint(folder / "tokens.npy", folder / "ends.npy"),
+    }
+    (folder / "about.json").write_text(json.dumps(about, indent=1) + "\n")
 
 
 class _Growing:
@@ -297,8 +288,7 @@ def _fingerprint(*files: Path) -> str:
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
-            while block := stream.read(_BYTES_HASHED_AT_ONCE):
-                digest.update(block)
+            hashlib.file_digest(stream, lambda: digest)
     return digest.hexdigest()[:12]
 
 
@@ -309,7 +299,7 @@ def _identity(source: str) -> Any:
     files = _local_files(source)
     if files is None:
         return ["hub", source]
-    return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    return [*chain.from_iterable(map(stamp, files))]
 
 
 def _tokenizer_identity(tokenizer: Any) -> str:
@@ -350,22 +340,13 @@ def _read(file: Path) -> Iterator[str]:
     """Documents of a `.txt` or `.jsonl` file, one a line."""
     as_json = file.suffix.lower() == ".jsonl"
     for number, line in numbered_lines(file):
-        text = line.strip()
+        text: Any = line.strip()
         if text and as_json:
-            text = _text_of(text, f"{file}, line {number}")
-        if text := _single_blanks(text):
+            text = json_object(text, f"{file}, line {number}").get("text")
+            if not isinstance(text, str):
+                raise UserError(f'{file}, line {number}: no document; write it as {{"text": "..."}}')
+        if text := " ".join(text.split()):
             yield text
-
-
-def _single_blanks(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _text_of(line: str, where: str) -> str:
-    text = json_object(line, where).get("text")
-    if not isinstance(text, str):
-        raise UserError(f'{where}: no document; write it as {{"text": "..."}}')
-    return text
 
 
 def _open_hub(source: str) -> AbstractContextManager[tuple[Any, bool]]:
@@ -381,5 +362,5 @@ def _hub_texts(source: str) -> Iterator[str]:
             text = record.get("text")
             if not isinstance(text, str):
                 raise UserError(f"hub data set {source!r}, row {number}: no column 'text' with a document in it")
-            if text := _single_blanks(text):
+            if text := " ".join(text.split()):
                 yield text

@@ -13,6 +13,7 @@ mirror of the hub.
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
 import hashlib
 import logging
@@ -31,6 +32,7 @@ import pooch
 from filelock import FileLock
 
 from trainables.corpora.cache import default_cache
+from trainables.corpora.scenes.probing import PROBES
 from trainables.errors import UserError
 
 TIMEOUT_SECONDS = 30.0
@@ -43,72 +45,10 @@ PROBING = (
 )
 CAPTIONS = "https://dl.fbaipublicfiles.com/senteval/coco_r101_feat"
 
-# File below `downstream/` to published number of lines (header lines included).
-DOWNSTREAM_LINES: dict[str, int] = {
-    "MR/rt-polarity.pos": 5331,
-    "MR/rt-polarity.neg": 5331,
-    "CR/custrev.pos": 2407,
-    "CR/custrev.neg": 1368,
-    "SUBJ/subj.subjective": 5000,
-    "SUBJ/subj.objective": 5000,
-    "MPQA/mpqa.pos": 3312,
-    "MPQA/mpqa.neg": 7294,
-    "SST/binary/sentiment-train": 67349,
-    "SST/binary/sentiment-dev": 872,
-    "SST/binary/sentiment-test": 1821,
-    "SST/fine/sentiment-train": 8544,
-    "SST/fine/sentiment-dev": 1101,
-    "SST/fine/sentiment-test": 2210,
-    "TREC/train_5500.label": 5452,
-    "TREC/TREC_10.label": 500,
-    "MRPC/msr_paraphrase_train.txt": 4077,
-    "MRPC/msr_paraphrase_test.txt": 1726,
-    "SICK/SICK_train.txt": 4501,
-    "SICK/SICK_trial.txt": 501,
-    "SICK/SICK_test_annotated.txt": 4928,
-    "SNLI/s1.train": 549367,
-    "SNLI/s1.dev": 9842,
-    "SNLI/s1.test": 9824,
-    "STS/STSBenchmark/sts-train.csv": 5749,
-    "STS/STSBenchmark/sts-dev.csv": 1500,
-    "STS/STSBenchmark/sts-test.csv": 1379,
-    "STS/STS12-en-test/STS.input.MSRpar.txt": 750,
-    "STS/STS12-en-test/STS.input.MSRvid.txt": 750,
-    "STS/STS12-en-test/STS.input.SMTeuroparl.txt": 459,
-    "STS/STS12-en-test/STS.input.surprise.OnWN.txt": 750,
-    "STS/STS12-en-test/STS.input.surprise.SMTnews.txt": 399,
-    "STS/STS13-en-test/STS.input.FNWN.txt": 189,
-    "STS/STS13-en-test/STS.input.headlines.txt": 750,
-    "STS/STS13-en-test/STS.input.OnWN.txt": 561,
-    "STS/STS14-en-test/STS.input.deft-forum.txt": 450,
-    "STS/STS14-en-test/STS.input.deft-news.txt": 300,
-    "STS/STS14-en-test/STS.input.headlines.txt": 750,
-    "STS/STS14-en-test/STS.input.images.txt": 750,
-    "STS/STS14-en-test/STS.input.OnWN.txt": 750,
-    "STS/STS14-en-test/STS.input.tweet-news.txt": 750,
-    "STS/STS15-en-test/STS.input.answers-forums.txt": 2000,
-    "STS/STS15-en-test/STS.input.answers-students.txt": 1500,
-    "STS/STS15-en-test/STS.input.belief.txt": 2000,
-    "STS/STS15-en-test/STS.input.headlines.txt": 1500,
-    "STS/STS15-en-test/STS.input.images.txt": 1500,
-    "STS/STS16-en-test/STS.input.answer-answer.txt": 1572,
-    "STS/STS16-en-test/STS.input.headlines.txt": 1498,
-    "STS/STS16-en-test/STS.input.plagiarism.txt": 1271,
-    "STS/STS16-en-test/STS.input.postediting.txt": 3287,
-    "STS/STS16-en-test/STS.input.question-question.txt": 1555,
-}
-PROBING_FILES = (
-    "sentence_length",
-    "word_content",
-    "tree_depth",
-    "top_constituents",
-    "bigram_shift",
-    "past_present",
-    "subj_number",
-    "obj_number",
-    "odd_man_out",
-    "coordination_inversion",
-)
+with Path(__file__).with_name("published.csv").open(encoding="utf-8") as _file:
+    DOWNSTREAM_LINES: dict[str, int] = {row["file"]: int(row["lines"]) for row in csv.DictReader(_file)}
+"""File below `downstream/` to published number of lines, header lines included."""
+PROBING_FILES = tuple(PROBES)
 PROBING_LINES = {"tr": 100_000, "va": 10_000, "te": 10_000}
 """Published lines of a probing file by split; a few files have some more or less."""
 PROBING_SLACK = 0.01
@@ -160,11 +100,8 @@ def fetch_senteval(to: Path, say: Say = print) -> None:
                 say(f"not in the published archive: {', '.join(missing)}")
         for name in PROBING_FILES:
             _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, None, _check_probing, say)
-        for split in (
-            "train",
-            "valid",
-            "test",
-        ):  # pickles: size checked by the download, content by the restricted reader
+        # Pickles: the download checks their size, the restricted reader their content.
+        for split in ("train", "valid", "test"):
             file = to / "downstream" / "COCO" / f"{split}.pkl"
             _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None, say)
         shutil.rmtree(to / ".fetch", ignore_errors=True)
@@ -302,9 +239,11 @@ def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
     for name, expected in lines.items():
         if not (root / name).is_file():
             missing.append(name)
-        elif (found := _count_lines(root / name)) != expected:
+        elif (lines_read := _count_lines(root / name)) != expected:
             archive.unlink()
-            raise UserError(f"{archive.name}: {name} has {found:,} lines, published are {expected:,}; it was deleted")
+            raise UserError(
+                f"{archive.name}: {name} has {lines_read:,} lines, published are {expected:,}; it was deleted"
+            )
     target.parent.mkdir(parents=True, exist_ok=True)
     root.rename(target)
     shutil.rmtree(draft, ignore_errors=True)
@@ -332,10 +271,12 @@ def _unpack_wordnet(archive: Path, target: Path) -> None:
         archive.unlink()
         raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
     for name, expected in WORDNET_SYNSETS.items():
-        found = _count_synsets(draft / name) if (draft / name).is_file() else 0
-        if found != expected:
+        synsets = _count_synsets(draft / name) if (draft / name).is_file() else 0
+        if synsets != expected:
             archive.unlink()
-            raise UserError(f"{archive.name}: {name} has {found:,} synsets, published are {expected:,}; it was deleted")
+            raise UserError(
+                f"{archive.name}: {name} has {synsets:,} synsets, published are {expected:,}; it was deleted"
+            )
     target.parent.mkdir(parents=True, exist_ok=True)
     draft.rename(target)
 

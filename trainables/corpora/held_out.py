@@ -24,8 +24,8 @@ import numpy as np
 
 from trainables.corpora.leaks import plain
 from trainables.corpora.own_census import Census, take_census
-from trainables.corpora.own_data import Source
-from trainables.corpora.own_rows import Kind, Normal, texts
+from trainables.corpora.own_data import TrainingFiles
+from trainables.corpora.own_rows import Normal, texts
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
@@ -41,10 +41,10 @@ OF_LABEL = 2
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedData:
     """Files in a folder, and what they hold."""
 
-    kind: Kind
+    kind: str
     train: Path
     held_out: Mapping[int, Path]
     """Those of `DEV` and `TEST` that were asked for."""
@@ -60,12 +60,14 @@ class Prepared:
     """Labels of which none is put aside: those of too few texts, and those beyond the `MOST // OF_LABEL` largest."""
 
 
-def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()) -> Prepared:
+def prepare(
+    source: TrainingFiles, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()
+) -> PreparedData:
     """Write the rows of a source into a folder, but for those `without`, by their numbers, and put `parts` of them
     aside. `UserError` for rows that are broken,
     data that nothing can be learnt from, and too few of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    left_out, hashes, whole = Counter[str](), Texts(), folder / "all.jsonl"
+    left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
     with open(whole, "w", encoding="utf-8") as file:
         for number, row in enumerate(source.rows(left_out)):
             if number in without:
@@ -90,7 +92,7 @@ def prepare(source: Source, folder: Path, parts: Sequence[int] = (), without: Co
     held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
     judged = {row["label"] for file in held.values() if source.kind == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
-    return Prepared(source.kind, train, held, rows, counts, left_out, census, unjudged)
+    return PreparedData(source.kind, train, held, rows, counts, left_out, census, unjudged)
 
 
 def _lost(counts: Mapping[int, int]) -> dict[str, int]:
@@ -98,7 +100,7 @@ def _lost(counts: Mapping[int, int]) -> dict[str, int]:
     return {"put aside to judge models by": aside, "share a text with these": counts[LEFT_OUT]}
 
 
-def leave_out(prepared: Prepared, rows: Sequence[int], where: str) -> Prepared:
+def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> PreparedData:
     """Without these of the rows to train on, by their numbers. `UserError` where the rest teaches nothing."""
     code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
     code[list(rows)] = LEFT_OUT
@@ -123,7 +125,7 @@ def _part_rows(whole: Path, code: np.ndarray, places: Mapping[int, Path]) -> Non
                 files[part].write(line)
 
 
-def _as_task(file: Path, kind: Kind, part: int) -> Path:
+def _as_task(file: Path, kind: str, part: int) -> Path:
     """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search among all of the part's
     texts, in BEIR's files."""
     if kind in ("scored", "labelled"):
@@ -133,12 +135,12 @@ def _as_task(file: Path, kind: Kind, part: int) -> Path:
     rows = [*rows_of(file)]
     numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
     right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
-    asked = dict.fromkeys(anchor for anchor, _ in right)
+    anchors = dict.fromkeys(anchor for anchor, _ in right)
     _write(folder / "corpus.jsonl", ({"_id": number, "text": text} for text, number in numbers.items()))
-    _write(folder / "queries.jsonl", ({"_id": numbers[text], "text": text} for text in asked))
-    found = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in right)
+    _write(folder / "queries.jsonl", ({"_id": numbers[text], "text": text} for text in anchors))
+    judgements = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in right)
     name = "dev" if part == DEV else "test"
-    (folder / "qrels" / f"{name}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{found}", encoding="utf-8")
+    (folder / "qrels" / f"{name}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judgements}", encoding="utf-8")
     file.unlink()
     return folder
 
@@ -155,7 +157,7 @@ def _write(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-class Texts:
+class HashedTexts:
     """The texts of rows, as numbers: equal texts, as `plain` has them, have equal ones."""
 
     def __init__(self) -> None:
@@ -184,10 +186,10 @@ class Texts:
                 f"{where} holds {rows} rows, too few to put some aside to judge models by, which takes {FEWEST}; give "
                 "more rows, or --dev and --test"
             )
-        found = _Rows.of(self._texts, self._ends)
+        table = _Rows.of(self._texts, self._ends)
         if self._label:
-            return _split_labelled(found, np.array(self._label), parts, where)
-        return _split(found, parts, min(MOST, round(SHARE * rows)), where)
+            return _split_labelled(table, np.array(self._label), parts, where)
+        return _split(table, parts, min(MOST, round(SHARE * rows)), where)
 
 
 class _Rows:
@@ -216,31 +218,31 @@ class _Rows:
 
         rows, texts = len(self.anchor), len(self.order)
         edges = coo_array((np.ones(len(self.row), np.int8), (self.row, rows + self.text)), shape=(rows + texts,) * 2)
-        _, found = connected_components(edges, directed=False)
-        return np.unique(found[:rows], return_inverse=True)[1]
+        _, component = connected_components(edges, directed=False)
+        return np.unique(component[:rows], return_inverse=True)[1]
 
 
-def _split(rows: _Rows, parts: Sequence[int], wanted: int, where: str) -> np.ndarray:
-    found = np.full(len(rows.anchor), TRAIN, np.int8)
+def _split(rows: _Rows, parts: Sequence[int], target: int, where: str) -> np.ndarray:
+    code = np.full(len(rows.anchor), TRAIN, np.int8)
     whole = rows.together()
     size = np.bincount(whole)
     first = np.full(len(size), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(first, whole, rows.order[rows.anchor])
     small = np.argsort(first, kind="stable")
-    small = small[size[small] <= max(1, wanted // 10)]
+    small = small[size[small] <= max(1, target // 10)]
     before = np.cumsum(size[small]) - size[small]
     for number, part in enumerate(parts):
-        chosen = small[(before >= number * wanted) & (before + size[small] <= (number + 1) * wanted)]
-        found[np.isin(whole, chosen)] = part
-    if size[small].sum() < len(parts) * wanted:
-        _cut(rows, found, parts, wanted)
-    held = [int((found == part).sum()) for part in parts]
-    if min(held) < min(wanted, FEWEST) // 2:
+        chosen = small[(before >= number * target) & (before + size[small] <= (number + 1) * target)]
+        code[np.isin(whole, chosen)] = part
+    if size[small].sum() < len(parts) * target:
+        _cut(rows, code, parts, target)
+    held = [int((code == part).sum()) for part in parts]
+    if min(held) < min(target, FEWEST) // 2:
         raise UserError(
             f"{where}: its rows hang together by their texts, so too few can be put aside to judge models by without "
             "standing in what is left; give --dev and --test"
         )
-    return found
+    return code
 
 
 def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where: str) -> np.ndarray:
@@ -265,35 +267,35 @@ def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where:
     each = np.where(enough, OF_LABEL + np.floor(more * min(1.0, room / max(1, more.sum()))), 0).astype(np.int64)
     place = np.arange(len(texts)) - (np.cumsum(counts) - counts)[of_text[texts]]  # among those of its label
     part = np.full(len(of_text), TRAIN, np.int8)
-    for number, one in enumerate(parts):
+    for number, code in enumerate(parts):
         size = each[of_text[texts]]
-        part[texts[(place >= number * size) & (place < (number + 1) * size)]] = one
+        part[texts[(place >= number * size) & (place < (number + 1) * size)]] = code
     return part[rows.anchor]
 
 
-def _cut(rows: _Rows, found: np.ndarray, parts: Sequence[int], wanted: int) -> None:
+def _cut(rows: _Rows, code: np.ndarray, parts: Sequence[int], target: int) -> None:
     """Put anchors with all their rows aside until each part has enough, those first that share few texts with other
     rows; these are then left out."""
     share = np.bincount(rows.text)[rows.text] - 1
-    cost = np.bincount(rows.row, weights=share, minlength=len(found))
+    cost = np.bincount(rows.row, weights=share, minlength=len(code))
     groups, group = np.unique(rows.anchor, return_inverse=True)
     costs = np.bincount(group, weights=cost)
     owner = np.full(len(rows.order), TRAIN, np.int8)
-    owner[rows.text] = found[rows.row]
+    owner[rows.text] = code[rows.row]
     by_group = np.argsort(group, kind="stable")
     stops = np.cumsum(np.bincount(group))
-    of_row = np.searchsorted(rows.row, np.arange(len(found) + 1))
-    held = {part: int((found == part).sum()) for part in parts}
-    for one in np.lexsort((rows.order[groups], costs)):
-        if min(held.values()) >= wanted:
+    of_row = np.searchsorted(rows.row, np.arange(len(code) + 1))
+    held = {part: int((code == part).sum()) for part in parts}
+    for number in np.lexsort((rows.order[groups], costs)):
+        if min(held.values()) >= target:
             break
-        members = by_group[stops[one - 1] if one else 0 : stops[one]]
+        members = by_group[stops[number - 1] if number else 0 : stops[number]]
         texts = np.concatenate([rows.text[of_row[row] : of_row[row + 1]] for row in members])
         owners = {*owner[texts].tolist()} - {TRAIN}
         part = owners.pop() if owners else min(parts, key=lambda each: held[each])
-        if not owners and held[part] + len(members) <= wanted:
-            owner[texts], found[members] = part, part
+        if not owners and held[part] + len(members) <= target:
+            owner[texts], code[members] = part, part
             held[part] += len(members)
-    touched = np.zeros(len(found), bool)
+    touched = np.zeros(len(code), bool)
     touched[rows.row[owner[rows.text] != TRAIN]] = True
-    found[touched & (found == TRAIN)] = LEFT_OUT
+    code[touched & (code == TRAIN)] = LEFT_OUT

@@ -80,7 +80,7 @@ def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, boo
             yield datasets, answers
         except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
             if answers:
-                raise UserError(f"the data set {source!r} of the hub cannot be loaded: {_said(error)}") from None
+                raise UserError(f"the data set {source!r} of the hub cannot be loaded: {_reason(error)}") from None
             raise UserError(
                 f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
                 ", set HF_HOME to a filled cache, or use 'scenes'"
@@ -127,62 +127,66 @@ def is_data_set(text: str) -> bool:
 
 def check_data_set(text: str) -> None:
     """Raise `UserError` if a data set is not there; its rows are not fetched."""
-    found = DataSet.of(text)
-    with _opened(text, found) as datasets:
-        if not _saved(found):
-            datasets.load_dataset_builder(found.place, found.configuration, revision=found.revision)
+    data_set = DataSet.of(text)
+    with _opened(text, data_set) as datasets:
+        if not _saved(data_set):
+            datasets.load_dataset_builder(data_set.place, data_set.configuration, revision=data_set.revision)
 
 
 def configurations(text: str) -> list[str]:
     """Those that a data set has; none where it was saved by `datasets`."""
-    found = DataSet.of(text)
-    with _opened(text, found) as datasets:
-        return [] if _saved(found) else datasets.get_dataset_config_names(found.place, revision=found.revision)
+    data_set = DataSet.of(text)
+    with _opened(text, data_set) as datasets:
+        return [] if _saved(data_set) else datasets.get_dataset_config_names(data_set.place, revision=data_set.revision)
 
 
 def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
     """The split that a text names, as a `datasets.Dataset`; of one that names none the first of the usual ones that is
     there, or the only one. `UserError` where it is not there, or it is not clear which is meant."""
-    found = DataSet.of(text)
-    with _opened(text, found) as datasets:
-        if _saved(found):
-            data = datasets.load_from_disk(str(found.folder))
-            if not isinstance(data, dict) and found.split not in (None, str(data.split)):
-                raise UserError(f"{found.name} was saved as the split {str(data.split)!r}, and {text!r} names another")
+    data_set = DataSet.of(text)
+    with _opened(text, data_set) as datasets:
+        if _saved(data_set):
+            data = datasets.load_from_disk(str(data_set.folder))
+            if not isinstance(data, dict) and data_set.split not in (None, str(data.split)):
+                raise UserError(
+                    f"{data_set.name} was saved as the split {str(data.split)!r}, and {text!r} names another"
+                )
         else:
-            data = datasets.load_dataset(found.place, found.configuration, split=found.split, revision=found.revision)
+            data = datasets.load_dataset(
+                data_set.place, data_set.configuration, split=data_set.split, revision=data_set.revision
+            )
     if not isinstance(data, dict):
         return data
-    split = found.split or next((one for one in usual if one in data), None)
+    split = data_set.split or next((name for name in usual if name in data), None)
     if split is None and len(data) == 1:
         (split,) = data
     if split not in data:
-        example = ":".join([found.name, "", [*data][-1]])
+        example = ":".join([data_set.name, "", [*data][-1]])
         raise UserError(f"the data set {text!r} has the splits {choices(data)}; name one, as in {example}")
     return data[split]
 
 
-def _saved(found: DataSet) -> bool:
+def _saved(data_set: DataSet) -> bool:
     """Whether it was saved by `datasets`: a folder of splits, or of one."""
     names = ("dataset_dict.json", "state.json")
-    return found.folder is not None and any((found.folder / name).is_file() for name in names)
+    return data_set.folder is not None and any((data_set.folder / name).is_file() for name in names)
 
 
 @contextmanager
-def _opened(text: str, found: DataSet) -> Iterator[Any]:
+def _opened(text: str, data_set: DataSet) -> Iterator[Any]:
     """The module `datasets`; what fails inside becomes a `UserError`."""
     import datasets
 
-    if found.folder is None:
+    if data_set.folder is None:
         with open_hub(text, f"the data set {text!r} is", "a local folder or file") as (hub, _):
             yield hub
         return
     try:
         yield datasets
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise UserError(f"the data set {text!r} cannot be loaded: {_said(error)}") from None
+        raise UserError(f"the data set {text!r} cannot be loaded: {_reason(error)}") from None
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """All lines, as one of several names the configurations that there are."""
     return sentence(words_of(error), SHORT)

@@ -33,6 +33,8 @@ class Layout(Options):
     """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
     taught: ClassVar[bool] = False
     """Whether a batch has what a teacher says of an anchor's texts where its data hold it."""
+    keeps_apart: ClassVar[bool] = False
+    """Whether it can keep texts that are equal out of one batch (`SamplerRequest.apart`)."""
     stacks: ClassVar[bool] = False
     """Whether many trials on it can train as a population: its batches are entailed pairs, each a group of its own."""
     classes: ClassVar[bool] = False

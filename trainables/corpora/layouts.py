@@ -16,13 +16,13 @@ from typing import Any
 
 from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
-from trainables.corpora.mix import Mix
-from trainables.corpora.nli_layouts import Groups, Pairs, Rows, Sentences
+from trainables.corpora.mix import MixLayout
+from trainables.corpora.nli_layouts import GroupLayout, PairLayout, RowLayout, SentenceLayout
 from trainables.corpora.request import SamplerRequest, SpanEncoder
-from trainables.corpora.same_label import SameLabel
-from trainables.corpora.scored_pairs import ScoredPairs
-from trainables.corpora.spans import SpansOfDocuments
-from trainables.corpora.stsb_pairs import SimilarPairsOfSTSB
+from trainables.corpora.same_label import SameLabelLayout
+from trainables.corpora.scored_pairs import ScoredPairLayout
+from trainables.corpora.spans import SpanLayout
+from trainables.corpora.stsb_pairs import SimilarPairLayout
 from trainables.errors import UserError
 from trainables.registry import Registry
 
@@ -38,7 +38,16 @@ __all__ = [
 ]
 
 LAYOUTS: Registry[type[Layout]] = Registry(
-    "layout", Rows, Groups, Pairs, SimilarPairsOfSTSB, Sentences, SpansOfDocuments, ScoredPairs, SameLabel, Mix
+    "layout",
+    RowLayout,
+    GroupLayout,
+    PairLayout,
+    SimilarPairLayout,
+    SentenceLayout,
+    SpanLayout,
+    ScoredPairLayout,
+    SameLabelLayout,
+    MixLayout,
 )
 """The values of `corpus.layout`."""
 

@@ -56,7 +56,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Found:
+class PartLeaks:
     """What of one dev or test part the rows hold."""
 
     of_items: int
@@ -72,7 +72,7 @@ class Leaks:
     """What the rows hold of each part, by its name."""
 
     rows: int
-    parts: dict[str, Found]
+    parts: dict[str, PartLeaks]
     drop: tuple[int, ...]
     """Numbers of the rows, from 0, that hold an item whole, of a part that is not spared."""
 
@@ -82,8 +82,8 @@ def leaks(
 ) -> Leaks:
     """Hold rows against the items of parts; those `spared` may well be trained on. The rows are read once and not kept;
     the parts' texts are."""
-    held = {name: _Part() for name in parts}
-    texts = _Texts()
+    held = {name: _PartItems() for name in parts}
+    texts = _PartTexts()
     for name, items in parts.items():
         for item in items:
             held[name].add([texts.number(text) for text in item])
@@ -96,7 +96,7 @@ def leaks(
             whole = [part.meet(alike) and name not in spared for name, part in held.items()]
             if any(whole):
                 drop.append(number)
-    return Leaks(count, {name: part.found() for name, part in held.items()}, tuple(drop))
+    return Leaks(count, {name: part.leaks() for name, part in held.items()}, tuple(drop))
 
 
 def plain(text: str) -> str:
@@ -110,7 +110,7 @@ def _shingles(plain_text: str) -> frozenset[str]:
     return frozenset((*words, *map(" ".join, pairwise(words))))
 
 
-class _Texts:
+class _PartTexts:
     """The texts of all parts by number, and which of them a text is like."""
 
     def __init__(self) -> None:
@@ -131,11 +131,13 @@ class _Texts:
     def close(self) -> None:
         """Once all texts have their numbers: find near duplicates from now on."""
         shingled = {text: _shingles(text) for text in self._same}
-        rarity = Counter(shingle for found in shingled.values() for shingle in found)
-        self._rank = {one: rank for rank, one in enumerate(sorted(rarity, key=lambda one: (rarity[one], one)))}
+        rarity = Counter(shingle for shingles in shingled.values() for shingle in shingles)
+        self._rank = {
+            shingle: rank for rank, shingle in enumerate(sorted(rarity, key=lambda shingle: (rarity[shingle], shingle)))
+        }
         by_size = defaultdict[int, list[_Shingled]](list)
-        for text, found in shingled.items():
-            by_size[_band(len(found))].append(_Shingled(text, sorted(map(self._rank.__getitem__, found))))
+        for text, shingles in shingled.items():
+            by_size[_band(len(shingles))].append(_Shingled(text, sorted(map(self._rank.__getitem__, shingles))))
         self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
 
     def like(self, text: str) -> dict[int, int]:
@@ -143,14 +145,14 @@ class _Texts:
         if (known := self._cached.get(text)) is not None:
             return known
         folded = plain(text)
-        found = {number: 2 for other in self._near(folded) for number in self._same[other]}
-        found |= dict.fromkeys(self._same.get(folded, ()), 1)
+        kinds = {number: 2 for other in self._near(folded) for number in self._same[other]}
+        kinds |= dict.fromkeys(self._same.get(folded, ()), 1)
         if text in self._numbers:
-            found[self._numbers[text]] = 0
+            kinds[self._numbers[text]] = 0
         if len(self._cached) == _CACHED:
             self._cached.clear()
-        self._cached[text] = found
-        return found
+        self._cached[text] = kinds
+        return kinds
 
     def _near(self, folded: str) -> set[str]:
         shingles = _shingles(folded)
@@ -223,7 +225,7 @@ def _enough(shingles: int) -> int:
 
 
 @dataclass
-class _Part:
+class _PartItems:
     """The items of one part, as numbers of texts, and the kind of the best match of each so far."""
 
     items: list[list[int]] = field(default_factory=list)
@@ -239,8 +241,8 @@ class _Part:
     def meet(self, alike: Sequence[Mapping[int, int]]) -> bool:
         """Note what a row holds, given what each of its texts is like. Whether that is an item whole."""
         whole = False
-        for place, found in enumerate(alike):
-            for number, kind in found.items():
+        for place, kinds in enumerate(alike):
+            for number, kind in kinds.items():
                 if number in self.texts:
                     self.texts[number] = _better(self.texts[number], kind)
                 for index in self.by_first.get(number, ()):
@@ -257,9 +259,9 @@ class _Part:
                         self.matched[index] = _better(self.matched.get(index), min(rest, default=kind))
         return whole
 
-    def found(self) -> Found:
+    def leaks(self) -> PartLeaks:
         items, texts = Counter(self.matched.values()), Counter(self.texts.values())
-        return Found(
+        return PartLeaks(
             len(self.items),
             len(self.texts),
             Counts(**{name: items[kind] for kind, name in enumerate(KINDS)}),

@@ -73,11 +73,13 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Rules) -> np.ndarray:  # (
         for number, (rows, scores) in enumerate(zip(some, near, strict=True), start):
             own = [place[pairs.hypotheses[row]] for row in rows]
             positive = float(scores[own].min())
-            scores[[one for one in (place[pairs.premises[rows[0]]], *own) if one < len(texts)]] = -np.inf
+            scores[
+                [candidate for candidate in (place[pairs.premises[rows[0]]], *own) if candidate < len(texts)]
+            ] = -np.inf
             nearest = _nearest(scores, rules.depth)
             nearest = nearest[rules.fit(scores[nearest], positive) & (scores[nearest] > -np.inf)]
-            found = nearest[rules.skip :][: rules.each]
-            table[number, : len(found)] = found
+            chosen = nearest[rules.skip :][: rules.each]
+            table[number, : len(chosen)] = chosen
     if (table < 0).all():
         raise UserError(
             "corpus.negatives_from=mined finds no negative for any anchor; take a smaller corpus.mined_margin or "
@@ -158,13 +160,13 @@ class RenewedSampler:
 def _entailed(pairs: NLIPairs) -> list[list[int]]:
     """The entailed rows of each anchor, which stand together."""
     rows = np.flatnonzero(pairs.labels == ENTAILMENT).tolist()
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for row in rows:
-        if found and pairs.premises[found[-1][0]] == pairs.premises[row]:
-            found[-1].append(row)
+        if groups and pairs.premises[groups[-1][0]] == pairs.premises[row]:
+            groups[-1].append(row)
         else:
-            found.append([row])
-    return found
+            groups.append([row])
+    return groups
 
 
 def _nearest(scores: np.ndarray, depth: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from trainables.corpora.batch import Prompts, Sampler
 from trainables.corpora.layout import Layout
 from trainables.corpora.mix_samplers import Joined, OneCorpusABatch, shared_out
 from trainables.corpora.nli import stamps
-from trainables.corpora.nli_layouts import Shape, Source
+from trainables.corpora.nli_layouts import NLISource, Shape
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.tables import sources
 from trainables.errors import UserError, choices
@@ -23,18 +23,16 @@ from trainables.sections import NEGATIVES, POSITIVES
 
 SEED_APART = 1_000_003
 """Between the seeds of two corpora. The first has the trial's own: a mixture of one corpus is that corpus alone."""
-KEEP_APART = ("pairs", "groups", "scored_pairs", "sentences")
-"""Layouts that can keep equal texts out of one batch; sentences are unique in any case."""
 T = TypeVar("T")
 
 
 def _layouts() -> Registry[type[Layout]]:
-    found: Registry[type[Layout]] = load("trainables.corpora.layouts:LAYOUTS")
-    return found
+    registry: Registry[type[Layout]] = load("trainables.corpora.layouts:LAYOUTS")
+    return registry
 
 
 def _known(names: Sequence[str]) -> str | None:
-    able = [name for name, layout in _layouts().items() if layout.reads == "corpus.nli" and name != Mix.name]
+    able = [name for name, layout in _layouts().items() if layout.reads == "corpus.nli" and name != MixLayout.name]
     return None if names and {*names} <= {*able} else f"must name layouts that read corpus.nli: {choices(able)}"
 
 
@@ -73,7 +71,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Mix(GroupsAmong, Source, Layout):
+class MixLayout(GroupsAmong, NLISource, Layout):
     """Several corpora: each part of corpus.nli, as its layout reads it."""
 
     section = "corpus"
@@ -154,11 +152,12 @@ class Mix(GroupsAmong, Source, Layout):
                 )
             return given if len(given) == count else [*given] * count
 
-        deaf = [name for name in self.mix_layouts if name not in KEEP_APART]
+        able = [name for name, layout in _layouts().items() if layout.keeps_apart]
+        deaf = [name for name in self.mix_layouts if name not in able]
         if self.mix_repeats == "apart" and deaf:
             raise UserError(
                 f"corpus.mix_repeats=apart has no meaning for corpus.mix_layouts={deaf[0]}; set it to together, or "
-                f"take {choices(KEEP_APART)}"
+                f"take {choices(able)}"
             )
         shared = {name: getattr(self, name) for name in keys_of(type(self))}
         kinds = [_layouts()[name] for name in each("mix_layouts", self.mix_layouts)]
@@ -184,8 +183,8 @@ class Mix(GroupsAmong, Source, Layout):
         )
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-        asked = self._asked(request)
-        made = [corpus.layout.make(one) for corpus, one in zip(self.corpora, asked, strict=True)]
+        requests = self._requests(request)
+        made = [corpus.layout.make(own) for corpus, own in zip(self.corpora, requests, strict=True)]
         samplers = [sampler for sampler, _ in made]
         prompts = [corpus.prompts for corpus in self.corpora]
         sampler: Sampler
@@ -194,23 +193,26 @@ class Mix(GroupsAmong, Source, Layout):
             shares = shared_out(sum(steps), self._weights(steps))
             sampler = OneCorpusABatch(samplers, shares, prompts, request.seed, in_turn=self.mix == "equal")
         else:
-            shares = [one.batch_size for one in asked]
+            shares = [own.batch_size for own in requests]
             sampler = Joined(samplers, sum(self._units(request)) // request.batch_size, prompts)
         what = "batches_each_epoch" if self.mix_batches == "one" else "of_each_batch"
         parts = [
-            {"layout": corpus.layout.name, **{name: said for name, said in told.items() if name != "premises"}}
-            for corpus, (_, told) in zip(self.corpora, made, strict=True)
+            {"layout": corpus.layout.name, **{name: value for name, value in description.items() if name != "premises"}}
+            for corpus, (_, description) in zip(self.corpora, made, strict=True)
         ]
         digest = hashlib.sha256("\n".join(str(part.get("fingerprint")) for part in parts).encode())
-        told = {"source": ",".join(corpus.source for corpus in self.corpora), "fingerprint": digest.hexdigest()[:12]}
+        description = {
+            "source": ",".join(corpus.source for corpus in self.corpora),
+            "fingerprint": digest.hexdigest()[:12],
+        }
         of_all = [round(share / sum(shares), 4) for share in shares]
-        return sampler, {**told, "shares": of_all, what: shares, "parts": parts}
+        return sampler, {**description, "shares": of_all, what: shares, "parts": parts}
 
     def check(self, request: SamplerRequest) -> None:
         local = stamps(self.nli) is not None
-        asked = self._asked(request) if local else self._first(request)
-        for corpus, one in zip(self.corpora, asked, strict=True):
-            corpus.layout.check(one)
+        requests = self._requests(request) if local else self._first(request)
+        for corpus, own in zip(self.corpora, requests, strict=True):
+            corpus.layout.check(own)
 
     def sentences(self, request: SamplerRequest) -> Iterator[str]:
         return chain.from_iterable(corpus.layout.sentences(request) for corpus in self.corpora)
@@ -225,26 +227,26 @@ class Mix(GroupsAmong, Source, Layout):
     def _first(self, request: SamplerRequest) -> list[SamplerRequest]:
         """What each corpus is asked for, where a batch is of one; where it is of all, whatever has a batch at all."""
         size = request.batch_size if self.mix_batches == "one" else 1
-        asked = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
-        return [replace(asked, seed=request.seed + corpus.seed) for corpus in self.corpora]
+        shared = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
+        return [replace(shared, seed=request.seed + corpus.seed) for corpus in self.corpora]
 
-    def _asked(self, request: SamplerRequest) -> list[SamplerRequest]:
+    def _requests(self, request: SamplerRequest) -> list[SamplerRequest]:
         """What each corpus is asked for. `UserError` where it has no place in a batch, or cannot fill its places."""
         first = self._first(request)
         if self.mix_batches == "one":
             return first
-        said = f"optimisation.batch_size={request.batch_size}"
+        setting = f"optimisation.batch_size={request.batch_size}"
         if request.batch_size < len(first):
-            raise UserError(f"{said} has no place for each of the {len(first)} corpora; take a larger batch")
+            raise UserError(f"{setting} has no place for each of the {len(first)} corpora; take a larger batch")
         units = self._units(request)
         places = shared_out(request.batch_size, self._weights(units))
         for corpus, count, place in zip(self.corpora, units, places, strict=True):
             if place > count:
                 raise UserError(
-                    f"{said} is more than corpus.layout=mix has: {place} of a batch are of corpus.nli="
+                    f"{setting} is more than corpus.layout=mix has: {place} of a batch are of corpus.nli="
                     f"{corpus.source!r}, which has {count}; take a smaller batch, or less of it by corpus.mix_weights"
                 )
-        return [replace(one, batch_size=place) for one, place in zip(first, places, strict=True)]
+        return [replace(own, batch_size=place) for own, place in zip(first, places, strict=True)]
 
     def _units(self, request: SamplerRequest) -> list[int]:
         plain = replace(request, batch_size=1, seed=0, encoder=None, embed=None)

@@ -19,12 +19,12 @@ _GROUPS_APART = 1 << 40
 def shared_out(total: int, weights: Sequence[float]) -> list[int]:
     """Whole numbers that add up to `total`, at least 1 each, as near to the weights as can be: largest remainders."""
     ideal = total * np.array(weights, dtype=np.float64) / np.sum(weights)
-    found = np.maximum(np.floor(ideal).astype(np.int64), 1)
-    while found.sum() < total:
-        found[np.argmax(ideal - found)] += 1
-    while found.sum() > total:  # those that were lifted to 1 take it from the largest surplus
-        found[np.argmax(np.where(found > 1, found - ideal, -np.inf))] -= 1
-    return [int(count) for count in found]
+    shares = np.maximum(np.floor(ideal).astype(np.int64), 1)
+    while shares.sum() < total:
+        shares[np.argmax(ideal - shares)] += 1
+    while shares.sum() > total:  # those that were lifted to 1 take it from the largest surplus
+        shares[np.argmax(np.where(shares > 1, shares - ideal, -np.inf))] -= 1
+    return [int(count) for count in shares]
 
 
 class OneCorpusABatch:
@@ -80,15 +80,15 @@ def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch
     known = dict[tuple[str, Prompts], int]()
     place = list[np.ndarray]()  # of each batch's items
     for batch, prompt in zip(batches, prompts, strict=True):
-        said, mine, new = prompt or (None, None), set[str](), dict[tuple[str, Prompts], int]()
+        prefix, mine, new = prompt or (None, None), set[str](), dict[tuple[str, Prompts], int]()
         items = []
         for text in batch.sentences:
-            item = known.get((text, said)) if text not in mine else None
+            item = known.get((text, prefix)) if text not in mine else None
             if item is None:
                 item = len(sentences)
                 sentences.append(text)
-                before.append(said)
-                new.setdefault((text, said), item)
+                before.append(prefix)
+                new.setdefault((text, prefix), item)
             mine.add(text)
             items.append(item)
         known = {**new, **known}

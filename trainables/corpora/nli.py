@@ -26,8 +26,8 @@ from trainables.corpora.columns import (
     TRIPLETS_READ,
     Labels,
     TripletColumns,
-    asked_columns,
     find_columns,
+    named_columns,
 )
 from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table, sources
 from trainables.corpora.teacher_scores import divisor
@@ -109,11 +109,11 @@ def load_nli(
     """
     premises: list[str] = []
     hypotheses: list[str] = []
-    codes, file, said = array("b"), array("h"), array("d")
+    codes, file, teacher = array("b"), array("h"), array("d")
     dropped, triplets = 0, False
     texts: dict[str, str] = {}  # SNLI repeats every premise three times; its text is kept once
     files: list[str] = []
-    asked, names, lacking = asked_columns(columns), Labels(labels), Counter[str]()
+    named, names, lacking = named_columns(columns), Labels(labels), Counter[str]()
     scenes_file = scenes.ensure() / "nli" / "train.jsonl" if source == SCENES else None
     for place in [scenes_file] if scenes_file else _places(source):
         if len(premises) == limit and not names.unsure:
@@ -123,9 +123,9 @@ def load_nli(
             files.append(SCENES if scenes_file else table.name)
         if not table.columns:
             continue
-        found = find_columns(table.columns, table.first, asked)
-        triplets |= isinstance(found, TripletColumns)
-        for row in found.rows(table.read(found.used), names, lacking):
+        reader = find_columns(table.columns, table.first, named)
+        triplets |= isinstance(reader, TripletColumns)
+        for row in reader.rows(table.read(reader.used), names, lacking):
             if len(premises) == limit:
                 if names.unsure:
                     continue
@@ -136,7 +136,7 @@ def load_nli(
             premises.append(texts.setdefault(row[0], row[0]))
             hypotheses.append(row[1])
             codes.append(row[2])
-            said.append(row[3])
+            teacher.append(row[3])
             file.append(len(files) - 1)
     names.check_numbers(f"corpus.nli={source!r}")
     if not premises:
@@ -145,7 +145,7 @@ def load_nli(
     order, moved = _order_by_premise(premises)
     premises, hypotheses = [premises[i] for i in order], [hypotheses[i] for i in order]
     code = np.array(codes, dtype=np.int8)[order]
-    numbers = np.array(said)[order]
+    numbers = np.array(teacher)[order]
     divided_by = divisor(numbers, number(premises))
     scores = (numbers / divided_by).astype(np.float32) if np.isfinite(numbers).any() else None
     return NLIPairs(
@@ -168,7 +168,7 @@ def load_nli(
 
 def check_nli(source: str, *, columns: str | None = None, labels: str | None = None) -> None:
     """Raise `UserError` if `load_nli` would. Local files are read to their end; nothing is downloaded."""
-    asked_columns(columns)
+    named_columns(columns)
     Labels(labels)
     if source == SCENES:
         return
@@ -182,18 +182,18 @@ def check_nli(source: str, *, columns: str | None = None, labels: str | None = N
 
 def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
     """Path, size and time of change of each local file that `source` names; None where it names a hub id."""
-    found: list[tuple[str, int, int]] = []
+    files: list[tuple[str, int, int]] = []
     for part in sources(source):
         for place in [] if part == SCENES else _places(part):
             if isinstance(place, str):
                 return None
-            found += stamp(place)
-        found += [(scenes.version(), 0, 0)] * (part == SCENES)
-    return tuple(found)
+            files += stamp(place)
+        files += [(scenes.version(), 0, 0)] * (part == SCENES)
+    return tuple(files)
 
 
 @dataclass(frozen=True)
-class Census:
+class PairCensus:
     """How many there are of what a batch may count."""
 
     pairs: int
@@ -213,13 +213,13 @@ class Census:
     """Of which a teacher's score is known."""
 
 
-def census(pairs: NLIPairs) -> Census:
+def census(pairs: NLIPairs) -> PairCensus:
     """Count a corpus."""
     labels = pairs.labels.tolist()
     premises: dict[int, set[str]] = {ENTAILMENT: set(), NEUTRAL: set(), CONTRADICTION: set()}
     for premise, label in zip(pairs.premises, labels, strict=True):
         premises[label].add(premise)
-    return Census(
+    return PairCensus(
         pairs=len(pairs),
         entailed=labels.count(ENTAILMENT),
         contradicted=labels.count(CONTRADICTION),
@@ -246,16 +246,16 @@ def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
     premise = number(pairs.premises)
     tables = {}
     for code, name in enumerate(pairs.files):
-        here = pairs.file == code
+        in_file = pairs.file == code
         size = premise.max(initial=-1) + 1
         counts = [
-            np.bincount(premise[here & (pairs.labels == label)], minlength=size)
+            np.bincount(premise[in_file & (pairs.labels == label)], minlength=size)
             for label in (ENTAILMENT, CONTRADICTION)
         ]
-        present = np.bincount(premise[here], minlength=size) > 0
+        present = np.bincount(premise[in_file], minlength=size) > 0
         shapes = np.stack([np.minimum(count[present], 5) for count in counts], axis=1)
-        found, times = np.unique(shapes, axis=0, return_counts=True)
-        tables[name] = [[*shape, count] for shape, count in zip(found.tolist(), times.tolist(), strict=True)]
+        kinds, times = np.unique(shapes, axis=0, return_counts=True)
+        tables[name] = [[*shape, count] for shape, count in zip(kinds.tolist(), times.tolist(), strict=True)]
     return tables
 
 

@@ -17,7 +17,7 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import TRIPLETS_IN_WORDS, TRIPLETS_READ
 from trainables.corpora.layout import Layout
 from trainables.corpora.mining import RenewedSampler, Rules, mined_table, no_table, with_table
-from trainables.corpora.nli import Census, NLIPairs, census, check_nli, count_premises, load_nli, stamps
+from trainables.corpora.nli import NLIPairs, PairCensus, census, check_nli, count_premises, load_nli, stamps
 from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
@@ -33,7 +33,7 @@ Made = tuple[Sampler, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Source(Tables):
+class NLISource(Tables):
     """Where labelled pairs come from: keys of all their layouts."""
 
     labels: str | None = key(
@@ -44,7 +44,7 @@ class Source(Tables):
 
 
 @dataclass(frozen=True)
-class LabelledPairs(Source, Layout):
+class NLILayout(NLISource, Layout):
     """What the layouts of labelled pairs share."""
 
     reads = "corpus.nli"
@@ -53,7 +53,7 @@ class LabelledPairs(Source, Layout):
     all_labels: ClassVar[bool] = False
     """Whether it takes pairs of all three labels, which triplets do not give."""
 
-    def units(self, count: Census, positives: int | None) -> tuple[int, str]:
+    def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
         """From the counts and P: how many units a batch may count, and what they are called."""
         raise NotImplementedError
 
@@ -73,29 +73,29 @@ class LabelledPairs(Source, Layout):
         count = self._count()
         if count is None:
             return []
-        told = [count.labels_read.replace(TRIPLETS_READ, TRIPLETS_IN_WORDS)] if count.labels_read else []
+        remarks = [count.labels_read.replace(TRIPLETS_READ, TRIPLETS_IN_WORDS)] if count.labels_read else []
         if count.taught:
             by = count.divided_by
             divided = f"; they are divided by {by:g}, the most that two of one anchor differ" if by != 1 else ""
-            told.append(f"a teacher's scores stand beside {count.taught:,} of its {count.pairs:,} pairs{divided}")
-        told += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
-        return [f"corpus.nli={self.nli!r}: {one}" for one in told]
+            remarks.append(f"a teacher's scores stand beside {count.taught:,} of its {count.pairs:,} pairs{divided}")
+        remarks += [f"{shown(column)} is missing in {rows:,} of its rows" for column, rows in count.lacking.items()]
+        return [f"corpus.nli={self.nli!r}: {remark}" for remark in remarks]
 
     @property
-    def _source(self) -> Source:
+    def _source(self) -> NLISource:
         """What decides which pairs are read."""
-        return Source(nli=self.nli, columns=self.columns, limit=self.limit, share=self.share, labels=self.labels)
+        return NLISource(nli=self.nli, columns=self.columns, limit=self.limit, share=self.share, labels=self.labels)
 
     def _load(self, request: SamplerRequest) -> NLIPairs:
         pairs, count = _kept(self._source)
         self._refuse(request, count)
         return pairs.copy()
 
-    def _count(self) -> Census | None:
+    def _count(self) -> PairCensus | None:
         """The counts of local files; None for a hub id, of which only is checked that it can be loaded."""
         return _counted(self._source, stamps(self.nli))
 
-    def _refuse(self, request: SamplerRequest, count: Census) -> None:
+    def _refuse(self, request: SamplerRequest, count: PairCensus) -> None:
         where = f"corpus.nli={self.nli!r}"
         layout = f"corpus.layout={self.name}"
         if self.all_labels and count.triplets:
@@ -121,14 +121,14 @@ class LabelledPairs(Source, Layout):
 
 
 @dataclass(frozen=True)
-class Rows(LabelledPairs):
+class RowLayout(NLILayout):
     """Labelled pairs in corpus order (Liao 2021)."""
 
     name = "rows"
     entailments = False
     all_labels = True
 
-    def units(self, count: Census, positives: int | None) -> tuple[int, str]:
+    def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
         return count.pairs, "labelled pairs"
 
     def make(self, request: SamplerRequest) -> Made:
@@ -147,12 +147,13 @@ class Shape(Options):
 
 
 @dataclass(frozen=True)
-class Groups(Shape, LabelledPairs):
+class GroupLayout(Shape, NLILayout):
     """Premises with their positives and hard negatives (SupMPN)."""
 
     section = "corpus"
 
     name = "groups"
+    keeps_apart = True
     exact = True
     taught = True
 
@@ -215,7 +216,7 @@ class Groups(Shape, LabelledPairs):
         registry="trainables.corpora.augment:AUGMENTATIONS",
     )
 
-    def units(self, count: Census, positives: int | None) -> tuple[int, str]:
+    def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
         if positives:
             return count.premises, "premises with an entailment or a contradiction"
         return count.entailed_premises, "premises with an entailment"
@@ -299,15 +300,16 @@ class Groups(Shape, LabelledPairs):
 
 
 @dataclass(frozen=True)
-class Pairs(LabelledPairs):
+class PairLayout(NLILayout):
     """Entailed pairs (CLSR)."""
 
     name = "pairs"
+    keeps_apart = True
     positives_at_most = 1
     hard_negatives = False
     stacks = True
 
-    def units(self, count: Census, positives: int | None) -> tuple[int, str]:
+    def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
         return count.entailed, "entailed pairs"
 
     def make(self, request: SamplerRequest) -> Made:
@@ -319,15 +321,16 @@ class Pairs(LabelledPairs):
 
 
 @dataclass(frozen=True)
-class Sentences(LabelledPairs):
+class SentenceLayout(NLILayout):
     """Each sentence with itself, under another dropout (unsupervised SimCSE)."""
 
     name = "sentences"
+    keeps_apart = True  # they are unique
     positives_at_most = 1
     hard_negatives = False
     entailments = False
 
-    def units(self, count: Census, positives: int | None) -> tuple[int, str]:
+    def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
         return count.sentences, "unique sentences"
 
     def make(self, request: SamplerRequest) -> Made:
@@ -338,7 +341,7 @@ class Sentences(LabelledPairs):
 
 
 @functools.lru_cache(maxsize=32)
-def _counted(source: Source, stamp: tuple[Any, ...] | None) -> Census | None:
+def _counted(source: NLISource, stamp: tuple[Any, ...] | None) -> PairCensus | None:
     """`stamp` changes with the files, so that they are read once as long as they stay as they are."""
     if stamp is None:
         check_nli(source.nli, columns=source.columns, labels=source.labels)
@@ -346,18 +349,18 @@ def _counted(source: Source, stamp: tuple[Any, ...] | None) -> Census | None:
     return census(_load_nli(source))
 
 
-def _kept(source: Source) -> tuple[NLIPairs, Census]:
+def _kept(source: NLISource) -> tuple[NLIPairs, PairCensus]:
     """The pairs to train on, which nobody may change, and their counts. After training a trial asks for their sentences
     again, and the next trial for the pairs; reading a large corpus takes long."""
 
-    def read() -> tuple[NLIPairs, Census]:
+    def read() -> tuple[NLIPairs, PairCensus]:
         pairs = _load_nli(source)
         return pairs, census(pairs)
 
     return PROCESS_CACHE.get(("labelled pairs", source, stamps(source.nli)), read)
 
 
-def _load_nli(source: Source) -> NLIPairs:
+def _load_nli(source: NLISource) -> NLIPairs:
     pairs = load_nli(source.nli, source.limit, columns=source.columns, labels=source.labels)
     if source.share == 1:
         return pairs

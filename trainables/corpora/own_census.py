@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from trainables.corpora.own_data import MORE
-from trainables.corpora.own_rows import Kind, Normal
+from trainables.corpora.own_rows import Normal
 from trainables.errors import UserError, shown
 
 MOST_TOGETHER = 4
@@ -40,21 +40,21 @@ def _usual_most(counts: Counter[int]) -> int:
     return ordered[(len(ordered) - 1) // 10] or min(1, ordered[0])
 
 
-def take_census(rows: Iterable[Normal], kind: Kind, where: str, left_out: Mapping[str, int] | None = None) -> Census:
+def take_census(rows: Iterable[Normal], kind: str, where: str, left_out: Mapping[str, int] | None = None) -> Census:
     """Count rows in normal form; `left_out` are those that are none of them, by why. `UserError` for data that nothing
     can be learnt from: one class, one score, nothing entailed, one text."""
-    found = Census()
+    census = Census()
     positives: Counter[int] = Counter()
     negatives: Counter[int] = Counter()
     answers: set[int] = set()
     for row in rows:
-        found.rows += 1
+        census.rows += 1
         if kind == "scored":
-            found.scores = min(found.scores[0], row["score"]), max(found.scores[1], row["score"])
+            census.scores = min(census.scores[0], row["score"]), max(census.scores[1], row["score"])
         elif kind == "labelled":
-            found.labels[row["label"]] += 1
+            census.labels[row["label"]] += 1
         elif kind == "nli":
-            found.labels[row["label"]] += 1
+            census.labels[row["label"]] += 1
             sides = {"entailment": positives, "contradiction": negatives}
             if row["label"] in sides:
                 sides[row["label"]][hash(row["premise"])] += 1
@@ -65,23 +65,23 @@ def take_census(rows: Iterable[Normal], kind: Kind, where: str, left_out: Mappin
             positives[anchor] += len(row["positive"])
             answers.update(map(hash, row["positive"]))
             negatives[anchor] += len(row.get("negative", ()))
-            found.taught += "teacher" in row
-    found.most_positives, found.most_negatives = _usual_most(positives), _usual_most(negatives)
-    found.units = len(positives) if positives else found.rows
+            census.taught += "teacher" in row
+    census.most_positives, census.most_negatives = _usual_most(positives), _usual_most(negatives)
+    census.units = len(positives) if positives else census.rows
     if kind == "labelled":
-        found.units = sum(texts // MOST_TOGETHER for texts in found.labels.values())
-    if not found.rows:
+        census.units = sum(texts // MOST_TOGETHER for texts in census.labels.values())
+    if not census.rows:
         why = "; ".join(f"{count:,} {reason}" for reason, count in (left_out or {}).items() if reason != MORE)
         raise UserError(f"{where} holds no rows to train on{f': {why}' if why else ''}")
-    if kind == "scored" and found.scores[0] == found.scores[1]:
-        raise UserError(f"{where}: all scores are {found.scores[0]:g}, so nothing can be learnt from them")
-    if kind == "labelled" and len(found.labels) < 2:
-        raise UserError(f"{where}: all labels are {shown(*found.labels)}; it takes texts of two classes at least")
-    if kind == "labelled" and max(found.labels.values()) < 2:
+    if kind == "scored" and census.scores[0] == census.scores[1]:
+        raise UserError(f"{where}: all scores are {census.scores[0]:g}, so nothing can be learnt from them")
+    if kind == "labelled" and len(census.labels) < 2:
+        raise UserError(f"{where}: all labels are {shown(*census.labels)}; it takes texts of two classes at least")
+    if kind == "labelled" and max(census.labels.values()) < 2:
         raise UserError(f"{where}: no two texts have the same label, so there are no positives")
-    if positives and not negatives.total() and min(len(positives), len(answers)) == 1 < found.rows:
+    if positives and not negatives.total() and min(len(positives), len(answers)) == 1 < census.rows:
         side = "positives" if len(answers) == 1 else "anchors"
         raise UserError(f"{where}: all {side} are one text, so nothing can be learnt from them")
     if kind == "nli" and not positives:
         raise UserError(f"{where} holds no pair labelled entailment, and these are the positives")
-    return found
+    return census

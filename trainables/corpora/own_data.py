@@ -24,8 +24,8 @@ from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
-from trainables.corpora.own_kinds import reading, roles_said
-from trainables.corpora.own_rows import IN_WORDS, Columns, Kind, Normal, read_row
+from trainables.corpora.own_kinds import named_roles, reading
+from trainables.corpora.own_rows import KINDS, Columns, Normal, read_row
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, listed
@@ -38,17 +38,17 @@ MORE = "after the most that are read"
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingFiles:
     """One or several files of one kind."""
 
-    kind: Kind
-    tables: tuple[_Table, ...]
+    kind: str
+    tables: tuple[_TrainingFile, ...]
     most_rows: int = MOST_ROWS
 
     def rows(self, left_out: Counter[str]) -> Iterator[Normal]:
         """Each row of the files that can be trained on; `left_out` counts the others, by why. `UserError` with file and
         line for a row that is broken."""
-        labels = {said: Labels(said) for said in (table.labels for table in self.tables)}
+        labels = {names: Labels(names) for names in (table.labels for table in self.tables)}
         records = ((table, where, record) for table in self.tables for where, record in table.records())
         for table, where, record in islice(records, self.most_rows):
             row = read_row(self.kind, record, table.columns, where, labels[table.labels])
@@ -58,8 +58,8 @@ class Source:
                 yield row
         if next(records, None) is not None:
             left_out[MORE] += 1
-        for one in labels.values():
-            one.check_numbers(self.name)
+        for reader in labels.values():
+            reader.check_numbers(self.name)
 
     @property
     def name(self) -> str:
@@ -69,8 +69,8 @@ class Source:
     @property
     def read_as(self) -> str:
         """`pairs: anchor = question, positive = answer`; only what they hold where they have no columns."""
-        said = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
-        return f"{IN_WORDS[self.kind]}{': ' * bool(said)}{' or '.join(said)}"
+        readings = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
+        return f"{KINDS[self.kind].words}{': ' * bool(readings)}{' or '.join(readings)}"
 
     @property
     def doubts(self) -> list[str]:
@@ -78,16 +78,16 @@ class Source:
         return [doubt for table in self.tables for doubt in table.doubts]
 
 
-def _read_as(table: _Table) -> Iterator[str]:
+def _read_as(table: _TrainingFile) -> Iterator[str]:
     for role, names in table.columns.items():
         yield f"{role} = {listed(names)}"
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TrainingFile:
     name: str
     place: Path | str
-    kind: Kind
+    kind: str
     columns: Columns
     labels: str | None = None
     """What its labels are called, as `--labels` says it."""
@@ -103,11 +103,11 @@ class _Table:
 
 def find_kind(
     sources: Sequence[str], columns: str | None = None, labels: str | None = None, most_rows: int = MOST_ROWS
-) -> Source:
+) -> TrainingFiles:
     """What files, folders or data sets of the hub hold, which must be one kind of data; `columns`, `labels` and
     `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` where it cannot be told, and where there is
     nothing."""
-    named = roles_said(columns)
+    named = named_roles(columns)
     places = [place for source in sources for place in _places(source)]
     for number, place in enumerate(places):
         other = next((other for other in places[:number] if _same(place, other)), None)
@@ -120,13 +120,15 @@ def find_kind(
     if kinds.keys() <= {"pairs", "triplets"}:
         kind = "triplets" if "triplets" in kinds else kind
     elif len(kinds) > 1:
-        said = [f"{table.name} holds {IN_WORDS[each]}" for each, table in kinds.items()]
-        raise UserError(f"--train takes one kind of data, and {' while '.join(said[:2])}; give the files of one kind")
+        contents = [f"{table.name} holds {KINDS[each].words}" for each, table in kinds.items()]
+        raise UserError(
+            f"--train takes one kind of data, and {' while '.join(contents[:2])}; give the files of one kind"
+        )
     if labels is not None and kind != "nli":
         raise UserError(
-            f"--labels names the labels of premises and hypotheses, and {tables[0].name} holds {IN_WORDS[kind]}"
+            f"--labels names the labels of premises and hypotheses, and {tables[0].name} holds {KINDS[kind].words}"
         )
-    return Source(kind, tuple(tables), most_rows)
+    return TrainingFiles(kind, tuple(tables), most_rows)
 
 
 def _places(source: str) -> list[Path | str]:
@@ -145,13 +147,13 @@ def _is_lines(place: Path | str) -> bool:
     return isinstance(place, Path) and place.name.endswith((".txt", ".txt.gz"))
 
 
-def _table(place: Path | str, named: Columns | None, labels: str | None, most_rows: int) -> _Table:
+def _table(place: Path | str, named: Columns | None, labels: str | None, most_rows: int) -> _TrainingFile:
     if _is_lines(place):
         if named:
             raise UserError(f"{place} is read as a sentence on each line and has no columns; leave --columns out")
-        return _Table(str(place), place, "sentences", {"sentence": ("text",)})
+        return _TrainingFile(str(place), place, "sentences", {"sentence": ("text",)})
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
-    found = reading(table, named, labels)
-    return _Table(table.name, place, found.kind, found.columns, found.labels, found.doubts)
+    meaning = reading(table, named, labels)
+    return _TrainingFile(table.name, place, meaning.kind, meaning.columns, meaning.labels, meaning.doubts)

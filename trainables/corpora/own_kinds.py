@@ -1,6 +1,6 @@
 """What a table of a person's training data holds: by the names of its columns, by `--columns`, by its first rows.
 
-read = reading(open_table(file), named=roles_said("anchor=question,positive=answer"), labels=None)
+read = reading(open_table(file), named=named_roles("anchor=question,positive=answer"), labels=None)
 read.kind, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NoReturn
 
 from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
-from trainables.corpora.own_rows import IN_WORDS, TAKEN, Columns, Kind
-from trainables.corpora.tables import Record, Table
+from trainables.corpora.columns import assignments
+from trainables.corpora.own_rows import KINDS, Columns
+from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, listed, meant
 from trainables.tabular import (
     NAMES,
@@ -42,7 +43,7 @@ _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 class Reading:
     """How a table is read."""
 
-    kind: Kind
+    kind: str
     columns: Columns
     labels: str | None
     """What its labels are called, where `--labels` or the column's name says it."""
@@ -50,26 +51,21 @@ class Reading:
     """Sentences on what may have been read wrongly."""
 
 
-def roles_said(said: str | None) -> dict[str, tuple[str, ...]] | None:
-    """What `--columns` says: `anchor=question,positive=answer`."""
-    if said is None:
+def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
+    """The columns of each role that `--columns` names: `anchor=question,positive=answer`."""
+    if names is None:
         return None
     roles: dict[str, tuple[str, ...]] = {}
-    for part in said.split(","):
-        role, equals, column = (piece.strip() for piece in part.partition("="))
-        if not equals or not column or role not in _MAY_NAME:
-            raise UserError(
-                f"--columns {said!r}: {part.strip()!r} is not NAME=COLUMN, where NAME is {choices(_MAY_NAME)}"
-            )
+    for role, column in assignments(names, f"--columns {names!r}", _MAY_NAME, "NAME=COLUMN"):
         if (role in roles and role not in SEVERAL) or _NLI.get(role) in roles:
             raise UserError(
-                f"--columns {said!r} names two columns for one thing; only positive and negative may be several"
+                f"--columns {names!r} names two columns for one thing; only positive and negative may be several"
             )
         roles[role] = (*roles.get(role, ()), column)
     return roles
 
 
-def reading(table: Table, named: Columns | None, labels: str | None) -> Reading:
+def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Reading:
     """How a table that has columns is read; `named` and `labels` are `--columns` and `--labels`. Columns that are named
     and tell a kind are all that is read; else others of known names stand beside them. `UserError` where it cannot be
     told, or could be two things."""
@@ -96,21 +92,21 @@ def reading(table: Table, named: Columns | None, labels: str | None) -> Reading:
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS, or sentence=YOURS alone"
         )
-    unused = [role for role in named or () if role in roles and role not in TAKEN[kind]]
+    unused = [role for role in named or () if role in roles and role not in KINDS[kind].roles]
     if unused:
         raise UserError(
-            f"--columns names {unused[0]}, and {table.name} is read as {IN_WORDS[kind]}, which have no such column but "
-            f"{choices(TAKEN[kind])}; leave it out, or name what goes with it"
+            f"--columns names {unused[0]}, and {table.name} is read as {KINDS[kind].words}, which have no such column "
+            f"but {choices(KINDS[kind].roles)}; leave it out, or name what goes with it"
         )
-    columns = {role: roles[role] for role in TAKEN[kind] if role in roles}
-    names = [name for one in columns.values() for name in one]
+    columns = {role: roles[role] for role in KINDS[kind].roles if role in roles}
+    names = [*chain.from_iterable(columns.values())]
     check_lists(table.name, names, _peek(table, names))
     if kind == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
     return Reading(kind, columns, labels, tuple(doubts))
 
 
-def _check_there(table: Table, named: Columns) -> None:
+def _check_there(table: OpenTable, named: Columns) -> None:
     missing = [name for names in named.values() for name in names if name not in table.columns]
     if missing:
         raise UserError(
@@ -119,7 +115,7 @@ def _check_there(table: Table, named: Columns) -> None:
         )
 
 
-def _find_teacher(table: Table, roles: dict[str, tuple[str, ...]]) -> None:
+def _find_teacher(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> None:
     """Take the label or score beside an anchor, its positive and negatives for a teacher's where it is a list for each
     row, or a number that may be below 0, as no label and hardly a likeness is. `UserError` where it may mean something
     else."""
@@ -149,7 +145,9 @@ def _compares(values: Sequence[object]) -> bool:
     return lists or (is_graded(values) and any((as_number(value) or 0) < 0 for value in values))
 
 
-def _kind(table: Table, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False) -> Kind | None:
+def _kind(
+    table: OpenTable, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False
+) -> str | None:
     """By the roles, which become those of the kind; the first rows tell whether a label of pairs is one of three or a
     number. `all_named`: all columns that are to be read are among them."""
     premises = "premise" in roles or "hypothesis" in roles
@@ -179,7 +177,7 @@ def _kind(table: Table, roles: dict[str, tuple[str, ...]], labels: str | None, a
     return "sentences" if "sentence" in roles and all_named else None
 
 
-def _ask(table: Table, roles: Columns, values: Sequence[object]) -> NoReturn:
+def _ask(table: OpenTable, roles: Columns, values: Sequence[object]) -> NoReturn:
     first, second, label = (roles[role][0] for role in ("sentence1", "sentence2", "label"))
     numbers = choices(sorted({str(as_label(value, table.name)) for value in values} - {"None"}))
     raise UserError(
@@ -189,7 +187,7 @@ def _ask(table: Table, roles: Columns, values: Sequence[object]) -> NoReturn:
     )
 
 
-def _unnamed(table: Table, roles: dict[str, tuple[str, ...]]) -> Kind | None:
+def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     """Where names do not tell: one column of text is sentences, two of text are pairs. What only numbers the rows is
     none of them."""
     columns = [name for name in table.columns if not is_index(name)]
@@ -213,5 +211,5 @@ def _is_prose(values: Sequence[object]) -> bool:
     return bool(spaced) and spaced.count(True) >= _SPACED * len(spaced)
 
 
-def _peek(table: Table, names: Sequence[str]) -> list[Record]:
+def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:
     return [record for _, record in islice(table.read(names), _PEEKED)]

@@ -3,13 +3,14 @@
     row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
                    Labels(None))        # {"anchor": "q", "positive": ["a"]}; or, of one that lacks something, what
 
-To add a kind: its columns in `TAKEN`, what a row cannot do without in `NEEDED`, and a function in `_READERS`.
+To add a kind: an entry of `KINDS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any
 
 from trainables.corpora import teacher_scores
 from trainables.corpora.column_doubts import brief
@@ -19,38 +20,34 @@ from trainables.errors import UserError, shown
 from trainables.labels import LABELS
 from trainables.tabular import as_label, as_number, no_number, texts_of
 
-Kind = Literal["pairs", "triplets", "nli", "scored", "labelled", "sentences"]
 Normal = dict[str, Any]
 """A row in its kind's normal form; a value is a text, a list of texts or a number."""
 Columns = Mapping[str, tuple[str, ...]]
 """Role to the names of its columns."""
 
-IN_WORDS: Mapping[Kind, str] = {
-    "pairs": "pairs",
-    "triplets": "anchors with positives and negatives",
-    "nli": "premises and hypotheses labelled entailment, neutral or contradiction",
-    "scored": "pairs with scores",
-    "labelled": "labelled texts",
-    "sentences": "plain sentences",
-}
-TAKEN: Mapping[Kind, tuple[str, ...]] = {
-    "pairs": ("anchor", "positive"),
-    "triplets": ("anchor", "positive", "negative", *teacher_scores.ROLES),
-    "nli": ("sentence1", "sentence2", "label"),
-    "scored": ("sentence1", "sentence2", "score"),
-    "labelled": ("sentence", "label"),
-    "sentences": ("sentence",),
-}
-"""The roles of each kind's columns."""
-NEEDED: Mapping[Kind, tuple[str, ...]] = {**TAKEN, "triplets": ("anchor", "positive")}
-"""Those of which a row needs something."""
+
+@dataclass(frozen=True)
+class DataKind:
+    """A kind of training data."""
+
+    words: str
+    """What its rows are, for a sentence."""
+    read: Callable[[Record, Columns, str, Labels], Normal | str]
+    """From a record with something in each needed column to the normal form, or to the role of what it lacks."""
+    needed: tuple[str, ...]
+    """Roles of the columns that a row cannot do without."""
+    optional: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return self.needed + self.optional
 
 
-def read_row(kind: Kind, record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
+def read_row(kind: str, record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
     """A row in normal form; of one that has nothing in a column that it needs, that column's role. `UserError` for a
     value that is there and cannot be used."""
-    lacking = next((role for role in NEEDED[kind] if _lacks(role, record, columns[role])), None)
-    return lacking or _READERS[kind](record, columns, where, labels)
+    lacking = next((role for role in KINDS[kind].needed if _lacks(role, record, columns[role])), None)
+    return lacking or KINDS[kind].read(record, columns, where, labels)
 
 
 def texts(row: Normal) -> list[str]:
@@ -90,8 +87,8 @@ def _pair(record: Record, columns: Columns, where: str, labels: Labels) -> Norma
         for role in ("positive", "negative")
         if role in columns
     }
-    said = teacher_scores.teacher_says(record, columns, where)
-    return {"anchor": _text(record, anchor, where), **sides, **({"teacher": said} if said else {})}
+    teacher = teacher_scores.teacher_says(record, columns, where)
+    return {"anchor": _text(record, anchor, where), **sides, **({"teacher": teacher} if teacher else {})}
 
 
 def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
@@ -108,11 +105,7 @@ def _scored_pair(record: Record, columns: Columns, where: str, labels: Labels) -
     score = as_number(record.get(name))
     if score is None:
         raise UserError(f"{where}: {name} is {shown(record.get(name))}, and a score is a number")
-    return {
-        "sentence1": _text(record, first, where),
-        "sentence2": _text(record, second, where),
-        "score": score,
-    }
+    return {"sentence1": _text(record, first, where), "sentence2": _text(record, second, where), "score": score}
 
 
 def _labelled_text(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
@@ -126,13 +119,17 @@ def _sentence(record: Record, columns: Columns, where: str, labels: Labels) -> N
     return {"anchor": text, "positive": [text]}
 
 
-_READERS: Mapping[Kind, Callable[[Record, Columns, str, Labels], Normal | str]] = {
-    "pairs": _pair,
-    "triplets": _pair,
-    "nli": _labelled_pair,
-    "scored": _scored_pair,
-    "labelled": _labelled_text,
-    "sentences": _sentence,
+KINDS: Mapping[str, DataKind] = {
+    "pairs": DataKind("pairs", _pair, ("anchor", "positive")),
+    "triplets": DataKind(
+        "anchors with positives and negatives", _pair, ("anchor", "positive"), ("negative", *teacher_scores.ROLES)
+    ),
+    "nli": DataKind(
+        "premises and hypotheses labelled entailment, neutral or contradiction",
+        _labelled_pair,
+        ("sentence1", "sentence2", "label"),
+    ),
+    "scored": DataKind("pairs with scores", _scored_pair, ("sentence1", "sentence2", "score")),
+    "labelled": DataKind("labelled texts", _labelled_text, ("sentence", "label")),
+    "sentences": DataKind("plain sentences", _sentence, ("sentence",)),
 }
-"""From a record that has what its kind needs to the normal form, or to the role of what it lacks all the same."""
-assert _READERS.keys() == set(get_args(Kind))

@@ -18,7 +18,7 @@ from trainables.corpora.layout import Layout
 from trainables.corpora.nli import stamps
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.share import drawn_share
-from trainables.corpora.tables import Table, check_hub, find_tables, open_table
+from trainables.corpora.tables import OpenTable, check_hub, find_tables, open_table
 from trainables.errors import UserError
 from trainables.keys import Options, key
 from trainables.process_cache import PROCESS_CACHE
@@ -49,7 +49,7 @@ class Tables(Options):
 
 
 @dataclass(frozen=True)
-class Rows:
+class ValuedRows:
     """The texts of each row, in order, and its value; of labelled texts each once."""
 
     texts: list[tuple[str, ...]]
@@ -70,15 +70,15 @@ class TableLayout(Tables, Layout):
     roles: ClassVar[Mapping[str, tuple[str, ...]]]
     """What the columns are for, the value's last, each with the roles of `trainables.tabular` that will do."""
 
-    def value(self, found: Any, where: str) -> Any:
+    def value(self, cell: Any, where: str) -> Any:
         """A row's value; None where it has none, `UserError` where it is none that can be."""
         raise NotImplementedError
 
-    def scenes(self, folder: Path) -> Table:
+    def scenes(self, folder: Path) -> OpenTable:
         """The table of the built-in corpus, which lies in that folder in SentEval's layout."""
         raise NotImplementedError
 
-    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+    def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
         """`UserError` where no batch can be made."""
         raise NotImplementedError
 
@@ -102,37 +102,37 @@ class TableLayout(Tables, Layout):
         if self.local:
             self.rows()
 
-    def rows(self) -> Rows:
+    def rows(self) -> ValuedRows:
         """What is trained on, which nobody may change: it is kept for the next trial."""
-        told = ("rows", self.name, self.nli, self.columns, self.limit, self.share, stamps(self.nli))
-        return PROCESS_CACHE.get(told, self._read)
+        cache_key = ("rows", self.name, self.nli, self.columns, self.limit, self.share, stamps(self.nli))
+        return PROCESS_CACHE.get(cache_key, self._read)
 
-    def described(self, rows: Rows) -> dict[str, Any]:
+    def described(self, rows: ValuedRows) -> dict[str, Any]:
         """Of the corpus, for the trial's record."""
         last = list(self.roles)[-1]
         return {"source": self.nli, f"without_{last}": rows.without, "fingerprint": rows.fingerprint}
 
-    def _read(self) -> Rows:
+    def _read(self) -> ValuedRows:
         built_in = [self.scenes(scenes.ensure() / "senteval")] if self.nli == SCENES else None
-        found: list[tuple[Any, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         without = 0
         for table in built_in or map(open_table, find_tables(self.nli)):
             if not table.columns:
                 continue
             *texts, valued = role_columns(table.columns, table.first, self.columns, self.roles).values()
             for where, record in table.read([*texts, valued]):
-                if len(found) == self.limit:
+                if len(rows) == self.limit:
                     break
                 value = self.value(record.get(valued), where)
                 if value is None:
                     without += 1
                 else:
-                    found.append((*(one_text(record, column, where) for column in texts), value))
-        if not found:
+                    rows.append((*(one_text(record, column, where) for column in texts), value))
+        if not rows:
             raise UserError(f"corpus.nli={self.nli!r} holds no row with a {list(self.roles)[-1]}")
-        found = list(dict.fromkeys(found)) if self.classes else found  # a text is no positive of itself
+        rows = list(dict.fromkeys(rows)) if self.classes else rows  # a text is no positive of itself
         if self.share < 1:
-            kept = drawn_share([row[0] for row in found], self.share, f"corpus.nli={self.nli!r}")
-            found = [row for row, stays in zip(found, kept.tolist(), strict=True) if stays]
-        digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in found).encode())
-        return Rows([row[:-1] for row in found], [row[-1] for row in found], without, digest.hexdigest()[:12])
+            kept = drawn_share([row[0] for row in rows], self.share, f"corpus.nli={self.nli!r}")
+            rows = [row for row, stays in zip(rows, kept.tolist(), strict=True) if stays]
+        digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in rows).encode())
+        return ValuedRows([row[:-1] for row in rows], [row[-1] for row in rows], without, digest.hexdigest()[:12])

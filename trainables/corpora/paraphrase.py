@@ -97,9 +97,9 @@ def check_paraphraser(name: str | None) -> None:
             "corpus.augmentation=paraphrase needs corpus.paraphraser: the hub id or folder of a sequence-to-sequence "
             "model"
         )
-    _, found = _configuration(name)
-    if not found.get("is_encoder_decoder"):
-        kind = found.get("model_type", "of unknown type")
+    _, config = _configuration(name)
+    if not config.get("is_encoder_decoder"):
+        kind = config.get("model_type", "of unknown type")
         raise UserError(
             f"corpus.paraphraser {name!r} is no sequence-to-sequence model ({kind}); give one like T5, BART or Pegasus"
         )
@@ -110,8 +110,8 @@ def _key(name: str) -> str:
     folder, _ = _configuration(name)
     files = sorted(folder.iterdir()) if expanded(name).is_dir() else []
     stamps = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    asked = [str(folder.resolve()), stamps, LONGEST, BEAMS]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
+    identity = [str(folder.resolve()), stamps, LONGEST, BEAMS]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
 
 def _configuration(name: str) -> tuple[Path, dict[str, Any]]:

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.own_tables import Rows, TableLayout
+from trainables.corpora.own_tables import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import SameLabelSampler
-from trainables.corpora.tables import Record, Table
+from trainables.corpora.tables import OpenTable, Record
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, is_text
 from trainables.keys import at_least, key
@@ -21,7 +21,7 @@ from trainables.tabular import as_label
 
 
 @dataclass(frozen=True)
-class SameLabel(TableLayout):
+class SameLabelLayout(TableLayout):
     """Texts of one label together (Khosla 2020): a batch is of groups of so many.
 
     Groups of one label in a batch are one, so that none is a negative of its like. The group's first text is its
@@ -36,24 +36,24 @@ class SameLabel(TableLayout):
         2, "How many texts of one label stand together.", at_least(2), label="texts of a label", search=(2, 4, 8)
     )
 
-    def value(self, found: Any, where: str) -> str | None:
-        name = as_label(found, where)
+    def value(self, cell: Any, where: str) -> str | None:
+        name = as_label(cell, where)
         if name is not None and not is_text(name):
             raise UserError(f"{where}: the label holds half of a character (a lone surrogate)")
         return name
 
-    def scenes(self, folder: Path) -> Table:
+    def scenes(self, folder: Path) -> OpenTable:
         """TREC's questions, each after its class."""
         file = folder / "downstream" / "TREC" / "train_5500.label"
 
-        def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+        def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
             for at, line in numbered_lines(file):
                 label, _, text = line.partition(" ")
                 yield f"{file}, line {at}", {"label": label, "sentence": text}
 
-        return Table(str(file), ("sentence", "label"), f"{file}, line 1", read)
+        return OpenTable(str(file), ("sentence", "label"), f"{file}, line 1", read)
 
-    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+    def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
         where = f"corpus.nli={self.nli!r}"
         if len(set(rows.values)) == 1:
             raise UserError(f"{where}: all labels are {rows.values[0]!r}, so there are no negatives")

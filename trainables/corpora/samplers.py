@@ -156,11 +156,9 @@ class GroupSampler(Shuffled):
         self.own, self.positives, self.negatives = own, positives, negatives
         self._make_change = functools.cache(lambda: change(self.sources()))
         self._groups: tuple[int, _Lists, _Lists] | None = None
-        have = np.diff(own.positive.start), np.diff(own.negative.start)
-        wanted = (positives, negatives)
         self.filled_positives, self.filled_negatives = (
-            0 if most is None else int(np.maximum(most - count, 0).sum())
-            for most, count in zip(wanted, have, strict=True)
+            0 if most is None else int(np.maximum(most - np.diff(lists.start), 0).sum())
+            for most, lists in ((positives, own.positive), (negatives, own.negative))
         )
         """How many an epoch's groups lack."""
         if self.filled_negatives:
@@ -249,11 +247,11 @@ class GroupSampler(Shuffled):
 
     def _refused(self, units: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Whether an item is the unit's anchor, or one of its entailments."""
-        wanted = units * len(self.own.texts) + items
+        keys = units * len(self.own.texts) + items
         if not len(self._entailed):
             return items == self.own.anchor[units]
-        at = np.minimum(np.searchsorted(self._entailed, wanted), len(self._entailed) - 1)
-        return (items == self.own.anchor[units]) | (self._entailed[at] == wanted)
+        at = np.minimum(np.searchsorted(self._entailed, keys), len(self._entailed) - 1)
+        return (items == self.own.anchor[units]) | (self._entailed[at] == keys)
 
     def _allowed(self, unit: int, taken: np.ndarray) -> np.ndarray:
         pool = np.unique(self._pool)
@@ -305,9 +303,9 @@ class _Scores:
 
     def of(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
         """NaN where it said nothing, as of fillers, whose number is below 0."""
-        wanted = unit * self.texts + item
-        at = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
-        return np.where((item >= 0) & (self.key[at] == wanted), self.score[at], np.float32(np.nan))
+        keys = unit * self.texts + item
+        at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
+        return np.where((item >= 0) & (self.key[at] == keys), self.score[at], np.float32(np.nan))
 
 
 @dataclass(frozen=True)
@@ -365,13 +363,13 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
     )
 
 
-def _exactly(lists: _Lists, wanted: int, draws: np.random.Generator) -> np.ndarray:
+def _exactly(lists: _Lists, width: int, draws: np.random.Generator) -> np.ndarray:
     """(units, wanted): items drawn at random from each list, without replacement; -1 where it has too few."""
     owner = lists.owner()
     shuffled = np.lexsort((draws.random(len(owner)), owner))
     rank = np.arange(len(owner)) - lists.start[owner]
-    table = np.full((len(lists.start) - 1, wanted), -1, dtype=np.int64)
-    taken = rank < wanted
+    table = np.full((len(lists.start) - 1, width), -1, dtype=np.int64)
+    taken = rank < width
     table[owner[taken], rank[taken]] = lists.item[shuffled][taken]
     return table
 

@@ -48,7 +48,7 @@ class Meanings:
         if not self.scenes.keys() >= set(texts):
             return None
         scenes = [self.scenes[text] for text in texts]
-        found = np.zeros((len(texts), len(texts)), dtype=bool)
+        matrix = np.zeros((len(texts), len(texts)), dtype=bool)
         by_action: dict[str, list[int]] = {}
         for place, scene in enumerate(scenes):
             by_action.setdefault(scene.action, []).append(place)
@@ -58,8 +58,8 @@ class Meanings:
                 for place in by_action.get(action, ()):
                     other = scenes[place]
                     if NOUN_TREE.is_a(scene.agent.kind, other.agent.kind):
-                        found[row, place] = follows(scene, other)
-        return found
+                        matrix[row, place] = follows(scene, other)
+        return matrix
 
 
 @cache

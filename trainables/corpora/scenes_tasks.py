@@ -10,8 +10,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -19,8 +17,8 @@ from random import Random
 from typing import Any
 
 from trainables.corpora import scenes
-from trainables.corpora.cache import default_cache
-from trainables.corpora.scenes.pairs import FORUM, HEADLINE, SPREAD, Mix, graded_pairs, nli_groups, paraphrase_pairs
+from trainables.corpora.cache import default_cache, write_folder
+from trainables.corpora.scenes.pairs import FORUM, HEADLINE, SPREAD, PairMix, graded_pairs, nli_groups, paraphrase_pairs
 from trainables.corpora.scenes.questions import CLASSES, question
 from trainables.corpora.scenes.scene import Scene, changed, contradict, generalise, sample
 from trainables.corpora.scenes.text import CAPTION, PLAIN, tell
@@ -34,17 +32,7 @@ def ensure(folder: Path | None = None) -> Path:
     version = hashlib.sha256(Path(__file__).read_bytes() + scenes.version().encode()).hexdigest()[:12]
     place = (folder or default_cache()) / f"scenes-tasks-{version}"
     if not place.is_dir():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-        try:
-            write(draft)
-            draft.chmod(0o755)
-            draft.rename(place)
-        except OSError:
-            if not place.is_dir():  # no other process was faster
-                raise
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+        write_folder(place, write)
     return place
 
 
@@ -57,7 +45,7 @@ def write(folder: Path) -> None:
 
 
 def _scored(rng: Random) -> Iterator[dict[str, Any]]:
-    for pair in graded_pairs(rng, Mix(SPREAD, (PLAIN, CAPTION), 0.4)):
+    for pair in graded_pairs(rng, PairMix(SPREAD, (PLAIN, CAPTION), 0.4)):
         yield {"sentence1": pair.texts[0], "sentence2": pair.texts[1], "score": f"{20 * pair.score:.0f}"}
 
 
@@ -68,12 +56,12 @@ def _labelled(rng: Random) -> Iterator[dict[str, Any]]:
 
 def _triplets(rng: Random) -> Iterator[dict[str, Any]]:
     for group in nli_groups(rng):
-        told = {pair.label: pair.texts[1] for pair in group}
-        if {"entailment", "contradiction"} <= told.keys():
+        hypotheses = {pair.label: pair.texts[1] for pair in group}
+        if {"entailment", "contradiction"} <= hypotheses.keys():
             yield {
                 "anchor": group[0].texts[0],
-                "positive": told["entailment"],
-                "negative": told["contradiction"],
+                "positive": hypotheses["entailment"],
+                "negative": hypotheses["contradiction"],
             }
 
 
@@ -90,14 +78,14 @@ def _clusters(rng: Random) -> Iterator[dict[str, Any]]:
 def _reranking(rng: Random) -> Iterator[dict[str, Any]]:
     while True:
         scene = sample(rng, 0.5)
-        query, positives = tell(scene, rng, PLAIN), _seen(scene, rng, 2)
+        query, positives = tell(scene, rng, PLAIN), _retellings(scene, rng, 2)
         others = [tell(changed(scene, rng, contradict), rng, HEADLINE) for _ in range(2)]
         others += [tell(sample(rng, 0.5), rng, HEADLINE) for _ in range(4)]
         if not {*positives} & {*others}:
             yield {"query": query, "positive": positives, "negative": others}
 
 
-def _seen(scene: Scene, rng: Random, count: int) -> list[str]:
+def _retellings(scene: Scene, rng: Random, count: int) -> list[str]:
     """Tellings of it, each with something less."""
     return [tell(changed(scene, rng, generalise), rng, rng.choice((CAPTION, FORUM))) for _ in range(count)]
 
@@ -112,7 +100,7 @@ def _search(folder: Path, rng: Random) -> None:
             scene, query = sample(rng, 0.5), f"{split}{number}"
             queries.append({"_id": query, "text": tell(scene, rng, PLAIN)})
             whole = tell(scene, rng, HEADLINE)
-            for place, text in enumerate([whole, *_seen(scene, rng, rng.randrange(1, 4))]):
+            for place, text in enumerate([whole, *_retellings(scene, rng, rng.randrange(1, 4))]):
                 corpus.append({"_id": f"{query}-{place}", "title": "", "text": text})
                 lines.append(f"{query}\t{query}-{place}\t{1 if place else 2}")
         (folder / "qrels").mkdir(parents=True, exist_ok=True)

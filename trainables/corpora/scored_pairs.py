@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.own_tables import Rows, TableLayout
+from trainables.corpora.own_tables import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
-from trainables.corpora.tables import Table, open_table
+from trainables.corpora.tables import OpenTable, open_table
 from trainables.errors import UserError, shown
 from trainables.sections import STSB
 from trainables.tabular import as_number, no_number
 
 
 @dataclass(frozen=True)
-class ScoredPairs(TableLayout):
+class ScoredPairLayout(TableLayout):
     """Pairs with a score each (CoSENT).
 
     Scores between -1 and 1 stay as they are. Others, as 0 to 5 of STS-B, are brought to 0 to 1 by the lowest and the
@@ -28,19 +28,20 @@ class ScoredPairs(TableLayout):
     """
 
     name = "scored_pairs"
+    keeps_apart = True
     positives_at_most = 0
     roles = MappingProxyType({"sentence1": ("sentence1",), "sentence2": ("sentence2",), "score": ("score", "label")})
 
-    def value(self, found: Any, where: str) -> float | None:
-        score = as_number(found)
-        if score is not None or no_number(found):
+    def value(self, cell: Any, where: str) -> float | None:
+        score = as_number(cell)
+        if score is not None or no_number(cell):
             return score
-        raise UserError(f"{where}: the score {shown(found)} is no finite number")
+        raise UserError(f"{where}: the score {shown(cell)} is no finite number")
 
-    def scenes(self, folder: Path) -> Table:
+    def scenes(self, folder: Path) -> OpenTable:
         return open_table(folder / STSB / "sts-train.csv")
 
-    def refuse(self, request: SamplerRequest, rows: Rows) -> None:
+    def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
         where = f"corpus.nli={self.nli!r}"
         if min(rows.values) == max(rows.values):
             raise UserError(f"{where}: all scores are {rows.values[0]:g}, so there is nothing to learn from them")
@@ -59,8 +60,8 @@ class ScoredPairs(TableLayout):
         """On which scale the scores of local files are read."""
         if not self.local:
             return []
-        found = self.rows().values
-        low, high = min(found), max(found)
+        scores = self.rows().values
+        low, high = min(scores), max(scores)
         scale = "" if low >= -1 and high <= 1 else ", read as 0 to 1"
         return [f"corpus.nli={self.nli!r}: scores lie between {low:g} and {high:g}{scale}"]
 

@@ -19,8 +19,8 @@ def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  
     text = number(texts)
     rows = np.bincount(text)
     order = np.random.Generator(np.random.Philox(key=0)).permutation(len(rows))
-    wanted = round(share * len(texts))
-    if not wanted:
+    size = round(share * len(texts))
+    if not size:
         raise UserError(f"{where}: corpus.share {share:g} of {len(texts):,} rows is none; give a larger share")
     before = np.cumsum(rows[order]) - rows[order]
-    return np.isin(text, order[before < wanted])
+    return np.isin(text, order[before < size])

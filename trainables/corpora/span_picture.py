@@ -190,14 +190,14 @@ def _text(
     for row, line in enumerate(lines):
         y = top + row * pitch
         for anchor in anchors:
-            if (found := _extent(line, anchor)) is not None:
-                _bar(axes, found[0] - 1.5, found[1] + 1.5, y - 8.5, 11.5, anchor.colour)
+            if (edges := _extent(line, anchor)) is not None:
+                _bar(axes, edges[0] - 1.5, edges[1] + 1.5, y - 8.5, 11.5, anchor.colour)
         for positive in positives:
-            if (found := _extent(line, positive)) is not None:
+            if (edges := _extent(line, positive)) is not None:
                 bar = y + 4 + positive.lane * _LANE
-                _bar(axes, found[0], found[1], bar, 2, positive.colour)
+                _bar(axes, edges[0], edges[1], bar, 2, positive.colour)
                 if line[0][0] <= positive.end - 1 <= line[-1][0]:
-                    axes.text(found[1] + 2, bar + 1, positive.name, fontsize=6, va="center", color=positive.colour)
+                    axes.text(edges[1] + 2, bar + 1, positive.name, fontsize=6, va="center", color=positive.colour)
         for number, word, left in line:
             inside = any(span.start <= number < span.end for span in (*anchors, *positives))
             axes.text(left, y, word, fontsize=_FONT, family="DejaVu Sans Mono", color=_INK if inside else _PALE)

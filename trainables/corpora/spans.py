@@ -32,7 +32,7 @@ from typing import Any, Literal
 import numpy as np
 
 from trainables.corpora.batch import Batch, Sampler
-from trainables.corpora.documents import Documents, check_batch, check_documents, load_documents
+from trainables.corpora.documents import TokenizedDocuments, check_batch, check_documents, load_documents
 from trainables.corpora.layout import Layout
 from trainables.corpora.request import SamplerRequest
 from trainables.errors import UserError
@@ -105,7 +105,7 @@ RELEASED: Mapping[str, Value] = {"spans.places": "blocks", "objective.workers": 
 
 
 @dataclass(frozen=True)
-class SpansOfDocuments(SpanOptions, Layout):
+class SpanLayout(SpanOptions, Layout):
     """Spans of documents (DeCLUTR).
 
     A span that leaves no room for the special tokens in the encoder's input loses its last tokens; see `check_spans`.
@@ -197,7 +197,7 @@ class SpanSampler:
 
     def __init__(
         self,
-        documents: Documents,
+        documents: TokenizedDocuments,
         spans: SpanOptions,
         *,
         batch_size: int,

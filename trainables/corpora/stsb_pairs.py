@@ -14,7 +14,7 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
-from trainables.corpora.text_lines import numbered_lines
+from trainables.corpora.tables import sts_rows
 from trainables.errors import UserError, shown
 from trainables.sections import LIMIT, SCENES, SENTEVAL, STSB
 
@@ -51,17 +51,14 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
                 f"{file} is not there; corpus.layout=similar_pairs trains on STSBenchmark: give corpus.senteval a "
                 "folder that has it"
             )
-        for number, line in numbered_lines(file):
-            where = f"{file}, line {number}"
-            columns = line.rstrip("\r\n").split("\t")
-            if len(columns) < 7:
-                raise UserError(f"{where}: {len(columns)} columns where STSBenchmark has 7 or more")
-            similar = _score(columns[4], where) > ABOVE
-            if not (columns[5].strip() and columns[6].strip()):
+        for where, row in sts_rows(file):
+            similar = _score(row["score"], where) > ABOVE
+            sentence1, sentence2 = row["sentence1"].strip(), row["sentence2"].strip()
+            if not (sentence1 and sentence2):
                 raise UserError(f"{where}: one of its two sentences is empty")
             if similar and (limit is None or len(first) < limit):
-                first.append(columns[5].strip())
-                second.append(columns[6].strip())
+                first.append(sentence1)
+                second.append(sentence2)
                 splits[split] += 1
     if not first:
         raise UserError(f"{folder} holds no pair with a score above {ABOVE:g}")
@@ -69,18 +66,18 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
     return SimilarPairs(first, second, splits, digest.hexdigest()[:12])
 
 
-def _score(found: str, where: str) -> float:
+def _score(text: str, where: str) -> float:
     try:
-        score = float(found)
+        score = float(text)
     except ValueError:
-        raise UserError(f"{where}: the score {shown(found)} is no number") from None
+        raise UserError(f"{where}: the score {shown(text)} is no number") from None
     if not SCALE[0] <= score <= SCALE[1]:
-        raise UserError(f"{where}: the score {shown(found)} is not between {SCALE[0]} and {SCALE[1]}")
+        raise UserError(f"{where}: the score {shown(text)} is not between {SCALE[0]} and {SCALE[1]}")
     return score
 
 
 @dataclass(frozen=True)
-class SimilarPairsOfSTSB(Layout):
+class SimilarPairLayout(Layout):
     """Pairs of the STS Benchmark that score above 4, each a positive pair (CLSR)."""
 
     name = "similar_pairs"

@@ -43,7 +43,7 @@ _BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, Arithmet
 
 
 @dataclass(frozen=True)
-class Table:
+class OpenTable:
     """One file, folder or hub data set."""
 
     name: str
@@ -70,7 +70,7 @@ def sources(text: str) -> list[str]:
     return [text] if expanded(text).exists() else [part.strip() for part in text.split(",")]
 
 
-def open_table(place: Path | str, most: int | None = None) -> Table:
+def open_table(place: Path | str, most: int | None = None) -> OpenTable:
     """The table at a place that `find_tables` gave; where its columns are those of all rows, the first `most` are read
     for them. `UserError` where it cannot be read."""
     if isinstance(place, str):
@@ -130,19 +130,19 @@ def _suffix(file: Path) -> str:
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-Reader = Callable[[Path, int | None], Table]
+Reader = Callable[[Path, int | None], OpenTable]
 """From a file, and how many rows are read for the names of its columns, where these are those of all rows."""
 
 
 def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]], alike: bool = False) -> Reader:
     """A reader of text files, from a function that reads rows; `alike` where all rows have the columns of the first."""
 
-    def open_file(file: Path, most: int | None) -> Table:
+    def open_file(file: Path, most: int | None) -> OpenTable:
         first, columns = str(file), dict[str, None]()
         for number, (where, record) in enumerate(islice(rows(file), 1 if alike else most)):
             first = first if number else where
             columns |= dict.fromkeys(record)
-        return Table(str(file), tuple(columns), first, lambda _: rows(file))
+        return OpenTable(str(file), tuple(columns), first, lambda _: rows(file))
 
     return open_file
 
@@ -170,7 +170,7 @@ _LISTED = ("anchor", "positive", "negative")
 
 def _as_record(value: Any, where: str) -> Record:
     """An object as it is; a list of texts as an anchor and its positive, perhaps a negative, as in `["a", "b"]`."""
-    if isinstance(value, list) and 2 <= len(value) <= len(_LISTED) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and 2 <= len(value) <= len(_LISTED) and all(isinstance(text, str) for text in value):
         return dict(zip(_LISTED, value, strict=False))
     return check_object(value, where)
 
@@ -182,9 +182,9 @@ _STS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
 def _csv(file: Path) -> Iterator[tuple[str, Record]]:
     _, first = next(numbered_lines(file), (0, ""))
     if first.count("\t") >= len(_STS) - 1 and as_number(first.split("\t")[4]) is not None:
-        yield from _sts(file)
-        return
-    yield from _delimited(file)
+        yield from sts_rows(file)
+    else:
+        yield from _delimited(file)
 
 
 def _delimited(file: Path, delimiter: str | None = None) -> Iterator[tuple[str, Record]]:
@@ -192,7 +192,8 @@ def _delimited(file: Path, delimiter: str | None = None) -> Iterator[tuple[str, 
         yield f"{file}, line {number}", row
 
 
-def _sts(file: Path) -> Iterator[tuple[str, Record]]:
+def sts_rows(file: Path) -> Iterator[tuple[str, Record]]:
+    """Rows of a file of the STS Benchmark; `UserError` for one with too few fields."""
     for number, line in numbered_lines(file):
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) < len(_STS):
@@ -200,15 +201,15 @@ def _sts(file: Path) -> Iterator[tuple[str, Record]]:
         yield f"{file}, line {number}", dict(zip(_STS, fields, strict=False))
 
 
-def _parquet(file: Path, most: int | None) -> Table:
+def _parquet(file: Path, most: int | None) -> OpenTable:
     import pyarrow
     import pyarrow.parquet
 
-    def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+    def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
         number, unpacked = 0, 0
         try:
             with pyarrow.parquet.ParquetFile(file) as table:
-                for chunk in table.iter_batches(_ROWS_AT_ONCE, columns=list(wanted)):
+                for chunk in table.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):
                     chunk.validate(full=True)
                     unpacked += sum(map(_unpacked, chunk.columns))
                     if unpacked > most_unpacked(file):
@@ -235,7 +236,7 @@ def _parquet(file: Path, most: int | None) -> Table:
     problem = named_twice(schema.names)
     if problem:
         raise UserError(f"{file}: {problem}")
-    return Table(str(file), tuple(schema.names), f"{file}, row 1", read)
+    return OpenTable(str(file), tuple(schema.names), f"{file}, row 1", read)
 
 
 def _unpacked(column: Any) -> int:
@@ -249,7 +250,7 @@ def _unpacked(column: Any) -> int:
     return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
 
 
-def _of_folder(folder: Path) -> Table:
+def _of_folder(folder: Path) -> OpenTable:
     import datasets
 
     odd = next((file for file in folder.iterdir() if not file.is_file()), None)
@@ -262,21 +263,21 @@ def _of_folder(folder: Path) -> Table:
         raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({reason(error)})") from None
 
 
-def _of_dataset(data: Any, name: str, called: str) -> Table:
+def _of_dataset(data: Any, name: str, called: str) -> OpenTable:
     names = _class_names(data.features)
 
-    def read(wanted: Sequence[str]) -> Iterator[tuple[str, Record]]:
+    def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
         number = 0
         try:
             data.data.validate(full=True)  # Arrow takes what a file says on trust, and a wrong offset ends the process
-            for chunk in data.select_columns(list(wanted)).iter(_ROWS_AT_ONCE):
-                for values in zip(*(chunk[column] for column in wanted), strict=True):
+            for chunk in data.select_columns(list(columns)).iter(_ROWS_AT_ONCE):
+                for values in zip(*(chunk[column] for column in columns), strict=True):
                     number += 1
-                    yield f"{called}, row {number}", _named(dict(zip(wanted, values, strict=True)), names)
+                    yield f"{called}, row {number}", _named(dict(zip(columns, values, strict=True)), names)
         except _BROKEN as error:
             raise UserError(f"{called}, after row {number}: not readable ({reason(error)})") from None
 
-    return Table(name, tuple(data.column_names), called, read)
+    return OpenTable(name, tuple(data.column_names), called, read)
 
 
 def _class_names(features: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -32,11 +32,11 @@ def teacher_says(record: Mapping[str, Any], columns: Mapping[str, Sequence[str]]
     positives, negatives = (
         [bool(texts_of(cell)) for name in columns.get(role, ()) for cell in _cells(record.get(name))] for role in SIDES
     )
-    said = {role: [n for name in columns.get(role, ()) for n in _numbers(record, name, where)] for role in ROLES}
-    parts = [(said["positive_scores"], positives), (said["negative_scores"], negatives)]
+    numbers_of = {role: [n for name in columns.get(role, ()) for n in _numbers(record, name, where)] for role in ROLES}
+    parts = [(numbers_of["positive_scores"], positives), (numbers_of["negative_scores"], negatives)]
     if "teacher" in columns:
-        margins = len(positives) == 1 and len(said["teacher"]) == len(negatives)
-        parts = [(said["teacher"], negatives if margins else [*positives, *negatives])]
+        margins = len(positives) == 1 and len(numbers_of["teacher"]) == len(negatives)
+        parts = [(numbers_of["teacher"], negatives if margins else [*positives, *negatives])]
     if any(numbers and len(numbers) != len(texts) for numbers, texts in parts):
         raise UserError(
             f"{where}: {' and '.join(name for role in ROLES for name in columns.get(role, ()))} holds "
@@ -44,18 +44,18 @@ def teacher_says(record: Mapping[str, Any], columns: Mapping[str, Sequence[str]]
             f"{len(negatives)} negatives; it takes a score for each of these, the positives first, or of one positive "
             "its margin to each negative"
         )
-    kept = [
+    scores = [
         number
         for numbers, texts in parts
-        for number, there in zip(numbers or [None] * len(texts), texts, strict=True)
-        if there
+        for number, has_text in zip(numbers or [None] * len(texts), texts, strict=True)
+        if has_text
     ]
-    return kept if any(number is not None for number in kept) else []
+    return scores if any(score is not None for score in scores) else []
 
 
-def scores_of(said: Sequence[float | None], positives: int, negatives: int) -> list[float]:
+def scores_of(teacher: Sequence[float | None], positives: int, negatives: int) -> list[float]:
     """A score for each text, the positives first: NaN where none is known; of margins the positive has 0."""
-    numbers = [math.nan if number is None else number for number in said]
+    numbers = [math.nan if number is None else number for number in teacher]
     if not numbers:
         return [math.nan] * (positives + negatives)
     return numbers if len(numbers) == positives + negatives else [0.0, *(-number for number in numbers)]
@@ -79,7 +79,7 @@ def _cells(cell: Any) -> list[Any]:
 def _numbers(record: Mapping[str, Any], name: str, where: str) -> list[float | None]:
     """Those of a column that holds one or a list; none for an empty cell."""
     cell = record.get(name)
-    return [] if no_number(cell) else [_number(one, name, where) for one in _cells(cell)]
+    return [] if no_number(cell) else [_number(item, name, where) for item in _cells(cell)]
 
 
 def _number(cell: Any, name: str, where: str) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from trainables.corpora.batch import Pairs
+from trainables.corpora.batch import BatchPairs
 from trainables.corpora.layouts import Layout
 from trainables.keys import Options, Value
 from trainables.objectives.temperature import Temperature
@@ -20,7 +20,7 @@ else:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextPairs(Pairs[Tensor]):
+class TextPairs(BatchPairs[Tensor]):
     """Pairs of items of which it is known which have the same text."""
 
     text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are

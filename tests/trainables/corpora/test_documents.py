@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainables.corpora import documents
-from trainables.corpora.documents import Documents, check_documents, load_documents, texts
+from trainables.corpora.documents import TokenizedDocuments, check_documents, load_documents, texts
 from trainables.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "docs"
@@ -39,7 +39,7 @@ def write(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def as_lists(loaded: Documents) -> list[list[int]]:
+def as_lists(loaded: TokenizedDocuments) -> list[list[int]]:
     return [loaded[i].tolist() for i in range(len(loaded))]
 
 
@@ -120,7 +120,7 @@ def test_tokenized_once_for_all_recipes_and_again_when_something_changed(source,
     real = documents._token_lists
     monkeypatch.setattr(documents, "_token_lists", lambda *given: calls.append(1) or real(*given))
 
-    def load(shortest: int = 1, **how: Any) -> Documents:
+    def load(shortest: int = 1, **how: Any) -> TokenizedDocuments:
         return load_documents(str(source), tokenizer, shortest, cache=tmp_path / "cache", **how)
 
     first = load()

@@ -15,7 +15,7 @@ import trainables.lines
 from trainables.corpora.columns import find_columns, role_columns
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
-from trainables.corpora.scored_pairs import ScoredPairs
+from trainables.corpora.scored_pairs import ScoredPairLayout
 from trainables.errors import UserError
 from trainables.labels import LABELS
 from trainables.lines import bounded_lines
@@ -413,5 +413,5 @@ def test_names_known_later_give_way_to_those_known_before(columns: str, expected
 
 def test_so_do_those_of_scored_pairs():
     names = ["premise", "sentence1", "sentence2", "similarity", "label"]
-    found = role_columns(names, "here", None, ScoredPairs.roles)
+    found = role_columns(names, "here", None, ScoredPairLayout.roles)
     assert found == {"sentence1": "sentence1", "sentence2": "sentence2", "score": "label"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, Texts, prepare
+from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts, prepare
 from trainables.corpora.leaks import plain
 from trainables.corpora.own_census import take_census
 from trainables.corpora.own_data import find_kind
@@ -186,7 +186,7 @@ def test_not_utf_8(tmp_path: Path) -> None:
 
 
 def split(rows: list[list[str]], parts: tuple[int, ...] = (DEV, TEST)) -> np.ndarray:
-    found = Texts()
+    found = HashedTexts()
     for row in rows:
         found.add(row)
     return found.split(parts, "mine.csv")
@@ -296,7 +296,7 @@ class TestPrepare:
 
 @pytest.mark.parametrize("sizes", [[20_000] + [6] * 499, [6] * 700, [9_000, 3_000]])
 def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> None:
-    found, labels = Texts(), np.repeat(np.arange(len(sizes)), sizes)
+    found, labels = HashedTexts(), np.repeat(np.arange(len(sizes)), sizes)
     for number, label in enumerate(labels):
         found.add([f"text {number}"], str(label))
     code = found.split((DEV, TEST), "mine")
@@ -306,7 +306,7 @@ def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> 
 
 
 def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
-    found = Texts()
+    found = HashedTexts()
     for group in range(150):
         for row in range(90):
             found.add([f"anchor {group}", f"positive {group} {row}"])

@@ -130,7 +130,7 @@ def test_the_second_checker_can_object():
 @given(seed=st.integers(0, 10**9))
 def test_similarity_is_symmetric_bounded_and_full_only_for_the_same(seed):
     rng = Random(seed)
-    pair = next(pairs.graded_pairs(rng, pairs.Mix(pairs.BROAD, (text.PLAIN, text.PLAIN))))
+    pair = next(pairs.graded_pairs(rng, pairs.PairMix(pairs.BROAD, (text.PLAIN, text.PLAIN))))
     a, b = pair.first, pair.second
     assert similarity(a, b) == pytest.approx(similarity(b, a))
     assert 0 <= similarity(a, b) <= 5

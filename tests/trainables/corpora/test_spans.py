@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.conftest import lend_scenes
-from trainables.corpora.documents import Documents
+from trainables.corpora.documents import TokenizedDocuments
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.spans import (
+    SpanLayout,
     SpanOptions,
     Spans,
     SpanSampler,
-    SpansOfDocuments,
     check_spans,
     sample_spans,
     shortest_document,
@@ -262,10 +262,10 @@ def test_every_start_that_the_paper_allows_occurs_with_both_ends():
 # ---- batches
 
 
-def synthetic(lengths: list[int]) -> Documents:
+def synthetic(lengths: list[int]) -> TokenizedDocuments:
     """Documents whose tokens are 100, 101, ... through all of them, so that a token tells its place."""
     ends = np.cumsum([0, *lengths])
-    return Documents(
+    return TokenizedDocuments(
         tokens=np.arange(100, 100 + ends[-1], dtype=np.int32),
         starts=ends[:-1],
         lengths=np.diff(ends),
@@ -286,7 +286,7 @@ def same(one: Any, other: Any) -> bool:
     return one.tokens == other.tokens and np.array_equal(one.premise, other.premise)
 
 
-def documents_of(batch: Any, source: Documents) -> list[int]:
+def documents_of(batch: Any, source: TokenizedDocuments) -> list[int]:
     """Which documents a batch's items come from, anchors first."""
     return [int(np.searchsorted(source.starts, item[1] - 100, side="right")) - 1 for item in batch.tokens]
 
@@ -388,7 +388,7 @@ def cache(tmp_path_factory):
 def made_of(recipe: Recipe, encoder: Any) -> Any:
     size = recipe.optimisation.batch_size
     request = SamplerRequest(size, 1, None, None, recipe.encoder.max_length, encoder)
-    return recipe.part(SpansOfDocuments).make(request)
+    return recipe.part(SpanLayout).make(request)
 
 
 def test_a_request_becomes_a_sampler_and_a_description(encoder):

@@ -386,7 +386,7 @@ class TestWhatIsKept:
         source = tmp_path / "nli.jsonl"
         rows = [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": "entailment"} for i in range(4)]
         source.write_text("\n".join(map(json.dumps, rows)))
-        layout, asked = nli_layouts.Pairs(nli=str(source)), SamplerRequest(2, 1, None, None, 128)
+        layout, asked = nli_layouts.PairLayout(nli=str(source)), SamplerRequest(2, 1, None, None, 128)
         first = layout._load(asked)
         first.premises.clear()
         first.labels[:] = 2

@@ -11,12 +11,10 @@ Deterministic by seed, in the file layouts of the real data: `<folder>/senteval/
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 
-from trainables.corpora.cache import default_cache
+from trainables.corpora.cache import default_cache, write_folder
 from trainables.corpora.scenes.files import write_all
 from trainables.corpora.scenes.lexicon import lexicon_words
 from trainables.corpora.scenes.opinions import opinion_words
@@ -36,7 +34,7 @@ def ensure(folder: Path | None = None) -> Path:
     """
     place = (folder or default_cache()) / f"scenes-{version()}"
     if not place.is_dir():
-        _write_whole(place, seed=0, size=1.0)
+        write_folder(place, lambda draft: write_all(draft, 0, 1.0))
     return place
 
 
@@ -48,7 +46,7 @@ def write(folder: Path, *, seed: int = 0, size: float = 1.0) -> None:
         raise UserError(f"{folder} is a file; give a new or empty folder")
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder} is not empty; give a new or empty folder")
-    _write_whole(folder, seed, size)
+    write_folder(folder, lambda draft: write_all(draft, seed, size))
 
 
 def vocabulary() -> list[str]:
@@ -59,29 +57,8 @@ def vocabulary() -> list[str]:
 
 @cache
 def version() -> str:
-    """Twelve hexadecimal digits that change with the generator's source."""
+    """Twelve hexadecimal digits that change with the generator's source and word lists."""
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(Path(__file__).parent.glob("*.[pt][yx]*")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
-
-
-def _write_whole(place: Path, seed: int, size: float) -> None:
-    """Write beside `place`, then rename; where another process was faster, its corpus stands."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-    except OSError as error:
-        raise UserError(
-            f"cannot write to {place.parent}: {error.strerror}; name another folder (the cache follows XDG_CACHE_HOME)"
-        ) from None
-    try:
-        write_all(draft, seed, size)
-        draft.chmod(0o755)
-        try:
-            draft.rename(place)
-        except OSError:
-            if not (place / "docs").is_dir():
-                raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)

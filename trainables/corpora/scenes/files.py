@@ -35,8 +35,8 @@ from trainables.corpora.scenes.pairs import (
     SHORT,
     SPREAD,
     TWEET,
-    Mix,
     Pair,
+    PairMix,
     graded_pairs,
     nli_groups,
     paraphrase_pairs,
@@ -55,40 +55,40 @@ _PATIENCE = 1000
 Writer = Callable[[Path, Random, "_Counts"], None]
 
 # Year: sub-corpus -> scored pairs at size 1, how pairs are made. Years 15 and 16 also hold unscored pairs.
-STS: dict[str, dict[str, tuple[int, Mix]]] = {
+STS: dict[str, dict[str, tuple[int, PairMix]]] = {
     "STS12": {
-        "MSRpar": (50, Mix(CLOSE, (LONG, PLAIN), 0.6)),
-        "MSRvid": (50, Mix(SPREAD, (CAPTION, CAPTION), 0.3)),
-        "SMTeuroparl": (30, Mix(CLOSE, (LONG, LONG), 0.6)),
-        "surprise.OnWN": (50, Mix(BROAD, (SHORT, SHORT), 0.4)),
-        "surprise.SMTnews": (20, Mix(CLOSE, (PLAIN, LONG), 0.5)),
+        "MSRpar": (50, PairMix(CLOSE, (LONG, PLAIN), 0.6)),
+        "MSRvid": (50, PairMix(SPREAD, (CAPTION, CAPTION), 0.3)),
+        "SMTeuroparl": (30, PairMix(CLOSE, (LONG, LONG), 0.6)),
+        "surprise.OnWN": (50, PairMix(BROAD, (SHORT, SHORT), 0.4)),
+        "surprise.SMTnews": (20, PairMix(CLOSE, (PLAIN, LONG), 0.5)),
     },
     "STS13": {
-        "FNWN": (25, Mix(BROAD, (LONG, SHORT), 0.5)),
-        "headlines": (90, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
-        "OnWN": (65, Mix(SPREAD, (SHORT, SHORT), 0.4)),
+        "FNWN": (25, PairMix(BROAD, (LONG, SHORT), 0.5)),
+        "headlines": (90, PairMix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "OnWN": (65, PairMix(SPREAD, (SHORT, SHORT), 0.4)),
     },
     "STS14": {
-        "deft-forum": (30, Mix(BROAD, (FORUM, FORUM), 0.4)),
-        "deft-news": (20, Mix(CLOSE, (HEADLINE, PLAIN), 0.5)),
-        "headlines": (40, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
-        "images": (40, Mix(SPREAD, (CAPTION, CAPTION), 0.4)),
-        "OnWN": (40, Mix(SPREAD, (SHORT, SHORT), 0.4)),
-        "tweet-news": (40, Mix(BROAD, (TWEET, HEADLINE), 0.4)),
+        "deft-forum": (30, PairMix(BROAD, (FORUM, FORUM), 0.4)),
+        "deft-news": (20, PairMix(CLOSE, (HEADLINE, PLAIN), 0.5)),
+        "headlines": (40, PairMix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "images": (40, PairMix(SPREAD, (CAPTION, CAPTION), 0.4)),
+        "OnWN": (40, PairMix(SPREAD, (SHORT, SHORT), 0.4)),
+        "tweet-news": (40, PairMix(BROAD, (TWEET, HEADLINE), 0.4)),
     },
     "STS15": {
-        "answers-forums": (25, Mix(BROAD, (FORUM, FORUM), 0.5)),
-        "answers-students": (45, Mix(CLOSE, (PLAIN, PLAIN), 0.4)),
-        "belief": (25, Mix(BROAD, (FORUM, PLAIN), 0.5)),
-        "headlines": (45, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
-        "images": (45, Mix(SPREAD, (CAPTION, CAPTION), 0.4)),
+        "answers-forums": (25, PairMix(BROAD, (FORUM, FORUM), 0.5)),
+        "answers-students": (45, PairMix(CLOSE, (PLAIN, PLAIN), 0.4)),
+        "belief": (25, PairMix(BROAD, (FORUM, PLAIN), 0.5)),
+        "headlines": (45, PairMix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "images": (45, PairMix(SPREAD, (CAPTION, CAPTION), 0.4)),
     },
     "STS16": {
-        "answer-answer": (35, Mix(BROAD, (FORUM, FORUM), 0.4)),
-        "headlines": (40, Mix(BROAD, (HEADLINE, HEADLINE), 0.4)),
-        "plagiarism": (35, Mix(CLOSE, (PLAIN, LONG), 0.5)),
-        "postediting": (35, Mix(CLOSE, (LONG, LONG), 0.5)),
-        "question-question": (30, Mix(SPREAD, (SHORT, PLAIN), 0.4)),
+        "answer-answer": (35, PairMix(BROAD, (FORUM, FORUM), 0.4)),
+        "headlines": (40, PairMix(BROAD, (HEADLINE, HEADLINE), 0.4)),
+        "plagiarism": (35, PairMix(CLOSE, (PLAIN, LONG), 0.5)),
+        "postediting": (35, PairMix(CLOSE, (LONG, LONG), 0.5)),
+        "question-question": (30, PairMix(SPREAD, (SHORT, PLAIN), 0.4)),
     },
 }
 
@@ -170,7 +170,7 @@ def _write_mrpc(folder: Path, rng: Random, count: _Counts) -> None:
 
 def _write_sick(folder: Path, rng: Random, count: _Counts) -> None:
     """Graded pairs and NLI pairs in turn, so that both of the task's labels are spread."""
-    graded = graded_pairs(rng, Mix(SPREAD, (PLAIN, CAPTION), 0.4))
+    graded = graded_pairs(rng, PairMix(SPREAD, (PLAIN, CAPTION), 0.4))
     judged = (pair for group in nli_groups(rng) for pair in group[:2])
     pairs = (next(source) for source in cycle((graded, judged)))
     number = 0
@@ -208,9 +208,9 @@ def _write_sts(folder: Path, rng: Random, count: _Counts) -> None:
 
 def _write_sts_benchmark(folder: Path, rng: Random, count: _Counts) -> None:
     genres = (
-        ("main-captions", "images", graded_pairs(rng, Mix(SPREAD, (CAPTION, PLAIN), 0.4))),
-        ("main-news", "headlines", graded_pairs(rng, Mix(BROAD, (HEADLINE, HEADLINE), 0.4))),
-        ("main-forums", "deft-forum", graded_pairs(rng, Mix(BROAD, (FORUM, PLAIN), 0.4))),
+        ("main-captions", "images", graded_pairs(rng, PairMix(SPREAD, (CAPTION, PLAIN), 0.4))),
+        ("main-news", "headlines", graded_pairs(rng, PairMix(BROAD, (HEADLINE, HEADLINE), 0.4))),
+        ("main-forums", "deft-forum", graded_pairs(rng, PairMix(BROAD, (FORUM, PLAIN), 0.4))),
     )
 
     def draw() -> Iterator[tuple[str, str, Pair]]:
@@ -281,10 +281,10 @@ _WRITERS: dict[str, Writer] = {
 
 def _balanced(drawn: Iterator[tuple[str, str]], ahead: float = 1.5) -> Iterator[tuple[str, str]]:
     """Pass over an example whose label has come `ahead` times as often as the mean label."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for label, text in drawn:
-        if seen.get(label, 0) <= ahead * (sum(seen.values()) / max(len(seen), 1)) + 3:
-            seen[label] = seen.get(label, 0) + 1
+        if counts.get(label, 0) <= ahead * (sum(counts.values()) / max(len(counts), 1)) + 3:
+            counts[label] = counts.get(label, 0) + 1
             yield label, text
 
 
@@ -296,18 +296,18 @@ def _belongs(text: str, split: str) -> bool:
 def _draw(items: Iterable[T], count: int, split: str, key: Callable[[T], str]) -> list[T]:
     """The next `count` items of this split; one may come again only once nothing new has come for long."""
     drawn: list[T] = []
-    seen: set[str] = set()
+    names: set[str] = set()
     repeats = 0
     for item in items:
         name = key(item)
         if not _belongs(name, split):
             continue
-        if name in seen and repeats < _PATIENCE:
+        if name in names and repeats < _PATIENCE:
             repeats += 1
             continue
-        if name not in seen:
+        if name not in names:
             repeats = 0
-        seen.add(name)
+        names.add(name)
         drawn.append(item)
         if len(drawn) == count:
             break
@@ -316,11 +316,11 @@ def _draw(items: Iterable[T], count: int, split: str, key: Callable[[T], str]) -
 
 def _draw_pairs(rng: Random, count: int, split: str) -> list[Pair]:
     """The next `count` NLI pairs; a premise comes once, in one split."""
-    seen: set[str] = set()
-    groups = nli_groups(rng, lambda premise: _belongs(premise, split) and premise not in seen)
+    premises: set[str] = set()
+    groups = nli_groups(rng, lambda premise: _belongs(premise, split) and premise not in premises)
     drawn: list[Pair] = []
     for group in groups:
-        seen.add(group[0].texts[0])
+        premises.add(group[0].texts[0])
         drawn += group
         if len(drawn) >= count:
             break

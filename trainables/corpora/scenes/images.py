@@ -35,8 +35,8 @@ def image_set(rng: Random, images: int, seed: int) -> dict[str, object]:
     for number, scene in enumerate(scenes):
         caption_ids[number] = list(range(len(captions), len(captions) + CAPTIONS))
         for i in caption_ids[number]:
-            seen = changed(scene, rng, *[generalise] * rng.choice((0, 1, 1, 2)))
-            captions[i] = {"cleaned_caption": tell(seen, rng, rng.choice((CAPTION, PLAIN))).removesuffix(" .")}
+            view = changed(scene, rng, *[generalise] * rng.choice((0, 1, 1, 2)))
+            captions[i] = {"cleaned_caption": tell(view, rng, rng.choice((CAPTION, PLAIN))).removesuffix(" .")}
     return {
         "features": _features(scenes, rng, seed),
         "image_to_caption_ids": caption_ids,
@@ -49,14 +49,14 @@ def _features(scenes: list[Scene], rng: Random, seed: int) -> np.ndarray:
     place = {name: row for row, name in enumerate(_FEATURES)}
     shown = np.zeros((len(scenes), len(_FEATURES)), dtype=np.float32)
     for row, scene in enumerate(scenes):
-        for name in _seen(scene):
+        for name in _feature_names(scene):
             shown[row, place[name]] = 1.0
     noise = np.random.default_rng(rng.getrandbits(32)).standard_normal((len(scenes), DIM)).astype(np.float32)
     weight = np.sqrt(shown.sum(axis=1, keepdims=True))  # (images, 1)
     return np.maximum(shown @ directions / weight + _NOISE * noise, 0.0)  # (images, DIM)
 
 
-def _seen(scene: Scene) -> list[str]:
+def _feature_names(scene: Scene) -> list[str]:
     parts = [f"action {action}" for action in VERB_TREE.ancestors(scene.action)]
     for role, entity in (("agent", scene.agent), ("patient", scene.patient)):
         if entity:

@@ -1,369 +1,11 @@
-"""The words of the scenes corpus: concepts in trees, each with its synonyms.
-
-Indentation is generalisation: a line lies under the concept that it is a kind of. Words after the colon are
-synonyms, the first of them names the concept. Concepts of which neither is a kind of the other exclude each
-other, unless they stand on different axes: `[job] doctor` says nothing against `woman`.
-No word form belongs to two concepts of one part of speech (a test holds this).
-"""
+"""The words of the scenes corpus as trees of concepts, read from `lexicon.txt`, which explains its form."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from functools import cache
-
-_NOUNS = """
-person: person/people, human, individual
-  adult: adult, grownup
-    man: man/men, guy, gentleman/gentlemen
-    woman: woman/women, lady
-  child: child/children, kid, youngster
-    boy: boy, lad
-    girl: girl, lass
-    baby: baby, infant
-  [job] worker: worker, employee
-    doctor: doctor, physician
-    nurse: nurse
-    teacher: teacher, instructor
-    soldier: soldier, trooper
-    cook: chef, caterer
-    farmer: farmer, grower
-    singer: singer, vocalist
-    officer: officer, cop
-    builder: builder, carpenter
-    driver: driver, chauffeur
-    tailor: tailor
-    painter: painter, artist
-    lawyer: lawyer, attorney
-    clerk: clerk, cashier
-  [sport] athlete: athlete
-    runner: runner, sprinter
-    swimmer: swimmer
-    boxer: boxer, fighter
-    skater: skater
-animal: animal, creature, beast
-  dog: dog, hound
-    puppy: puppy, pup
-    poodle: poodle
-    terrier: terrier
-  cat: cat, feline
-    kitten: kitten
-  horse: horse
-    pony: pony
-    stallion: stallion
-  bird: bird
-    duck: duck
-    parrot: parrot
-    eagle: eagle
-    pigeon: pigeon, dove
-    crow: crow, raven
-  cow: cow
-    calf: calf/calves
-  goat: goat
-  pig: pig, hog
-    piglet: piglet
-  rabbit: rabbit, bunny
-  monkey: monkey, ape
-  elephant: elephant
-  bear: bear
-    cub: cub
-  lion: lion
-  tiger: tiger
-  mouse: mouse/mice
-  snake: snake, serpent
-  frog: frog, toad
-  wolf: wolf/wolves
-  fox: fox
-instrument: instrument
-  guitar: guitar
-  violin: violin, fiddle
-  piano: piano
-  drum: drum
-  flute: flute
-  trumpet: trumpet, bugle
-vehicle: vehicle
-  car: car, automobile
-    taxi: taxi, cab
-  truck: truck, lorry
-  bus: bus, coach
-  bicycle: bicycle, bike
-  motorcycle: motorcycle, motorbike
-  boat: boat, vessel
-    canoe: canoe, kayak
-  tractor: tractor
-food: food
-  fruit: fruit
-    apple: apple
-    orange: orange
-    banana: banana
-    cherry: cherry
-    peach: peach
-    pear: pear
-  vegetable: vegetable, veggie
-    carrot: carrot
-    onion: onion
-    potato: potato
-    tomato: tomato
-    cabbage: cabbage
-  dish: dish, meal
-    pizza: pizza
-    burger: burger, hamburger
-    sandwich: sandwich
-    soup: soup, broth
-    steak: steak
-    pasta: pasta
-  dessert: dessert
-    cake: cake
-    pie: pie, tart
-    cookie: cookie, biscuit
-beverage: beverage
-  coffee: coffee, espresso
-  tea: tea
-  juice: juice
-  beer: beer, ale
-  lemonade: lemonade
-text: text
-  book: book, novel
-  newspaper: newspaper, gazette
-  magazine: magazine, journal
-  letter: letter
-  map: map, chart
-toy: toy, plaything
-  ball: ball
-  doll: doll
-  kite: kite
-  puppet: puppet
-  balloon: balloon
-tool: tool
-  hammer: hammer, mallet
-  knife: knife/knives
-  shovel: shovel, spade
-  ladder: ladder
-  rope: rope, cord
-  broom: broom
-container: container
-  box: box, crate
-  bag: bag, sack
-  basket: basket
-  bottle: bottle, flask
-  cup: cup, mug
-  bucket: bucket, pail
-garment: garment
-  shirt: shirt, blouse
-  jacket: jacket, coat
-  dress: dress, gown
-  hat: hat, cap
-  shoe: shoe
-  scarf: scarf/scarves, shawl
-furniture: furnishing
-  chair: chair, seat
-  table: table
-  sofa: sofa, couch
-  bed: bed
-  desk: desk
-  lamp: lamp
-device: device, gadget
-  phone: phone, telephone
-  camera: camera
-  computer: computer, laptop
-  radio: radio
-  clock: clock
-  printer: printer
-plant: plant
-  tree: tree
-    oak: oak
-    pine: pine
-  flower: flower, blossom
-    rose: rose
-    tulip: tulip
-  bush: bush, shrub
-structure: structure
-  house: house, cottage
-  barn: barn
-  wall: wall
-  fence: fence
-  door: door
-  window: window
-  bridge: bridge
-picture: picture, image
-  portrait: portrait
-  photo: photo, photograph
-  sketch: sketch, drawing
-"""
-
-# (who -> what); `?` marks an object that may be left out. Lines below a frame inherit it.
-_VERBS = """
-move (person animal): move
-  walk: walk, stroll
-  run: run ran run, sprint, jog
-  jump: jump, leap, hop
-  swim: swim swam swum, paddle
-  crawl: crawl, creep crept crept
-  dance (person): dance, waltz
-  fly (bird): fly flew flown, soar
-rest (person animal): rest, relax
-  sleep: sleep slept slept, nap, doze
-  sit: sit sat sat
-  kneel (person): kneel knelt knelt
-  recline: recline, lounge
-express (person): gesture
-  smile: smile, grin
-  laugh: laugh, giggle, chuckle
-  cry: cry, weep wept wept, sob
-  shout: shout, yell, scream
-  whisper: whisper, murmur
-  sing: sing sang sung, chant
-  talk: talk, speak spoke spoken, chat
-  pray: pray
-consume (person animal -> food ?): consume
-  eat: eat ate eaten, devour
-  chew: chew, munch, nibble
-  taste: taste, sample
-drink (person -> beverage ?): drink drank drunk
-  sip: sip
-  gulp: gulp, guzzle
-prepare (person -> food): prepare, make made made
-  cook: cook
-    fry: fry
-    bake: bake
-    grill: grill, barbecue
-    boil: boil, simmer
-  slice: slice, chop, carve
-  peel: peel
-clean (person -> vehicle garment furniture container structure): clean
-  wash: wash, rinse
-  wipe: wipe, mop
-  scrub: scrub
-  polish: polish, buff
-repair (person -> vehicle furniture device tool structure): repair, fix, mend
-break (person -> device furniture toy container): break broke broken, damage
-  smash: smash, shatter
-  crush: crush, flatten
-trade (person -> food beverage vehicle text toy tool container garment furniture device picture plant): trade
-  buy: buy bought bought, purchase
-  sell: sell sold sold, vend
-  rent: rent, lease
-handle (person -> toy tool container furniture text instrument picture device): handle
-  carry: carry, haul
-  push: push, shove
-  pull: pull, drag, tug
-  lift: lift, raise, hoist
-  drop: drop
-  throw: throw threw thrown, toss, hurl
-  catch: catch caught caught
-  kick: kick, punt
-  hold: hold held held, grip, clutch
-  hide: hide hid hidden, conceal
-use (person -> instrument): use
-  play: play, perform
-  tune: tune
-operate (person -> vehicle): operate
-  drive (person -> car truck bus tractor): drive drove driven
-  ride (person -> bicycle motorcycle horse): ride rode ridden
-  park (person -> car truck bus tractor): park
-study (person -> text ?): study
-  browse: browse, skim
-  copy: copy, duplicate
-create (person -> text picture): create
-  write (person -> text): write wrote written, compose
-  draw (person -> picture map): draw drew drawn
-  paint (person -> picture): paint
-wear (person -> garment): wear wore worn
-sew (person -> garment toy ?): stitch
-fold (person -> garment text): fold
-build (person -> structure furniture): build built built, construct
-destroy (person -> structure furniture vehicle): destroy, demolish, wreck
-open (person -> container structure): open, unlock
-close (person -> container structure): close, seal
-tend (person -> plant): tend
-  plant: plant
-  trim: trim, prune
-  sprinkle: sprinkle
-perceive (person animal -> person animal vehicle plant picture): perceive
-  watch: watch, observe
-  notice: notice, spot
-  find: find found found, discover
-  ignore: ignore, overlook
-interact (person animal -> person animal): approach
-  chase: chase, pursue
-  follow: follow, trail
-  attack: attack, assault
-    bite (animal -> person animal): bite bit bitten, nip
-    scratch: scratch, claw
-  comfort: comfort, soothe
-    hug (person -> person animal): hug, embrace, cuddle
-    kiss (person -> person animal): kiss
-    pat (person -> animal child): pat, stroke
-  help: help, assist, aid
-  feed (person -> animal child): feed fed fed, nourish
-  greet (person -> person animal): greet, welcome
-  frighten: frighten, scare, startle
-  tease: tease, taunt
-"""
-
-# One line a dimension: which kinds it fits, then values that exclude each other.
-_TRAITS = """
-size (animal toy tool container furniture structure plant device vehicle): big large huge | small little tiny
-age (person animal): old elderly aged | young youthful
-mood (person animal): happy cheerful glad joyful | sad unhappy gloomy | angry furious mad
-height (person): tall towering | short
-wealth (person): rich wealthy | poor needy
-strength (person animal): strong muscular | weak feeble
-colour (vehicle toy container garment furniture device structure tool): \
-red crimson scarlet | blue azure | green | yellow golden | black | white | purple violet
-state (garment vehicle furniture container structure): clean spotless | dirty filthy muddy
-moisture (garment text toy): wet soaked damp | dry
-weather (food beverage): hot warm | cold chilly
-weight (tool container furniture instrument): heavy hefty | light lightweight
-newness (device vehicle instrument text garment): new modern | antique ancient outdated
-beauty (plant picture garment): beautiful pretty lovely | ugly hideous
-flavour (food beverage): sweet sugary | sour tart | spicy peppery | bland
-"""
-
-_PLACES = """
-outdoors: outdoors, outside
-  park: in park
-  street: on street, on road
-  beach: on beach, on shore
-  garden: in garden, in yard
-  forest: in forest, in woodland
-  field: in field, in meadow
-  market: at market, at bazaar
-  river: by river, by stream
-  hill: on hill, on mountain
-  square: on square, on plaza
-  lake: by lake, by pond
-  farm: on farm, on ranch
-indoors: indoors, inside
-  kitchen: in kitchen
-  office: in office, in workplace
-  library: in library
-  museum: in museum, in gallery
-  hospital: in hospital, in clinic
-  school: at school, at academy
-  restaurant: in restaurant, in diner
-  garage: in garage, in workshop
-  bedroom: in bedroom
-  church: in church, in chapel
-  theater: at theater, at playhouse
-  basement: in basement, in cellar
-  shop: in shop, in store
-"""
-
-_TIMES = """
-morning: in the morning, at dawn
-noon: at noon, at midday
-afternoon: in the afternoon
-evening: in the evening, at dusk
-night: at night, at midnight
-"""
-
-_MANNERS = """
-speed: quickly rapidly swiftly | slowly leisurely
-volume: quietly silently | loudly noisily
-care: carefully cautiously | carelessly recklessly
-feeling: happily cheerfully | sadly gloomily | angrily furiously
-"""
+from pathlib import Path
 
 NUMBERS = ("one", "two", "three", "four", "five")
 """Words of the counts 1 to 5."""
@@ -438,11 +80,19 @@ def _part(tree: Tree, a: str, b: str) -> bool:
     return False
 
 
-def _tree(text: str) -> tuple[Tree, dict[str, str]]:
+def word_lists(name: str) -> dict[str, tuple[str, ...]]:
+    """The lists of a file beside this one: the lines below each `# heading`, without the text above the first one."""
+    _, *parts = re.split(r"^# (.+)\n", Path(__file__).with_name(name).read_text(encoding="utf-8"), flags=re.M)
+    return {
+        heading: tuple(text.strip("\n").splitlines()) for heading, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def _tree(lines: tuple[str, ...]) -> tuple[Tree, dict[str, str]]:
     tree = Tree()
     frames: dict[str, str] = {}
     path: list[str] = []
-    for line in text.strip("\n").splitlines():
+    for line in lines:
         level = (len(line) - len(line.lstrip())) // 2
         match = re.fullmatch(r"(?:\[(\w+)\] )?(\w+)(?: \((.*)\))?: (.*)", line.strip())
         assert match, line
@@ -483,10 +133,11 @@ def _frame(text: str) -> Frame:
     return Frame(tuple(agents.split()), tuple(patients.replace("?", "").split()), "?" in patients)
 
 
-NOUN_TREE, _ = _tree(_NOUNS)
-VERB_TREE, _frames = _tree(_VERBS)
-PLACE_TREE, _ = _tree(_PLACES)
-TIME_TREE, _ = _tree(_TIMES)
+_LISTS = word_lists("lexicon.txt")
+NOUN_TREE = _tree(_LISTS["nouns"])[0]
+VERB_TREE, _frames = _tree(_LISTS["verbs"])
+PLACE_TREE = _tree(_LISTS["places"])[0]
+TIME_TREE = _tree(_LISTS["times"])[0]
 
 NOUNS = {name: tuple(map(_noun, words)) for name, words in NOUN_TREE.words.items()}
 VERBS = {name: tuple(map(_verb, words)) for name, words in VERB_TREE.words.items()}
@@ -496,12 +147,14 @@ for _name, _own in FRAMES.items():  # what is done in one way is not done in the
     VERB_TREE.axis[_name] = "deed" if _own.patients else "act"
 
 
-def _dimensions(text: str) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+def _dimensions(
+    lines: tuple[str, ...],
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
     """Value to dimension, value to words, dimension to the kinds that it fits."""
     dimension_of: dict[str, str] = {}
     words: dict[str, tuple[str, ...]] = {}
     fits: dict[str, tuple[str, ...]] = {}
-    for line in text.strip().splitlines():
+    for line in lines:
         head, _, values = line.partition(": ")
         dimension, _, kinds = head.partition(" (")
         fits[dimension] = tuple(kinds.rstrip(")").split())
@@ -511,8 +164,8 @@ def _dimensions(text: str) -> tuple[dict[str, str], dict[str, tuple[str, ...]], 
     return dimension_of, words, fits
 
 
-TRAIT_DIMENSION, TRAIT_WORDS, TRAIT_FITS = _dimensions(_TRAITS)
-MANNER_DIMENSION, MANNER_WORDS, _no_kinds = _dimensions(_MANNERS)
+TRAIT_DIMENSION, TRAIT_WORDS, TRAIT_FITS = _dimensions(_LISTS["traits"])
+MANNER_DIMENSION, MANNER_WORDS = _dimensions(_LISTS["manners"])[:2]
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -522,7 +175,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 @cache
 def kinds_of(roots: tuple[str, ...]) -> tuple[str, ...]:
-    """All noun concepts that are one of `roots` or below, in the lexicon's order."""
+    """All noun concepts among `roots` or below, in the lexicon's order."""
     return tuple(name for name in NOUN_TREE.parent if any(NOUN_TREE.is_a(name, root) for root in roots))
 
 

@@ -6,87 +6,22 @@ A bag of words sees most of it; whose clause comes last, and what a `not` stands
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from random import Random
 
-from trainables.corpora.scenes.lexicon import listed
+from trainables.corpora.scenes.lexicon import word_lists
 from trainables.corpora.scenes.scene import sample
 from trainables.corpora.scenes.text import PLAIN, Style, tell
 
-GOOD = listed("good great wonderful brilliant charming clever witty fresh gripping funny elegant touching lively vivid")
-BAD = listed("bad terrible awful boring dull tedious weak stupid clumsy lifeless shallow messy bland hollow")
-_FILM = ("the film", "this movie", "the story", "the plot", "the script", "the acting", "the director", "the ending")
-_GOODS = (
-    "the phone",
-    "this camera",
-    "the battery",
-    "the screen",
-    "the price",
-    "the sound",
-    "this player",
-    "the software",
-    "the manual",
-    "the keyboard",
-)
-_GOODS_GOOD = listed("reliable sturdy handy crisp fast excellent")
-_GOODS_BAD = listed("broken slow noisy useless faulty")
-_LIKE = ("i love", "i enjoy", "i adore", "i recommend", "everyone praises", "viewers admire")
-_HATE = ("i hate", "i dislike", "i regret", "i detest", "nobody needs", "critics mock")
-_STRONG = ("very", "truly", "extremely", "deeply", "absolutely")
-_FAINT = ("somewhat", "slightly", "rather", "fairly", "mildly")
-_NEUTRAL = (
-    "{it} is average .",
-    "{it} is ordinary .",
-    "{it} is neither {good} nor {bad} .",
-    "{it} is as {good} as it is {bad} .",
-    "half of {it} is {good} and half is {bad} .",
-    "{it} is made for children .",
-    "some will find {it} {good} , others {bad} .",
-)
-_CLAUSES = (
-    "{it} is {word}",
-    "{it} is {strong} {word}",
-    "{it} is {word} and {word}",
-    "{it} is {word} , {word} and {word}",
-    "{it} is {word} and {feel} it",
-    "{it} is not {other}",
-    "{feel} {it}",
-    "{feel} {it} because it is {word}",
-    "{it} feels {word} and {strong} {word}",
-    "{it} could not be more {word}",
-    "nothing about {it} is {other}",
-    "what a {word} and {word} surprise",
-)
-_PHRASES = (
-    "{word}",
-    "{strong} {word}",
-    "not {other}",
-    "{word} and {word}",
-    "is {word}",
-    "{feel} it",
-    "never {other}",
-    "seems {word}",
-    "{word} people",
-    "a {word} policy",
-    "their {word} leaders",
-    "without being {other}",
-)
-_PLOT_OPENINGS = (
-    "in this film ,",
-    "the film begins when",
-    "meanwhile ,",
-    "one day ,",
-    "years later ,",
-    "",
-)
+_LISTS = word_lists("opinions.txt")
+_PLOT_OPENINGS = ("in this film ,", "the film begins when", "meanwhile ,", "one day ,", "years later ,", "")
 _PLOT = Style(forms=("simple", "simple", "progressive"), openings=_PLOT_OPENINGS)
-_REPORTS = (
-    "the critic says that {it} is {word} .",
-    "a reviewer wrote that {it} is {word} .",
-    "the director hears that {it} is {word} .",
-)
-
-_FILM_WORDS = {"it": _FILM, True: GOOD, False: BAD}
-_GOODS_WORDS = {"it": _GOODS, True: GOOD[:4] + _GOODS_GOOD, False: BAD[:4] + _GOODS_BAD}
+_FILM_WORDS = {"it": _LISTS["film"], True: _LISTS["good"], False: _LISTS["bad"]}
+_GOODS_WORDS = {
+    "it": _LISTS["goods"],
+    True: _LISTS["good"][:4] + _LISTS["good goods"],
+    False: _LISTS["bad"][:4] + _LISTS["bad goods"],
+}
 
 
 def film_opinion(rng: Random, good: bool) -> str:
@@ -104,13 +39,13 @@ def goods_opinion(rng: Random, good: bool) -> str:
 
 def phrase_opinion(rng: Random, good: bool) -> str:
     """A few words, as MPQA has them."""
-    return _fill(rng.choice(_PHRASES), rng, good, _FILM_WORDS)
+    return _fill(rng.choice(_LISTS["phrases"]), rng, good, _FILM_WORDS)
 
 
 def graded_opinion(rng: Random, grade: int) -> str:
     """A sentence graded 0 (very bad) to 4 (very good)."""
     if grade == 2:
-        return _fill(rng.choice(_NEUTRAL), rng, True, _FILM_WORDS)
+        return _fill(rng.choice(_LISTS["neutral"]), rng, True, _FILM_WORDS)
     good = grade > 2
     if rng.random() < 0.25:
         return _fill("{it} is {word} and {word} .", rng, good, _FILM_WORDS)
@@ -137,21 +72,19 @@ def subjective(rng: Random) -> str:
 def objective(rng: Random) -> str:
     """What happens in a film, or who said what about it."""
     if rng.random() < 0.15:
-        return _fill(rng.choice(_REPORTS), rng, rng.random() < 0.5, _FILM_WORDS)
+        return _fill(rng.choice(_LISTS["reports"]), rng, rng.random() < 0.5, _FILM_WORDS)
     return tell(sample(rng, 0.4), rng, _PLOT if rng.random() < 0.7 else PLAIN)
 
 
 def opinion_words() -> set[str]:
     """Every word of this module's sentences."""
-    texts: list[str] = [*_CLAUSES, *_PHRASES, *_NEUTRAL, *_REPORTS, *_PLOT_OPENINGS, *_LIKE, *_HATE, *_STRONG, *_FAINT]
-    texts += [word for words in (_FILM_WORDS, _GOODS_WORDS) for group in words.values() for word in group]
-    texts += ["but", "although", "and", "even though", "when", "an"]
+    texts = (*_PLOT_OPENINGS, *chain.from_iterable(_LISTS.values()), "but although and even though when an")
     return {word for text in texts for word in text.split() if not word.startswith("{")}
 
 
 def _sentence(rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> str:
     def clause(polarity: bool) -> str:
-        return _fill(rng.choice(_CLAUSES), rng, polarity, words)
+        return _fill(rng.choice(_LISTS["clauses"]), rng, polarity, words)
 
     kind = rng.random()
     if kind < 0.6:
@@ -171,9 +104,9 @@ def _fill(template: str, rng: Random, good: bool, words: dict[object, tuple[str,
         "other": words[not good],
         "good": words[True],
         "bad": words[False],
-        "strong": _STRONG,
-        "faint": _FAINT,
-        "feel": _LIKE if good else _HATE,
+        "strong": _LISTS["strong"],
+        "faint": _LISTS["faint"],
+        "feel": _LISTS["like"] if good else _LISTS["hate"],
     }
     return " ".join(_with_article(_draw(template, rng, slots)))
 

@@ -53,14 +53,14 @@ def nli_groups(rng: Random, keep: Callable[[str], bool] = lambda premise: True) 
         text = tell(premise, rng)
         if not keep(text):
             continue
-        wanted = rng.sample(LABELS, 3) if rng.random() < 0.6 else [rng.choice(LABELS) for _ in range(3)]
-        wanted += [rng.choice(LABELS) for _ in range(rng.choice((0, 0, 0, 1, 2, 3)))]
+        labels = rng.sample(LABELS, 3) if rng.random() < 0.6 else [rng.choice(LABELS) for _ in range(3)]
+        labels += [rng.choice(LABELS) for _ in range(rng.choice((0, 0, 0, 1, 2, 3)))]
         group: dict[str, Pair] = {}
-        for label in wanted:
+        for label in labels:
             hypothesis = hypothesise(premise, label, rng)
-            told = tell(hypothesis, rng) if hypothesis else text
-            if hypothesis and told != text and told not in group:
-                group[told] = Pair(premise, hypothesis, (text, told))
+            sentence = tell(hypothesis, rng) if hypothesis else text
+            if hypothesis and sentence != text and sentence not in group:
+                group[sentence] = Pair(premise, hypothesis, (text, sentence))
         if len(group) >= 3:
             yield list(group.values())
 
@@ -79,7 +79,7 @@ def hypothesise(premise: Scene, label: Label, rng: Random) -> Scene | None:
 
 
 @dataclass(frozen=True)
-class Mix:
+class PairMix:
     """How a set of graded pairs is made: how much each kind of edit weighs, and in which styles it is told."""
 
     weights: tuple[int, ...]
@@ -101,7 +101,7 @@ CLOSE = (4, 5, 4, 5, 3, 2, 0, 1)
 SPREAD = (3, 2, 2, 3, 2, 3, 5, 8)
 
 
-def graded_pairs(rng: Random, mix: Mix) -> Iterator[Pair]:
+def graded_pairs(rng: Random, mix: PairMix) -> Iterator[Pair]:
     """Endless pairs whose similarity runs from 0 to 5."""
     edits = (
         lambda s, r: s,
@@ -142,12 +142,12 @@ def paraphrase_pairs(rng: Random) -> Iterator[tuple[Pair, bool]]:
 
 def told_apart(first: Scene, second: Scene, rng: Random, styles: tuple[Style, Style]) -> Pair:
     """The pair told in two sentences that are not word for word the same, where a few tries find such."""
-    one = tell(first, rng, styles[0])
+    sentence = tell(first, rng, styles[0])
     for _ in range(5):
-        two = tell(second, rng, styles[1])
-        if two != one:
+        other = tell(second, rng, styles[1])
+        if other != sentence:
             break
-    return Pair(first, second, (one, two))
+    return Pair(first, second, (sentence, other))
 
 
 def _less_detail(scene: Scene, rng: Random) -> Scene | None:

@@ -15,24 +15,24 @@ _NARRATIVE = Style(
 )
 
 
-def story(rng: Random, sentences: int) -> str:
-    """One document, a single line of so many sentences."""
+def story(rng: Random, count: int) -> str:
+    """One document, a single line of `count` sentences."""
     cast = [sample(rng, 0.4).agent for _ in range(3)]
-    told: list[str] = []
+    sentences: list[str] = []
     place = time = ""
-    while len(told) < sentences:
-        if len(told) % 8 == 0:
+    while len(sentences) < count:
+        if len(sentences) % 8 == 0:
             place, time = rng.choice(list(PLACE_TREE.parent)), rng.choice(list(TIME_TREE.parent))
-        who = rng.choice(cast)
+        agent = rng.choice(cast)
         scene = sample(rng, 0.3)
-        scene = replace(scene, agent=who, place=place if rng.random() < 0.4 else None, past=True)
+        scene = replace(scene, agent=agent, place=place if rng.random() < 0.4 else None, past=True)
         scene = replace(scene, time=time if rng.random() < 0.2 else None)
-        others = [one for one in cast if one != who]
+        others = [entity for entity in cast if entity != agent]
         if scene.patient and rng.random() < 0.5:
             scene = replace(scene, patient=rng.choice(others or cast))
-        if possible(scene) and scene.patient != who:
-            told.append(tell(scene, rng, _NARRATIVE))
-    return " ".join(told)
+        if possible(scene) and scene.patient != agent:
+            sentences.append(tell(scene, rng, _NARRATIVE))
+    return " ".join(sentences)
 
 
 def story_words() -> set[str]:

@@ -58,9 +58,9 @@ def word_content(rng: Random) -> Labelled:
     """Which one of thirty mid-frequency words the sentence contains."""
     while True:
         words = leaves(_sentence(rng, clauses=rng.choice((1, 1, 2))))
-        found = [word for word in words if word in _CONTENT]
-        if len(found) == 1:
-            yield found[0], " ".join(words)
+        content = [word for word in words if word in _CONTENT]
+        if len(content) == 1:
+            yield content[0], " ".join(words)
 
 
 def tree_depth(rng: Random) -> Labelled:
@@ -134,11 +134,12 @@ def coordination_inversion(rng: Random) -> Labelled:
         for action, article in ((first, "a"), (second, rng.choice(("the", "a")))):
             agent = rng.choice(NOUNS[rng.choice(kinds_of(FRAMES[action].agents))]).singular
             verb = rng.choice(VERBS[action])
-            told = (("DT", rng.choice(("a", "the"))), ("NN", agent)), ("NP", ("DT", article), ("NN", patient))
-            clauses.append(("S", ("NP", *told[0]), ("VP", ("VB", verb.past if past else verb.third), told[1])))
+            subject = ("NP", ("DT", rng.choice(("a", "the"))), ("NN", agent))
+            predicate = ("VB", verb.past if past else verb.third), ("NP", ("DT", article), ("NN", patient))
+            clauses.append(("S", subject, ("VP", *predicate)))
         label = rng.choice("OI")
-        one, two = clauses if label == "O" else clauses[::-1]
-        yield label, " ".join(leaves(("S", one, ("CC", "and"), two, (".", "."))))
+        first_clause, second_clause = clauses if label == "O" else clauses[::-1]
+        yield label, " ".join(leaves(("S", first_clause, ("CC", "and"), second_clause, (".", "."))))
 
 
 PROBES: dict[str, Callable[[Random], Labelled]] = {
@@ -178,19 +179,19 @@ def _transitive(rng: Random) -> Scene:
 
 def _sentence(rng: Random, clauses: int, richness: float = 0.5, nested: int = 0) -> Constituent:
     """Clauses side by side or one inside the other, ended by a stop."""
-    told = [_nest(rng, tree(sample(rng, richness), rng, _CLAUSE), nested) for _ in range(clauses)]
-    joined = [part for clause in told for part in (("CC", rng.choice(_JOINS)), clause)][1:]
+    trees = [_nest(rng, tree(sample(rng, richness), rng, _CLAUSE), nested) for _ in range(clauses)]
+    joined = [part for clause in trees for part in (("CC", rng.choice(_JOINS)), clause)][1:]
     if clauses == 1:
-        return ("S", *told[0][1:], (".", "."))
+        return ("S", *trees[0][1:], (".", "."))
     return ("S", *joined, (".", "."))
 
 
 def _nest(rng: Random, clause: Constituent, levels: int) -> Constituent:
     """ "the man says that ..." around a clause."""
     for _ in range(levels):
-        who = ("NP", ("DT", "the"), ("NN", rng.choice(NOUNS[rng.choice(kinds_of(("person",)))]).singular))
+        speaker = ("NP", ("DT", "the"), ("NN", rng.choice(NOUNS[rng.choice(kinds_of(("person",)))]).singular))
         inner = ("SBAR", ("IN", "that"), clause)
-        clause = ("S", who, ("VP", ("VBZ", rng.choice(_SAYERS)), inner))
+        clause = ("S", speaker, ("VP", ("VBZ", rng.choice(_SAYERS)), inner))
     return clause
 
 

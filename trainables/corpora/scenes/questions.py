@@ -4,85 +4,19 @@ from __future__ import annotations
 
 from random import Random
 
-from trainables.corpora.scenes.lexicon import FRAMES, NOUN_TREE, NOUNS, PLACE_TREE, VERBS, Noun, kinds_of, listed
+from trainables.corpora.scenes.lexicon import (
+    FRAMES,
+    NOUN_TREE,
+    NOUNS,
+    PLACE_TREE,
+    VERBS,
+    Noun,
+    kinds_of,
+    listed,
+    word_lists,
+)
 
-_TEMPLATES = {
-    "ABBR:exp": (
-        "what does {letters} stand for ?",
-        "what is the full form of {letters} ?",
-        "what does {letters} mean ?",
-    ),
-    "ABBR:abb": ("what is the abbreviation of {name} {thing} ?", "how do people shorten {name} {thing} ?"),
-    "DESC:def": ("what is a {thing} ?", "what does the word {thing} mean ?", "what are {things} ?"),
-    "DESC:manner": (
-        "how do you {verb} a {thing} ?",
-        "how does a {person} {verb} {things} ?",
-        "in what way do {animals} move ?",
-    ),
-    "DESC:reason": (
-        "what does the {thing} of {name} do ?",
-        "why do {persons} {verb} {things} ?",
-        "what makes {animals} run ?",
-        "for what reason do {animals} sleep ?",
-    ),
-    "ENTY:animal": (
-        "what animal chases {animals} ?",
-        "which creature lives in {name} ?",
-        "what kind of {animal} is the largest ?",
-    ),
-    "ENTY:food": (
-        "what fruit do {persons} eat in {name} ?",
-        "which dish does {name} like ?",
-        "what do {persons} drink in {name} ?",
-    ),
-    "ENTY:other": (
-        "what {thing} did the {person} of {name} {verb} ?",
-        "what {thing} is named after {name} ?",
-        "what do {persons} {verb} in the {place} ?",
-        "which {thing} did {name} {verb} ?",
-        "what {thing} is the heaviest ?",
-    ),
-    "HUM:ind": (
-        "what {person} did {verb} the {thing} of {name} ?",
-        "what {person} is named after {name} ?",
-        "who is the {person} of {name} ?",
-        "who did {verb} the first {thing} ?",
-        "what {person} lives in {name} ?",
-    ),
-    "HUM:gr": (
-        "what company makes the {thing} ?",
-        "which team of {persons} is from {name} ?",
-        "what group of {persons} did {verb} it ?",
-    ),
-    "LOC:city": (
-        "what city has the oldest {place} ?",
-        "in what city is the {name} {place} ?",
-        "which town did {name} come from ?",
-    ),
-    "LOC:other": (
-        "what {place} did the {person} of {name} come from ?",
-        "what {place} is named after {name} ?",
-        "where is the {place} of {name} ?",
-        "where do {persons} {verb} {things} ?",
-        "on which river is {name} ?",
-    ),
-    "NUM:count": (
-        "what does the {thing} of {name} weigh ?",
-        "how many {things} are in the {place} ?",
-        "how many {persons} live in {name} ?",
-        "what number of {animals} is in {name} ?",
-    ),
-    "NUM:date": (
-        "when did {name} {verb} the {thing} ?",
-        "what year was the {thing} made ?",
-        "in what year did {name} die ?",
-    ),
-    "NUM:dist": (
-        "how far is it to {name} ?",
-        "how long is the {thing} ?",
-        "what is the distance to the {place} of {name} ?",
-    ),
-}
+_TEMPLATES = word_lists("questions.txt")
 CLASSES = tuple(_TEMPLATES)
 NAMES = listed("alder brent corvo delmar elwin fargo gorham hilda ivor jessop kelda lomax marlow nadia orson petra")
 _LETTERS = listed("abk bnt cdr dfl epm fgs gtr hpw jkl mnq")

@@ -288,8 +288,8 @@ def _slot(tree: Tree, a: str | None, b: str | None) -> Slot:
 
 
 def _traits(a: tuple[str, ...], b: tuple[str, ...], dimension: dict[str, str]) -> Slot:
-    here = {dimension[value]: value for value in a}
-    if any(here.get(dimension[value], value) != value for value in b):
+    by_dimension = {dimension[value]: value for value in a}
+    if any(by_dimension.get(dimension[value], value) != value for value in b):
         return "excluded"
     if set(b) - set(a):
         return "narrower"

@@ -69,15 +69,15 @@ def tree(scene: Scene, rng: Random, style: Style = PLAIN) -> Constituent:
         form = "simple"
     if form == "fragment" and scene.negated:
         form = "there"
-    told = _Telling(rng, style)
+    telling = _Telling(rng, style)
     parts = {
-        "progressive": told.progressive,
-        "simple": told.simple,
-        "passive": told.passive,
-        "there": told.there,
-        "fronted": told.fronted,
-        "cleft": told.cleft,
-        "fragment": told.fragment,
+        "progressive": telling.progressive,
+        "simple": telling.simple,
+        "passive": telling.passive,
+        "there": telling.existential,
+        "fronted": telling.fronted,
+        "cleft": telling.cleft,
+        "fragment": telling.fragment,
     }[form](scene)
     return ("S", *parts, (".", ".")) if style.stop else ("S", *parts)
 
@@ -139,7 +139,7 @@ class _Telling:
         inner = inner if scene.past else ("VP", ("VBG", "being"), inner)
         return [self._np(scene.patient), ("VP", be, inner)]
 
-    def there(self, scene: Scene) -> list[Constituent]:
+    def existential(self, scene: Scene) -> list[Constituent]:
         inner = ("NP", self._np(scene.agent, scene.negated), self._vp(("VBG", self._verb(scene).ing), scene))
         return [("NP", ("EX", "there")), ("VP", ("VB", _be(scene.agent, scene.past)), inner)]
 
@@ -153,7 +153,7 @@ class _Telling:
     def cleft(self, scene: Scene) -> list[Constituent]:
         """ "it is a dog that chases the cat"."""
         _, predicate = self.simple(scene)
-        relative = ("SBAR", ("WHNP", _who(scene.agent)), ("S", predicate))
+        relative = ("SBAR", ("WHNP", _pronoun(scene.agent)), ("S", predicate))
         be = ("VB", "was" if scene.past else "is")
         return [("NP", ("PRP", "it")), ("VP", be, ("NP", self._np(scene.agent), relative))]
 
@@ -194,7 +194,7 @@ class _Telling:
         if traits and not none and self.rng.random() < self.style.relative:
             be = "are" if entity.count > 1 else "is"
             adjective = ("ADJP", ("JJ", self._trait(traits.pop())))
-            clause = [("SBAR", ("WHNP", _who(entity)), ("S", ("VP", ("VB", be), adjective)))]
+            clause = [("SBAR", ("WHNP", _pronoun(entity)), ("S", ("VP", ("VB", be), adjective)))]
         adjectives = [("JJ", self._trait(trait)) for trait in traits]
         head = ("NNS", noun.plural) if entity.count > 1 else ("NN", noun.singular)
         phrase = ("NP", *self._determiners(entity, none), *adjectives, head)
@@ -217,5 +217,5 @@ def _be(entity: Entity, past: bool) -> str:
     return ("were" if past else "are") if entity.count > 1 else ("was" if past else "is")
 
 
-def _who(entity: Entity) -> str:
+def _pronoun(entity: Entity) -> str:
     return "who" if NOUN_TREE.is_a(entity.kind, "person") else "that"
