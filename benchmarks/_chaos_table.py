@@ -10,7 +10,7 @@ from benchmarks._chaos_work import EVERY, PAUSE, STEPS
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown: a row a fault, and what all of them come to."""
-    from reports.markdown import table
+    from reports.document import DataTable
 
     seeds = sorted(int(row["seed"]) for row in rows)
     systems = [("The study", "study"), *([("Plain Tune", "tune")] if any("tune" in row for row in rows) else [])]
@@ -30,7 +30,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
         [
             f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}. Trials of {STEPS} steps of {PAUSE:g} s, a checkpoint "
             f"every {EVERY} steps.",
-            table(["fault", "seeds", *heads], lines),
+            DataTable(["fault", "seeds", *heads], lines).markdown,
             *(_sums(name, [row[system] for row in rows if system in row]) for name, system in systems),
         ]
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchmarks._asked import check_numbers
-from reports.markdown import table
+from reports.document import DataTable
 from reports.seed_race import raced as race_of
 from reports.statistics.comparison import compare
 from reports.statistics.families import holm
@@ -64,7 +64,7 @@ def error_rates(studies: int) -> str:
         "noise", "12 recipes; 5 rows and a baseline", "seeds", "winner of ten seeds lost",
         "false verdict, nothing real", "false verdict, development alone differs",
     ]  # fmt: skip
-    return f"{studies} made-up studies each; shares with standard errors.\n\n{table(head, lines, left=3)}"
+    return f"{studies} made-up studies each; shares with standard errors.\n\n{DataTable(head, lines, left=3).markdown}"
 
 
 def _share(is_wrong: Callable[[np.random.Generator], bool], studies: int) -> str:

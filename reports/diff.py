@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from reports.boards import verdict
+from reports.document import Block, Bullets, DataTable, Heading, markdown
 from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.guards import GUARDS, find_flags
 from reports.ledger import Record
-from reports.markdown import bullets, code, count, number, table, text
+from reports.markdown import code, count, number, text
 from reports.quantity import Quantity
 from reports.results import Results
 from reports.statistics import Comparison, Sample, compare, holm
@@ -48,18 +49,18 @@ def diff(a: Path, b: Path) -> str:
     if names[0] == names[1]:
         names = code(str(a)), code(str(b))
     conditions = [*_settings(first, second), *_conditions(first, second)]
-    parts = [
+    blocks: list[Block] = [
         f"# {names[0]} and {names[1]}",
         "Differences are the second study minus the first.",
         "## Settings, code and data",
-        table(["What", *names], conditions, left=3) if conditions else "There is no difference.",
+        DataTable(["What", *names], conditions, left=3) if conditions else "There is no difference.",
         "## Rows in both",
-        _rows(first, second),
+        *_rows(first, second),
         *_alone(first, second, names),
         "## Claims",
-        _claims(first, second, names),
+        *_claims(first, second, names),
     ]
-    return "\n\n".join(parts) + "\n"
+    return markdown(blocks) + "\n"
 
 
 def _read(folder: Path) -> tuple[Results, dict[str, str]]:
@@ -114,14 +115,14 @@ def _several(values: Iterable[Any]) -> str:
 # Rows
 
 
-def _rows(first: Results, second: Results) -> str:
+def _rows(first: Results, second: Results) -> list[Block]:
     """A table for each figure that sums both studies up."""
     mine, other = _measured(first), _measured(second)
     boards = [board.quantity for board in Findings.of(first).boards]
     figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure.key, label)) in mine}
     figures = {at: figure for at, figure in figures.items() if at in other}
     if not figures:
-        return "There is no row that both have with a figure that both have."
+        return ["There is no row that both have with a figure that both have."]
     common = Evidence.of(second).common
     compared = {at: compare(other[at][1], mine[at][1], common=common(figure)) for at, figure in figures.items()}
     apart = {label: _apart(first, second, label) for label in dict.fromkeys(label for _, label in figures)}
@@ -132,22 +133,22 @@ def _rows(first: Results, second: Results) -> str:
     chances = [None if doubts[at] else compared[at].p for at in figures]
     tests = [(at[0], first.once(mine[at][0]), second.once(other[at][0])) for at in figures]
     adjusted = holm(chances, tests)
-    parts = [
+    blocks: list[Block] = [
         "Intervals are at 95 %, p is Holm's over all lines that get a verdict. A difference says that the two studies "
         "differ in this row, not why. There is no verdict where a flag of either study touches the row, or where its "
         "trials here and there ran on other code, data or machines, or trained for longer: what is named."
     ]
     changed = dict.fromkeys(code(at[1]) for at in figures if mine[at][0] != other[at][0])
     if changed:
-        parts.append(f"Not the same recipe in both: {', '.join(changed)}.")
+        blocks.append(f"Not the same recipe in both: {', '.join(changed)}.")
     lines: dict[str, list[list[str]]] = {}
     for (at, figure), p in zip(figures.items(), adjusted, strict=True):
         means = [f"{number(sample.mean)} ({count(sample.count, 'seed')})" for _, sample in (mine[at], other[at])]
         lines.setdefault(figure.name, []).append([code(at[1]), *means, *_words(compared[at], p, doubts[at])])
     head = ["Row", "first", "second", "difference [95 %]", "p", "verdict"]
-    for name, those in lines.items():
-        parts += [f"### {text(name)}", table(head, those)]
-    return "\n\n".join(parts)
+    for name, rows in lines.items():
+        blocks += [Heading(text(name)), DataTable(head, rows)]
+    return blocks
 
 
 def _measured(results: Results) -> dict[tuple[object, str], tuple[str, Sample]]:
@@ -199,18 +200,18 @@ def _words(item: Comparison, p: float | None, doubts: list[str]) -> list[str]:
     return [interval(item), probability(p), said]
 
 
-def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[str]:
+def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[Block]:
     for results, other, name in ((first, second, names[0]), (second, first, names[1])):
         labels = [label for label in results.asked_rows if results.of_row(label) and not other.of_row(label)]
         if labels:
             yield f"## Rows in {name} only"
-            yield bullets(code(label) for label in labels)
+            yield Bullets([code(label) for label in labels])
 
 
 # Claims
 
 
-def _claims(first: Results, second: Results, names: tuple[str, str]) -> str:
+def _claims(first: Results, second: Results, names: tuple[str, str]) -> list[Block]:
     """Those of both spaces whose verdicts are not the same."""
     mine, other = (
         {(item.claim.text, item.claim.table, item.claim.column): item.verdict for item in Findings.of(results).claims}
@@ -218,7 +219,7 @@ def _claims(first: Results, second: Results, names: tuple[str, str]) -> str:
     )
     both = [claim for claim in mine if claim in other]
     if not both:
-        return "The two studies share no claim."
+        return ["The two studies share no claim."]
     lines = [[text(claim[0]), mine[claim], other[claim]] for claim in both if mine[claim] != other[claim]]
     same = f"{len(both) - len(lines)} of {len(both)} claims have the same verdict in both."
-    return f"{same}\n\n{table(['Claim', *names], lines, left=3)}" if lines else same
+    return [same, DataTable(["Claim", *names], lines, left=3)] if lines else [same]

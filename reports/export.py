@@ -18,10 +18,11 @@ import numpy as np
 
 from reports.best_model import best_first
 from reports.commands import study_command
+from reports.document import Block, Bullets, DataTable, markdown
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, MODELS, Record
 from reports.ledger.names import to_write
-from reports.markdown import DASH, bullets, code, count, number, signed, table, text
+from reports.markdown import DASH, code, count, number, signed, text
 from reports.recipe_names import called
 from reports.results import Results
 from reports.wording import CHOSEN, interval
@@ -139,7 +140,7 @@ def card(results: Results, record: Record) -> str:
     own = model_card(record.recipe, results.evaluation, record.seed, record.scores, record.read, record.training)
     head, body = own.split("\n---\n", 1)
     row = results.labels.get(record.recipe_hash)
-    parts = [
+    blocks: list[Block] = [
         "\n".join([head, *_metadata(results, record), "---"]),
         body.strip(),
         "## How sure the scores are",
@@ -148,9 +149,9 @@ def card(results: Results, record: Record) -> str:
         "## The paper's figures",
         _published(results, row),
         "## Licences",
-        bullets(_licences(record)),
+        Bullets([*_licences(record)]),
     ]
-    return "\n\n".join(parts) + "\n"
+    return markdown(blocks) + "\n"
 
 
 def _tests(record: Record) -> Iterator[tuple[str, str, float]]:
@@ -186,7 +187,7 @@ def _metadata(results: Results, record: Record) -> list[str]:
     return lines
 
 
-def _intervals(results: Results, row: str | None, record: Record) -> Iterator[str]:
+def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Block]:
     """This model's scores with intervals over test items; the row's means over seeds, and its gains."""
     what = f"the row {code(row)}" if row else f"the explored recipe {code(called(results, record.recipe_hash))}"
     lines = []
@@ -202,7 +203,7 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[st
         "with other test items; another seed moves it, too."
     )
     if lines:
-        yield table(["Task", "Number", "This model", "95 % over items"], lines, left=2)
+        yield DataTable(["Task", "Number", "This model", "95 % over items"], lines, left=2)
     evidence, base = Evidence.of(results), results.info.row_hashes.get(results.space.baseline or "")
     lines, one_seed = [], False
     for figure in evidence.figures:
@@ -217,7 +218,7 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[st
     if lines:
         over = f"The {'row' if row else 'recipe'} over its seeds, and its gain over the study's baseline"
         yield f"{over} with its 95 % interval:" if row else f"{over}. No verdict on the gain: {CHOSEN}."
-        yield table(["Figure", "seeds", "mean", f"gain over {text(results.space.baseline or 'no row')}"], lines)
+        yield DataTable(["Figure", "seeds", "mean", f"gain over {text(results.space.baseline or 'no row')}"], lines)
     if one_seed and row:
         yield (
             "A recipe here has one seed only, so these intervals are over test items alone: they speak of two models, "
@@ -225,11 +226,11 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[st
         )
 
 
-def _doubts(results: Results, record: Record) -> Iterator[str]:
+def _doubts(results: Results, record: Record) -> Iterator[Block]:
     flags = Evidence.of(results).flags.of_recipe(record.recipe_hash, frozenset(record.scores))
     if flags:
         yield "Reasons for doubt:"
-        yield bullets(flag.sentence for flag in flags)
+        yield Bullets([flag.sentence for flag in flags])
     after = record.recipe.get("pooling.after", "none")
     if after != "none":
         yield f"The scores were measured with {code(f'pooling.after={after}')}, which is not part of the saved model."

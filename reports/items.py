@@ -15,10 +15,11 @@ import numpy as np
 
 from reports.answer import Answer, rounded
 from reports.answer_words import OVER
+from reports.document import DataTable
 from reports.evidence import Evidence
 from reports.formats.page_data import texts_of
 from reports.ledger import Record
-from reports.markdown import count, number, signed, table
+from reports.markdown import count, number, signed
 from reports.results import Results
 from search_spaces.names import check_name
 from trainables.errors import UserError
@@ -147,7 +148,7 @@ def _table(found: Sequence[Item], knows: bool, texts: bool) -> str:
         + [signed(one.change, 3)]
         for one in found
     ]
-    return table(head, rows, left=int(texts))
+    return DataTable(head, rows, left=int(texts)).markdown
 
 
 def _percent(share: float | None) -> str:

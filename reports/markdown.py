@@ -1,4 +1,4 @@
-"""Numbers, words and tables as markdown. A missing number is a dash.
+"""Numbers and words as inline markdown. A missing number is a dash.
 
 Whatever comes from outside (labels, notes, reasons, commands, claims, paths) goes through `text` or `code` first: then
 it can be no heading, no HTML, no link and no end of a table's cell.
@@ -7,7 +7,6 @@ it can be no heading, no HTML, no link and no end of a table's cell.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.statistics import Measured
@@ -68,12 +67,6 @@ def verbatim(value: object) -> str:
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
 
-def fence(value: str, language: str = "sh") -> str:
-    """Lines as a block of code that nothing in it ends."""
-    ticks = "`" * max(3, *(len(found) + 1 for found in re.findall("`+", value)), 3)
-    return f"{ticks}{language}\n{value}\n{ticks}"
-
-
 def short_paths(value: str) -> str:
     """Absolute paths by their last two names; `study.json` has them whole."""
     parts = [f"…/{'/'.join(Path(part).parts[-2:])}" if part.startswith("/") else part for part in value.split(",")]
@@ -95,28 +88,3 @@ def duration(seconds: float) -> str:
     if hours < 48:
         return f"{minutes // 60} h {minutes % 60} min"
     return f"{hours // 24} days {hours % 24} h"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A markdown table whose first `left` columns are text and whose others are numbers."""
-    lines = [[escape(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(3, *(len(line[index]) for line in lines)) for index in range(len(head))]
-    rule = ["-" * width if index < left else "-" * (width - 1) + ":" for index, width in enumerate(widths)]
-    aligned = [
-        [
-            cell.ljust(width) if index < left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        for line in lines
-    ]
-    return "\n".join("| " + " | ".join(line) + " |" for line in (aligned[0], rule, *aligned[1:]))
-
-
-def bullets(items: Iterable[str]) -> str:
-    """A markdown list."""
-    return "\n".join(f"- {item}" for item in items)
-
-
-def escape(cell: str) -> str:
-    """A cell without line breaks and column marks, which would end it."""
-    return cell.replace("|", "\\|").replace("\n", " ")

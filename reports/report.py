@@ -12,13 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from reports.answer import FILE, Answer
-from reports.formats import FORMATS, Document, Part
+from reports.document import WrittenSection
+from reports.formats import FORMATS, Document
 from reports.guards import GUARDS
 from reports.ledger.names import to_write
 from reports.looks import record
 from reports.recipe_names import recipe_names
 from reports.results import Results
-from reports.sections import Section, in_order
+from reports.sections import in_order
 from reports.trials_csv import write_trials_csv
 from trainables.files import write_whole
 
@@ -26,16 +27,11 @@ PICTURES = "pictures"
 TRIALS = "trials.csv"
 
 
-def part_of(section: Section, results: Results, pictures: Path) -> Part:
-    """A section as it is written of these results."""
-    return Part(section.name, section.heading, section.content(results, pictures), section.folded)
-
-
-def parts(results: Results) -> list[Part]:
+def sections(results: Results) -> list[WrittenSection]:
     """Every section that has something to say, in order; their pictures are made in the results folder."""
     pictures = to_write(results.folder, PICTURES)
-    written = [part_of(section, results, pictures) for section in in_order()]
-    return [part for part in written if part.content]
+    written = [section.written(results, pictures) for section in in_order()]
+    return [section for section in written if section.blocks]
 
 
 def write_report(
@@ -62,7 +58,7 @@ def write_unrecorded(
     if across:
         guards = [*results.info.across, *(GUARDS[name].name for name in across)]
         results = replace(results, info=replace(results.info, across=guards))
-    document = Document(results, results.space.title, tuple(parts(results)), sentences)
+    document = Document(results, results.space.title, tuple(sections(results)), sentences)
     for form in chosen:
         form.write(document)
     content = json.dumps(Answer.of(results).as_json(), indent=1, ensure_ascii=False, allow_nan=False)

@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.formats import Document, Format, Part
+from reports.document import Block, Bullets, CodeBlock, DataTable, Heading, WrittenSection, markdown
+from reports.formats import Document, Format
 from reports.ledger import EVALUATED, LEDGER, PREDICTIONS, Evaluation, Ledger, Record, StudyInfo
 from reports.made_up import DATA, VERSIONS, geometry, with_predictions
-from reports.report import part_of, write_report
+from reports.report import write_report
 from reports.results import Results
 from reports.sections import Section, in_order
 from search_spaces import load_space
@@ -135,18 +136,18 @@ class SectionContract:
         assert [other.name for other in in_order()].count(section.name) == 1
 
     def test_it_writes_markdown(self, section: Section, results: Results, tmp_path: Path) -> None:
-        text = section.content(results, tmp_path / "pictures")
+        text = markdown(section.written(results, tmp_path / "pictures").blocks)
         lines = text.splitlines()
-        assert [line for line in lines if re.match(r"##? ", line)] == [], "headings within a section begin with ###"
+        assert [line for line in lines if re.match(r"##? ", line)] == [], "a heading within a section is a Heading"
         assert re.findall(r"^ *</?[a-z]+\b.*", text, re.MULTILINE) == [], "no HTML: `folded` makes a fold"
         assert re.findall(r"\b(?:nan|NaN|inf)\b", text) == [], "a missing number is a dash"
 
     def test_the_same_ledger_gives_the_same_text(self, section: Section, results: Results, tmp_path: Path) -> None:
         pictures = tmp_path / "pictures"
-        assert section.content(results, pictures) == section.content(Results.load(results.folder), pictures)
+        assert section.written(results, pictures) == section.written(Results.load(results.folder), pictures)
 
     def test_its_pictures_are_there(self, section: Section, results: Results, tmp_path: Path) -> None:
-        text = section.content(results, tmp_path / "pictures")
+        text = markdown(section.written(results, tmp_path / "pictures").blocks)
         for name in re.findall(r"\]\((pictures/[^)]+)\)", text):
             assert (tmp_path / name).is_file()
 
@@ -155,14 +156,14 @@ class SectionContract:
             return {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()}
 
         before = files()
-        section.content(results, tmp_path / "pictures")
+        section.written(results, tmp_path / "pictures")
         assert files() == before
 
     def test_it_stands_in_the_report(self, section: Section, results: Results) -> None:
         rows, seeds = (min(2, many) for many in (len(results.asked_rows), len(results.info.seeds)))
-        made, report = _reported(Registry.changes, rows, seeds)
-        written = part_of(section, made, made.folder / "pictures")
-        assert (written.markdown if written.content else "") in report
+        study, report = _reported(Registry.changes, rows, seeds)
+        written = section.written(study, study.folder / "pictures")
+        assert (written.markdown if written.blocks else "") in report
 
 
 @functools.lru_cache(maxsize=2)
@@ -178,7 +179,7 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory()
 
 
-KINDS = """*slanted* **strong** `code--span` [a link](https://example.org/a?b=1&c=%7B) <b>no element</b>\\
+TEXT = """*slanted* **strong** `code--span` [a link](https://example.org/a?b=1&c=%7B) <b>no element</b>\\
 a new line \\input{x} $1$ & 50 %
 
 > said
@@ -186,19 +187,14 @@ a new line \\input{x} $1$ & 50 %
 1. one
    - deep
 
----
-
-### Below
-
-```
-python study/run.py
-```
-
-| word | number |
-| ---- | -----: |
-| one  |   1.50 |
-| [two |      — |
-"""
+---"""
+KINDS: tuple[Block, ...] = (
+    TEXT,
+    Heading("Below"),
+    CodeBlock("python study/run.py"),
+    DataTable(["word", "number"], [["first", "1.50"], ["[second", "—"]]),
+    Bullets(["first", "`second`"]),
+)
 """What a section may write."""
 
 
@@ -211,8 +207,11 @@ class FormatContract:
 
     @pytest.fixture
     def document(self, tmp_path: Path) -> Document:
-        parts = (Part("open", "An open one", KINDS, False), Part("rows", "A folded one", KINDS, True))
-        return Document(make_study(tmp_path / "results"), "A title & more", parts)
+        sections = (
+            WrittenSection("open", "An open one", KINDS, False),
+            WrittenSection("rows", "A folded one", KINDS, True),
+        )
+        return Document(make_study(tmp_path / "results"), "A title & more", sections)
 
     def test_it_writes_where_it_says_and_nowhere_else(self, form: Format, document: Document) -> None:
         before = set(document.results.folder.iterdir())

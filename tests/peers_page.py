@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks._asked import check_page, write_between
-from reports.markdown import DASH, table
+from reports.document import DataTable
+from reports.markdown import DASH
 from tests.peers import Case, by_entry
 from tests.trainables.corpora import test_mining, test_mix
 from tests.trainables.encoders import test_static
@@ -31,7 +32,8 @@ SEEDS = 20
 
 def page() -> str:
     """A line for each entry and peer."""
-    return table(HEAD, [_line(entry, peer, cases) for (entry, peer), cases in by_entry(CASES).items()])
+    lines = [_line(entry, peer, cases) for (entry, peer), cases in by_entry(CASES).items()]
+    return DataTable(HEAD, lines).markdown
 
 
 def _line(entry: str, peer: str, cases: Sequence[Case]) -> list[str]:

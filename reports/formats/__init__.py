@@ -1,10 +1,9 @@
-"""The forms that a report is written in. Markdown is the document; the other forms are made of it.
+"""The forms that a report is written in, each from the blocks of its sections (`reports.document`).
 
     from reports.formats import FORMATS
     FORMATS["html"].write(document)
 
-Sections write markdown, so that a section from outside the repository stands in every format by itself. A plugin adds
-a format as it adds a section: `FORMATS.add(Format("txt", "report.txt", write))`.
+A plugin adds a format as it adds a section: `FORMATS.add(Format("txt", "report.txt", write))`.
 """
 
 from __future__ import annotations
@@ -13,30 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.document import WrittenSection
 from reports.ledger.names import to_write
 from reports.results import Results
 from trainables.registry import Registry, load
-
-
-@dataclass(frozen=True)
-class Part:
-    """A section as it was written: markdown without any HTML."""
-
-    name: str
-    """The section's."""
-    heading: str
-    """Empty for what stands right under the title."""
-    content: str
-    """Markdown under the heading. A picture is named by its path within the results folder."""
-    folded: bool
-
-    @property
-    def markdown(self) -> str:
-        """With its heading, within a fold where it is folded: the only HTML of a report in markdown."""
-        head = f"## {self.heading}" if self.heading else ""
-        if self.folded:
-            return f"<details><summary>\n\n{head}\n\n</summary>\n\n{self.content}\n\n</details>"
-        return f"{head}\n\n{self.content}" if head else self.content
 
 
 @dataclass(frozen=True)
@@ -46,8 +25,8 @@ class Document:
     results: Results
     title: str
     """Plain text, not markdown."""
-    parts: tuple[Part, ...]
-    """Its sections in order, as markdown. They name pictures by their path within the results folder."""
+    sections: tuple[WrittenSection, ...]
+    """In order. Their pictures are in the results folder."""
     sentences: Path | None = None
     """A SentEval data folder whose sentences may be put into the page; without one, items go by their numbers."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.answer import Answer, rounded, seconds_of
+from reports.document import WrittenSection, markdown
 from reports.findings import Findings
 from reports.formats import Document
 from reports.recipe_names import called
@@ -21,10 +22,19 @@ def write(document: Document, path: Path) -> None:
         "title": document.title,
         "answer": Answer.of(results).as_json(),
         **rounded(Findings.of(results).as_json()),
-        "sections": [vars(part) for part in document.parts],
+        "sections": [_section(section) for section in document.sections],
         "recipes": [rounded(_recipe(results, key)) for key in results.recipes],
     }
     write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _section(section: WrittenSection) -> dict[str, Any]:
+    return {
+        "name": section.name,
+        "heading": section.heading,
+        "content": markdown(section.blocks),
+        "folded": section.folded,
+    }
 
 
 def _recipe(results: Results, recipe_hash: str) -> dict[str, Any]:
@@ -39,9 +49,9 @@ def _recipe(results: Results, recipe_hash: str) -> dict[str, Any]:
         "explored": recipe_hash in results.explored,
         "settings": dict(records[0].recipe),
         "seeds": [record.seed for record in records],
-        "goals": {name: None if found is None else found.mean for name, found in goals.items()},
+        "goals": {name: None if score is None else score.mean for name, score in goals.items()},
         "figures": {
-            name: None if found is None else {"mean": found.mean, "std": found.std} for name, found in figures.items()
+            name: None if score is None else {"mean": score.mean, "std": score.std} for name, score in figures.items()
         },
         "seconds": [seconds_of(record, "seconds") for record in records],
     }

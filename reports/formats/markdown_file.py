@@ -1,4 +1,4 @@
-"""`report.md`: the sections' markdown as it is, one after the other, what is folded under a heading of its own."""
+"""`report.md`: the sections' markdown one after the other, what is folded under a heading of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from trainables.files import write_whole
 
 def write(document: Document, path: Path) -> None:
     """Write the report as markdown."""
-    body, appendix = ([part.markdown for part in document.parts if part.folded is folded] for folded in (False, True))
+    body = [section.markdown for section in document.sections if not section.folded]
+    appendix = [section.markdown for section in document.sections if section.folded]
     parts = [f"# {text(document.title)}", *body, *(["# Appendix", *appendix] if appendix else [])]
     write_whole(path, "\n\n".join(parts) + "\n")

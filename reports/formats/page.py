@@ -11,20 +11,19 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from markdown_it.token import Token
-
-from reports.formats import Document, Part
+from reports.document import Bullets, CodeBlock, DataTable, Heading, Picture, SideBySide, WrittenSection
+from reports.document.inline import as_html, paragraphs, plain
+from reports.formats import Document
 from reports.formats.page_data import main_rows, page_data
-from reports.formats.parsed import is_number, parse, parser, plain, read_table
 from reports.formats.pictures import inline
 from trainables.files import write_whole
 
-HERE = Path(__file__).parent
+FILES = Path(__file__).parent
 MAIN = "rows"
 """The section whose tables can be filtered, and whose rows can be compared."""
 FEWEST = 3
@@ -42,7 +41,7 @@ def write(document: Document, path: Path) -> None:
 
 def page(document: Document) -> str:
     """The whole page."""
-    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, script = ((FILES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = {
         "default-src": "'none'",
         "script-src": _digest(script),
@@ -59,8 +58,8 @@ def page(document: Document) -> str:
         "data": _as_data(page_data(document)),
         "script": script,
     }
-    template = (HERE / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)  # once: a value's own braces stay
+    template = (FILES / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)  # once: a value's own braces stay
 
 
 def body(document: Document) -> str:
@@ -68,10 +67,10 @@ def body(document: Document) -> str:
     pictures = _Pictures(document.results.folder)
     rows = {label: number for number, label in enumerate(main_rows(document.results))}
     links, sections = "", {False: "", True: ""}
-    for part in document.parts:
-        sections[part.folded] += _section(part, document.title, pictures, rows) + "\n"
-        if part.heading and not part.folded:
-            links += f'<li><a href="#{escape(part.name)}">{escape(part.heading)}</a></li>'
+    for section in document.sections:
+        sections[section.folded] += _section(section, document.title, pictures, rows) + "\n"
+        if section.heading and not section.folded:
+            links += f'<li><a href="#{escape(section.name)}">{escape(section.heading)}</a></li>'
     appendix = sections[True] and f'<div id="appendix"><h2>Appendix</h2>\n{sections[True]}</div>'
     links += '<li><a href="#appendix">Appendix</a></li>' if appendix else ""
     return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n{sections[False]}{appendix}'
@@ -84,114 +83,86 @@ class _Pictures:
         self.folder = folder.resolve()
         self.count = 0
 
-    def element(self, name: str, title: str) -> str:
+    def figure(self, pictures: Sequence[Picture]) -> str:
+        """Pictures side by side where there is room."""
+        elements = "\n".join(map(self._element, pictures))
+        return f"<figure>{elements}</figure>\n"
+
+    def _element(self, picture: Picture) -> str:
         """The picture as HTML; its title in words where there is no such picture within the folder."""
         self.count += 1
-        path = (self.folder / name).resolve()
-        there = path.is_relative_to(self.folder) and path.is_file()
-        if there and path.suffix == ".png":
-            content = base64.b64encode(path.read_bytes()).decode()
-            return f'<img alt="{escape(title)}" src="data:image/png;base64,{content}">'
-        picture = (inline(path, title, self.count) if there else "") or f"<em>{escape(title)}</em>"
-        size = re.search(r'viewBox="0 0 ([\d.]+) ', picture)
-        return f"{_box(escape(title))}{picture}</div>" if size and float(size[1]) > WIDE else picture
+        path, title = (self.folder / picture.name).resolve(), escape(picture.title)
+        is_inside = path.is_relative_to(self.folder) and path.is_file()
+        if is_inside and path.suffix == ".png":
+            return f'<img alt="{title}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
+        element = (inline(path, picture.title, self.count) if is_inside else "") or f"<em>{title}</em>"
+        size = re.search(r'viewBox="0 0 ([\d.]+) ', element)
+        return f"{_box(title)}{element}</div>" if size and float(size[1]) > WIDE else element
 
 
-def _section(part: Part, title: str, pictures: _Pictures, rows: Mapping[str, int]) -> str:
-    tokens = parse(part.content)
-    if part.name == MAIN:
-        _number_rows(tokens, rows)
-    content = _html(tokens, part.heading or title, pictures, cards=part.name in CARDS)
-    level = 3 if part.folded else 2
-    heading, name = f"<h{level}>{escape(part.heading)}</h{level}>", escape(part.name)
-    if part.folded:
-        content = re.sub(r"<(/?)h3>", r"<\1h4>", content)
+def _section(section: WrittenSection, title: str, pictures: _Pictures, rows: Mapping[str, int]) -> str:
+    level = 3 if section.folded else 2
+    heading, name = f"<h{level}>{escape(section.heading)}</h{level}>", escape(section.name)
+    content = "".join(_blocks(section, title, pictures, rows))
+    if section.folded:
         return f'<section id="{name}"><details><summary>{heading}</summary>\n{content}</details></section>'
-    return f'<section id="{name}">{heading if part.heading else ""}\n{content}</section>'
+    return f'<section id="{name}">{heading if section.heading else ""}\n{content}</section>'
 
 
-def _html(tokens: list[Token], heading: str, pictures: _Pictures, cards: bool) -> str:
-    """Tokens as HTML: markdown-it's own, but for tables, pictures, and styles, which become classes."""
-    for place, token in enumerate(tokens):
-        if token.type == "heading_open":
-            heading = plain(tokens[place + 1])
-        elif token.type == "table_open":
-            _prepare_table(tokens, place, heading, cards)
-        elif token.type == "paragraph_open" and _is_picture(tokens[place + 1]):
-            token.tag = tokens[place + 2].tag = "figure"
-        elif token.type == "inline":
-            for child in token.children or []:
-                if child.type == "image":
-                    child.type, child.content = (
-                        "html_inline",
-                        pictures.element(str(child.attrGet("src")), child.content),
-                    )
-    return str(parser().renderer.render(tokens, parser().options, {}))
+def _blocks(section: WrittenSection, title: str, pictures: _Pictures, rows: Mapping[str, int]) -> Iterator[str]:
+    caption, level = section.heading or title, 4 if section.folded else 3
+    for block in section.blocks:
+        match block:
+            case str():
+                yield paragraphs(block)
+            case Heading():
+                caption = plain(block.words)
+                yield f"<h{level}>{as_html(block.words)}</h{level}>\n"
+            case Bullets():
+                items = "".join(f"<li>{as_html(item)}</li>\n" for item in block.items)
+                yield f"<ul>\n{items}</ul>\n"
+            case CodeBlock():
+                yield f'<pre><code class="language-{block.language}">{escape(block.lines)}\n</code></pre>\n'
+            case DataTable():
+                numbered = rows if section.name == MAIN else {}
+                yield _table(block, caption, cards=section.name in CARDS, rows=numbered)
+            case Picture():
+                yield pictures.figure([block])
+            case SideBySide():
+                yield pictures.figure(block.pictures)
 
 
-def _number_rows(tokens: Sequence[Token], rows: Mapping[str, int]) -> None:
-    """Mark the lines of the section's tables with the numbers that their rows have in the page's data."""
-    for line, cell, words in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if (line.type, cell.type) == ("tr_open", "td_open") and plain(words) in rows:
-            line.attrSet("data-row", str(rows[plain(words)]))
-
-
-def _is_picture(inline_token: Token) -> bool:
-    """Or several, side by side where there is room."""
-    return {child.type for child in inline_token.children or []} - {"softbreak"} == {"image"}
-
-
-def _prepare_table(tokens: list[Token], start: int, caption: str, cards: bool) -> None:
+def _table(table: DataTable, caption: str, cards: bool, rows: Mapping[str, int]) -> str:
     """A box that scrolls, a caption, headings with their scope, classes for numbers, and whether rows may be sorted.
 
-    Rows whose first cell is empty belong to the row above, so such a table keeps its order. For cards each cell bears
-    its column's name.
+    Rows whose first cell is empty belong to the row above, so such a table keeps its order. For cards each cell has
+    its column's name. `rows`: the numbers of rows in the page's data, by their first cells.
     """
-    end = next(place for place in range(start, len(tokens)) if tokens[place].type == "table_close")
-    body_from = next((p for p in range(start, end) if tokens[p].type == "tbody_open"), end)
-    rows, whole, column = 0, True, 0
-    heads = [plain(head) for head in read_table(tokens, start).head]
-    for place in range(start, end):
-        token = tokens[place]
-        if token.type not in ("th_open", "td_open"):
-            continue
-        column = 0 if tokens[place - 1].type == "tr_open" else column + 1
-        if cards and column and token.type == "td_open":
-            token.attrSet("data-name", heads[column])
-        if is_number(token):
-            token.attrSet("class", "number")
-        token.attrs.pop("style", None)
-        if token.type == "th_open":
-            token.attrSet("scope", "col")
-        elif place > body_from and tokens[place - 1].type == "tr_open":
-            rows += 1
-            if tokens[place + 1].content:
-                token.tag = tokens[place + 2].tag = "th"
-                token.attrSet("scope", "row")
-            else:
-                whole = False
-    kind = "sortable" if whole and rows >= FEWEST else "fixed"
-    tokens[start].attrSet("class", f"{kind} cards" if cards else kind)
-    tokens[start].tag = "table"
-    tokens[start].meta["caption"] = caption
-
-
-def _table_open(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
-    caption, kind = escape(tokens[place].meta["caption"]), tokens[place].attrGet("class")
-    return f'{_box(caption)}<table class="{kind}"><caption>{caption}</caption>\n'
+    kinds = ["" if column < table.left else ' class="number"' for column in range(len(table.head))]
+    names = [f' data-name="{escape(plain(words))}"' if cards else "" for words in table.head]
+    head = "".join(
+        f'<th{kind} scope="col">{as_html(words)}</th>\n' for words, kind in zip(table.head, kinds, strict=True)
+    )
+    lines = ""
+    for first, *cells in table.rows:
+        number = rows.get(plain(first))
+        lines += "<tr>\n" if number is None else f'<tr data-row="{number}">\n'
+        lines += f'<th{kinds[0]} scope="row">{as_html(first)}</th>\n' if first else f"<td{kinds[0]}></td>\n"
+        for cell, kind, name in zip(cells, kinds[1:], names[1:], strict=True):
+            lines += f"<td{name}{kind}>{as_html(cell)}</td>\n"
+        lines += "</tr>\n"
+    whole = len(table.rows) >= FEWEST and all(row[0] for row in table.rows)
+    style = ("sortable" if whole else "fixed") + " cards" * cards
+    label = escape(caption)
+    return (
+        f'{_box(label)}<table class="{style}"><caption>{label}</caption>\n<thead>\n<tr>\n{head}</tr>\n</thead>\n'
+        f"<tbody>\n{lines}</tbody>\n</table></div>\n"
+    )
 
 
 def _box(name: str) -> str:
     """The start of a box that scrolls sideways where its content is wider than the page."""
     return f'<div class="box" role="region" aria-label="{name}" tabindex="0">'
-
-
-def _table_close(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
-    return "</table></div>\n"
-
-
-parser().add_render_rule("table_open", _table_open)
-parser().add_render_rule("table_close", _table_close)
 
 
 def _as_data(data: Any) -> str:

@@ -6,10 +6,9 @@ import csv
 import io
 from pathlib import Path
 
-from markdown_it.token import Token
-
+from reports.document import DataTable
+from reports.document.inline import plain
 from reports.formats import Document
-from reports.formats.parsed import Table, parse, plain, tables
 from reports.markdown import DASH
 from reports.trials_csv import inert
 from trainables.files import write_whole
@@ -17,11 +16,10 @@ from trainables.files import write_whole
 
 def write(document: Document, path: Path) -> None:
     """Write all tables into the folder `path`; tables of an earlier report go."""
-    contents = {
-        f"{part.name}-{number}.csv": as_csv(found)
-        for part in document.parts
-        for number, found in enumerate(tables(parse(part.content)), start=1)
-    }
+    contents: dict[str, str] = {}
+    for section in document.sections:
+        tables = [block for block in section.blocks if isinstance(block, DataTable)]
+        contents |= {f"{section.name}-{number}.csv": as_csv(table) for number, table in enumerate(tables, start=1)}
     for old in path.glob("*.csv"):
         if old.name not in contents:
             old.unlink()
@@ -29,14 +27,14 @@ def write(document: Document, path: Path) -> None:
         write_whole(path / name, content)
 
 
-def as_csv(found: Table) -> str:
+def as_csv(table: DataTable) -> str:
     """The table, a line a row."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in (found.head, *found.rows))
+    csv.writer(text, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in (table.head, *table.rows))
     return text.getvalue()
 
 
-def _cell(token: Token) -> str:
+def _cell(words: str) -> str:
     """A cell's words, which no spreadsheet runs."""
-    words = plain(token).strip()
+    words = plain(words).strip()
     return "" if words == DASH else inert(words)

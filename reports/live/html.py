@@ -9,7 +9,7 @@ from html import escape
 from string import Template
 from typing import Any
 
-from reports.formats.parsed import parser
+from reports.document.inline import as_html
 from reports.ledger import Running, Waiting
 from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, Ended, View
@@ -216,7 +216,7 @@ def _board(board: dict[str, Any]) -> str:
             [escape(row["name"]), str(len(row["seeds"])), number(row["mean"]), gain, escape(row["verdict"]) + flags]
         )
     caption = f"{escape(board['figure'])}, gains{against} in points with their 95 % intervals."
-    sentences = [f"{escape(flag['guard'])}: {parser().renderInline(flag['sentence'])}" for flag in board["flags"]]
+    sentences = [f"{escape(flag['guard'])}: {as_html(flag['sentence'])}" for flag in board["flags"]]
     flags = "".join(f"<li>⚠ {sentence}</li>" for sentence in sentences)
     head = ["row", "#seeds", "#mean", "#gain", "verdict so far"]
     return table(head, rows, caption) + (f"<ul>{flags}</ul>" if flags else "")

@@ -12,16 +12,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.document import Block, WrittenSection
 from reports.results import Results
 from trainables.errors import UserError
 from trainables.registry import Registry, load
 
-Write = Callable[["Results", Path], str]
-"""From the results and the folder for pictures to markdown; empty where the section does not apply."""
+Write = Callable[["Results", Path], str | Sequence[Block]]
+"""From the results and the folder for pictures to blocks, or one paragraph; empty where the section does not apply."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,8 @@ class Section:
     write: Write | str
     """The function that writes it, or `"module:function"`.
 
-    It makes its pictures in the folder that it is given, returns markdown whose own headings begin with `###`, and
-    gives the same text for the same ledger. Where the study has nothing for it, it returns an empty text, and the
-    section is left out.
+    It makes its pictures in the folder that it is given, and returns the same blocks for the same ledger. Tables,
+    pictures and headings are blocks of their own. Without any block the section is left out.
     """
     after: str = ""
     """The section that it follows, by name; without one it stands at the end of the report, or of its appendix."""
@@ -47,10 +47,12 @@ class Section:
         if self.folded and not self.heading:
             raise UserError(f"the section {self.name!r} is folded, so it needs a heading to open it by")
 
-    def content(self, results: Results, pictures: Path) -> str:
-        """What stands under the heading, or an empty text where the section does not apply."""
+    def written(self, results: Results, pictures: Path) -> WrittenSection:
+        """What the section says of these results, without blocks that are empty."""
         write: Write = load(self.write)
-        return write(results, pictures).strip("\n")
+        content = write(results, pictures)
+        blocks = [content] if isinstance(content, str) else content
+        return WrittenSection(self.name, self.heading, [block for block in blocks if block], self.folded)
 
 
 def _own(name: str, heading: str, folded: bool = False) -> Section:

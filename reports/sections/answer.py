@@ -6,11 +6,12 @@ from pathlib import Path
 
 from reports.answer import Answer
 from reports.answer_words import lines
-from reports.markdown import bullets, text, verbatim
+from reports.document import Block, Bullets
+from reports.markdown import text, verbatim
 from reports.results import Results
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each part of the answer."""
-    found = lines(Answer.of(results), results.info, text)
-    return bullets(f"**{line.head}:** {verbatim(line.words) if line.command else line.words}" for line in found)
+    answer = lines(Answer.of(results), results.info, text)
+    return [Bullets([f"**{line.head}:** {verbatim(line.words) if line.command else line.words}" for line in answer])]

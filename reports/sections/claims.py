@@ -9,9 +9,10 @@ from typing import get_args
 
 from reports.claim_comparisons import Compared
 from reports.claim_verdicts import Judged, Verdict
+from reports.document import Block, Bullets, DataTable
 from reports.findings import Findings
 from reports.guards.words import listed
-from reports.markdown import DASH, bullets, count, signed, table, text
+from reports.markdown import DASH, count, signed, text
 from reports.results import Results
 from reports.wording import interval, not_varied, one_recipe, probability
 from search_spaces.paper import Claim
@@ -40,22 +41,22 @@ VERDICTS: dict[Verdict, str] = {
 """What each verdict in the table means."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """What became of them, the table of those that were decided, and why others were not run."""
     found = Findings.of(results).claims
     if not found:
-        return ""
+        return []
     decided = [item for item in found if item.verdict in DECIDED]
     rest = "" if len(decided) == len(found) else 'The others stand under "Claims that are open".'
-    table_of_them = claims_table(decided) if decided else ""
-    return "\n\n".join(filter(None, [in_short(found, results.comparable), table_of_them, rest]))
+    tables = [claims_table(decided)] if decided else []
+    return [in_short(found, results.comparable), *tables, rest]
 
 
-def how_to_read(found: Sequence[Judged], comparable: bool) -> str:
+def how_to_read(found: Sequence[Judged], comparable: bool) -> list[Block]:
     """What the columns and the verdicts mean; empty where no claim was run."""
     run = tuple(item for item in found if item.verdict != "not run")
     if not run:
-        return ""
+        return []
     how = [
         "Figures are differences in points between the rows that a claim compares, judged by seeds and test items. "
         "**Direction**: whether the difference is what the sentence says; of several comparisons, in how many it "
@@ -79,8 +80,8 @@ def how_to_read(found: Sequence[Judged], comparable: bool) -> str:
     if not comparable:
         how.append("The setting is not the paper's: a verdict is about this study's models, not about the paper's.")
     seen = {item.verdict for item in run}
-    meanings = bullets(f"**{name}**: {meaning}." for name, meaning in VERDICTS.items() if name in seen)
-    return f"{' '.join(how)}\n\n{meanings}"
+    meanings = [f"**{name}**: {meaning}." for name, meaning in VERDICTS.items() if name in seen]
+    return [" ".join(how), Bullets(meanings)]
 
 
 def in_short(found: Sequence[Judged], comparable: bool) -> str:
@@ -111,7 +112,7 @@ def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
     return next((n for name, n in counts.items() if name == verdict), 0)
 
 
-def claims_table(found: Sequence[Judged]) -> str:
+def claims_table(found: Sequence[Judged]) -> DataTable:
     """One line a claim."""
     lines = [
         [
@@ -127,7 +128,7 @@ def claims_table(found: Sequence[Judged]) -> str:
         for item in found
     ]
     head = ["The paper says", "Where", "Published", "Direction", "Size", "Interval", "p (Holm)", "Verdict"]
-    return table(head, lines, left=len(head))
+    return DataTable(head, lines, left=len(head))
 
 
 def where(claim: Claim) -> str:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.document import Block, Picture
 from reports.markdown import code
 from reports.plots.curve_lines import Drawn, curve_picture
 from reports.results import Results, average_column
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A picture for each number that a table varies."""
-    parts = []
+    blocks: list[Block] = []
     for key in dict.fromkeys(paper.curve for paper in results.space.tables if paper.curve):
         drawn = curve_picture(results, key, pictures / f"curve-{key}.svg")
         if drawn is None:
-            parts.append(f"The curve over {code(key)} cannot be drawn: {_missing(results, key)}.")
+            blocks.append(f"The curve over {code(key)} cannot be drawn: {_missing(results, key)}.")
         else:
-            parts.append(f"![Scores over {key}, ours and published]({pictures.name}/{drawn.path.name})")
-            parts.append(f"Over {code(key)}; {_bars(results, drawn)}.")
-    return "\n\n".join(parts)
+            picture = Picture(drawn.path, f"Scores over {key}, ours and published")
+            blocks += [picture, f"Over {code(key)}; {_bars(results, drawn)}."]
+    return blocks
 
 
 def _missing(results: Results, key: str) -> str:

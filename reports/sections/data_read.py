@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reports.markdown import DASH, code, short_paths, table, text
+from reports.document import Block, DataTable
+from reports.markdown import DASH, code, short_paths, text
 from reports.results import Results
 from trainables.senteval.tasks import GROUPS
 
@@ -27,7 +28,7 @@ NAMED = {"layout", "fingerprint"}
 """Entries that are names, and shown as such."""
 
 
-def data_section(results: Results) -> str:
+def data_table(results: Results) -> list[Block]:
     """A line for each content that was read, by its fingerprint."""
     lines = []
     for kind, name in KINDS.items():
@@ -39,7 +40,7 @@ def data_section(results: Results) -> str:
                 name, read = OWN_TASKS, {key: value for key, value in read.items() if key != "source"}
             contents.setdefault((read.get("fingerprint"), read.get("mixture")), []).append(read)
         lines += [[name, words] for descriptions in contents.values() for words in _by_layout(descriptions)]
-    return table(["Data", "What"], lines, left=2) if lines else ""
+    return [DataTable(["Data", "What"], lines, left=2)] if lines else []
 
 
 def _mixture(read: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,11 @@ import numpy as np
 from reports.answer import Answer
 from reports.best_model import ranking
 from reports.costs import word
+from reports.document import Block, DataTable
 from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
-from reports.markdown import code, count, number, signed, spread, table, text
+from reports.markdown import code, count, number, signed, spread, text
 from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Measured
@@ -39,37 +40,35 @@ class Candidate:
     selection: Measured
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """The best explored recipes beside the best of the space's rows; of several goals `pareto` has them."""
     if not results.explored:
-        return ""
+        return []
     explored = candidates(results)
     once = [item for item in explored if results.once(item.recipe_hash) == item.recipe_hash]
     within = {item.recipe_hash: item for item in once if item.recipe_hash not in results.above_limits}
     ranked = [within[one.recipe_hash] for one in ranking(results) if one.recipe_hash in within]
     best = best_row(results)
-    parts = [_counts(results, explored)]
+    blocks: list[Block] = [_counts(results, explored)]
     if any(len(item.records) < len(results.recipes[item.recipe_hash]) for item in explored):
-        parts.append(
+        blocks.append(
             "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
             "is, here and wherever recipes are ranked."
         )
     if len(within) < len(once):
         above = len(once) - len(within)
-        parts.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
+        blocks.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
     if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
-        parts.append(
+        blocks.append(
             "The finals judged the best of these anew, under fresh seeds: what to use stands in the answer."
             if Answer.of(results).finalists
             else f"{_optimism(results, [*within.values()], ranked[0])} {_against(results, ranked[0], best)}"
         )
-        parts.append(_ranking(results, [*ranked[:SHOWN], *([best] if best else [])]))
-    if results.wholes:
-        parts.append(_on_parts(results))
-    return "\n\n".join(parts)
+        blocks.append(_ranking(results, [*ranked[:SHOWN], *([best] if best else [])]))
+    return [*blocks, *_on_parts(results)] if results.wholes else blocks
 
 
-def _on_parts(results: Results) -> str:
+def _on_parts(results: Results) -> list[Block]:
     """The development score of each recipe on the parts of the data that it trained on: those that came farthest first,
     by their score there."""
     goal = results.goals[0]
@@ -94,9 +93,7 @@ def _on_parts(results: Results) -> str:
         for key in sorted(scores, key=place, reverse=True)
     ]
     heads = [share_in_words(share) if share < 1 else "all" for share in shares]
-    return "Development scores by how much of the data a recipe trained on.\n\n" + table(
-        ["Recipe", *heads], lines, left=1
-    )
+    return ["Development scores by how much of the data a recipe trained on.", DataTable(["Recipe", *heads], lines)]
 
 
 def candidates(results: Results) -> list[Candidate]:
@@ -179,7 +176,7 @@ def _against(results: Results, best: Candidate, best_row: Candidate | None) -> s
     return f"{said} On the test sets the recipe differs from that row by: {apart}. **No verdict:** {CHOSEN}."
 
 
-def _ranking(results: Results, candidates: list[Candidate]) -> str:
+def _ranking(results: Results, candidates: list[Candidate]) -> DataTable:
     lines = [
         [
             item.name,
@@ -192,4 +189,4 @@ def _ranking(results: Results, candidates: list[Candidate]) -> str:
     ]
     goal = results.goals[0]
     head = ["Recipe", "Differs from the base in", "seeds", word(goal) if goal.cost else "development"]
-    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=2)
+    return DataTable([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=2)

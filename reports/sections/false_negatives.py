@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.document import Block, DataTable
 from reports.ledger import Record
-from reports.markdown import spread, table, text
+from reports.markdown import spread, text
 from reports.results import Results
 
 FALSE, CAUGHT, WRONG = "false_negatives", "caught_false_negatives", "wrongly_masked_negatives"
@@ -21,11 +22,11 @@ HOW = (
 )
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each row; empty where no candidate was judged."""
     lines = [_line(results, label, found) for label in results.asked_rows if (found := _judged(results, label))]
     head = ["Row", "truly false an anchor", "masked an anchor", "caught, %", "wrongly masked, %"]
-    return "\n\n".join([HOW, table(head, lines)]) if lines else ""
+    return [HOW, DataTable(head, lines)] if lines else []
 
 
 def _judged(results: Results, label: str) -> list[Record]:

@@ -9,20 +9,21 @@ from pathlib import Path
 from reports.answer import Answer
 from reports.answer_parts import Finalist
 from reports.answer_words import OVER
+from reports.document import Block, DataTable
 from reports.guards.words import listed
 from reports.looks import look, share
-from reports.markdown import DASH, code, number, table, text
+from reports.markdown import DASH, code, number, text
 from reports.results import Results
 from reports.statistics import CONFIDENCE
 from reports.wording import difference, level
 from search_spaces.goals import Goal
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each recipe; empty where the finals are not complete."""
     answer = Answer.of(results)
     if answer.figure is None:
-        return ""
+        return []
     references = {one.recipe: (name, one) for name, one in answer.references.items()}  # a row may be two of them
     ranked = sorted(answer.finalists, key=lambda one: [one not in answer.picked, *_downward(one)])
     finalists = {one.recipe: one for one in ranked}
@@ -49,13 +50,13 @@ def write(results: Results, pictures: Path) -> str:
     ]
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
-    said = (
+    how = (
         f"Gains are in points. The low ends of their intervals hold for all {whole} at once, with {sure:.3g} % at "
         "this look, and so do the high ends. The interval of a score is its own, with 95 %. Whole recipes are "
         "compared: what a search varies on purpose, as steps and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
-    return f"{table(head, lines)}\n\n{said}{flagged}"
+    return [DataTable(head, lines), f"{how}{flagged}"]
 
 
 def _downward(one: Finalist) -> list[float]:

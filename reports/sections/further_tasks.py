@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from reports.document import Block, Bullets, DataTable
 from reports.ledger import Record
-from reports.markdown import bullets, code, spread, table, text
+from reports.markdown import code, spread, text
 from reports.results import Results
 from reports.sections.paper_tables import under_protocol
 from trainables.senteval.tasks import GROUPS, TASKS
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each row, a column for each task, with the number that stands for the task."""
     tasks = _tasks(results)
     if not tasks:
-        return ""
+        return []
     lines = [
         [text(label), *(spread(results.over_seeds(records, _score(task))) for task in tasks)]
         for label in results.asked_rows
@@ -24,8 +25,8 @@ def write(results: Results, pictures: Path) -> str:
     ]
     under = under_protocol(results, [(task, TASKS[task].metric) for task in tasks])
     how = f"Test scores x 100{under}, of tasks that no table above has:"
-    numbers = bullets(f"{text(task)}: {code(TASKS[task].metric)}" for task in tasks)
-    return "\n\n".join([how, table(["Row", *map(text, tasks)], lines), numbers])
+    numbers = Bullets([f"{text(task)}: {code(TASKS[task].metric)}" for task in tasks])
+    return [how, DataTable(["Row", *map(text, tasks)], lines), numbers]
 
 
 def _tasks(results: Results) -> list[str]:

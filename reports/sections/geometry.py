@@ -13,10 +13,11 @@ import numpy as np
 
 from reports.best_model import ranking
 from reports.boards import Board
+from reports.document import Block, DataTable, Picture
 from reports.evidence import SURE
 from reports.findings import Findings
 from reports.ledger import Record
-from reports.markdown import DASH, code, count, number, signed, table, text
+from reports.markdown import DASH, code, count, number, signed, text
 from reports.plots.geometry_map import Place, geometry_picture
 from reports.quantity import Quantity
 from reports.recipe_names import called, short
@@ -66,7 +67,7 @@ class Lying:
         return self.records[0].recipe
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """What the numbers mean, the table, the picture, the correlations; empty where no record has them."""
     boards = Findings.of(results).boards
     figures = [board.quantity for board in boards]  # others no row has
@@ -77,17 +78,16 @@ def write(results: Results, pictures: Path) -> str:
     explored = [_lying(called(results, key), results.recipes[key], figures, False) for key in ranked]
     rows, explored = ([item for item in items if item.records and item.is_known] for items in (rows, explored))
     if not rows and not explored:
-        return ""
+        return []
     names = [figure.name for figure in figures]
     places = [_place(item, results.space.baseline) for item in rows + explored]
-    parts = [_how(rows + explored), _table([*rows, *explored[:SHOWN]], names)]
+    blocks: list[Block] = [_how(rows + explored), _table([*rows, *explored[:SHOWN]], names)]
     if names:  # without a score that sums the study up there is nothing to colour by
         spans = [_noise(board) for board in boards]
-        picture = geometry_picture(places, names, spans, pictures / "geometry.svg")
-        parts.append(f"![Alignment against uniformity, coloured by score]({pictures.name}/{picture.name})")
+        path = geometry_picture(places, names, spans, pictures / "geometry.svg")
+        blocks.append(Picture(path, "Alignment against uniformity, coloured by score"))
     once = {results.once(item.records[0].recipe_hash): item for item in reversed(rows + explored) if item.trained}
-    parts.append(_correlations([*reversed(once.values())], names))
-    return "\n\n".join(parts)
+    return [*blocks, *_correlations([*reversed(once.values())], names)]
 
 
 def _lying(name: str, records: Sequence[Record], figures: Sequence[Quantity], is_row: bool) -> Lying:
@@ -123,18 +123,18 @@ def _how(items: Sequence[Lying]) -> str:
     )
 
 
-def _table(items: Sequence[Lying], names: Sequence[str]) -> str:
+def _table(items: Sequence[Lying], names: Sequence[str]) -> DataTable:
     lines = [
         [text(item.name), *(number(value, 3) for value in item.numbers), *(number(value) for value in item.scores)]
         for item in items
     ]
-    return table(["recipe", *NUMBERS, *map(text, names)], lines)
+    return DataTable(["recipe", *NUMBERS, *map(text, names)], lines)
 
 
-def _correlations(items: Sequence[Lying], names: Sequence[str]) -> str:
+def _correlations(items: Sequence[Lying], names: Sequence[str]) -> list[Block]:
     """A line for each score and each hyperparameter that varies, a column for each number of the geometry."""
     if len(items) < FEWEST:
-        return f"Which hyperparameter moves which is not said of fewer than {FEWEST} trained recipes."
+        return [f"Which hyperparameter moves which is not said of fewer than {FEWEST} trained recipes."]
     lines: list[Line] = [(text(name), [item.scores[place] for item in items]) for place, name in enumerate(names)]
     lines += _varied(items)
     found = _correlated(items, lines)
@@ -146,13 +146,13 @@ def _correlations(items: Sequence[Lying], names: Sequence[str]) -> str:
         cells = [_cell(float(value), p) for value, p in zip(correlations, of_line, strict=True)]
         shown.append([name, str(there), *cells])
     clear = sum(p is not None and p < SURE for p in adjusted)
-    said = (
+    how = (
         f"Rank correlations (Spearman) over the trained recipes. {clear or 'None'} of "
         f"{count(len(flat), 'correlation')} {'are' if clear > 1 else 'is'} above noise (permutations, at 5 % over all "
         "of them, Holm); those are bold, the others may be chance. A correlation is no proof of a cause: "
         "hyperparameters of a study may vary together."
     )
-    return f"{said}\n\n{table(['with', 'recipes', *NUMBERS], shown)}"
+    return [how, DataTable(["with", "recipes", *NUMBERS], shown)]
 
 
 def _correlated(items: Sequence[Lying], lines: Sequence[Line]) -> list[tuple[str, int, Array, Array]]:

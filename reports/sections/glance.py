@@ -7,6 +7,7 @@ from pathlib import Path
 from reports.answer import Answer
 from reports.answer_words import OVER
 from reports.boards import Board
+from reports.document import Block, Picture
 from reports.findings import Findings
 from reports.plots.forest import FLAG, MOST, Group, Line, forest_picture, scale
 from reports.results import Results
@@ -16,20 +17,20 @@ FEW = 12
 """So many rows are drawn here."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """The picture and how to read it; empty where there is nothing to draw."""
     groups = [*of_finals(Answer.of(results)), *map(of_board, Findings.of(results).boards[:1])]
     front = front_picture(results, pictures)
-    how = "Each mark is a recipe: no other is better on both goals than those that the line joins." if front else ""
-    return "\n\n".join(filter(None, [front, how, shown(groups, pictures / "forest.svg", FEW)]))
+    how = "Each mark is a recipe: no other is better on both goals than those that the line joins."
+    marks: list[Block] = [front, how] if front else []
+    return [*marks, *gains_picture(groups, pictures / "forest.svg", FEW)]
 
 
-def shown(groups: list[Group], path: Path, most: int = MOST) -> str:
-    """The picture of these groups as markdown, with how to read it; empty where no line is in them."""
-    picture = forest_picture(groups, path, most)
-    if picture is None:
-        return ""
-    return f"![Gains with their intervals]({path.parent.name}/{picture.name})\n\n{caption(groups, most)}"
+def gains_picture(groups: list[Group], path: Path, most: int = MOST) -> list[Block]:
+    """The picture of these groups with how to read it; empty where no line is in them."""
+    if forest_picture(groups, path, most) is None:
+        return []
+    return [Picture(path, "Gains with their intervals"), caption(groups, most)]
 
 
 def of_finals(answer: Answer) -> list[Group]:

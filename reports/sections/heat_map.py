@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from reports.best_model import ranking
+from reports.document import Block, Bullets, DataTable, Picture
 from reports.ledger import Record
-from reports.markdown import bullets, code, spread, table, text
+from reports.markdown import code, spread, text
 from reports.plots.cosine_panels import heat_map_picture
 from reports.results import Results
 from reports.statistics import Measured
@@ -33,15 +34,15 @@ class HeatMap:
     seeds: list[dict[str, np.ndarray]]
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A picture of the baseline and the best row, and what the topics' cosines say of every row; empty without any."""
     asked = next(((label, listed) for label in results.asked_rows if (listed := _sentences(results, label))), None)
     if asked is None:
-        return ""
+        return []
     sentences = asked[1]
     maps = [found for label in results.asked_rows if (found := _read(results, label, sentences)) is not None]
     if not maps:
-        return "The stored cosines are gone: the trials' prediction files are not in the results folder."
+        return ["The stored cosines are gone: the trials' prediction files are not in the results folder."]
     maps = [item for item in maps if not results.is_untrained(item.label)] or maps
     first = next((item for item in maps if item.label == results.space.baseline), maps[0])
     best = min(maps, key=lambda item: item.place)
@@ -51,20 +52,20 @@ def write(results: Results, pictures: Path) -> str:
     labels = [f"{name}  {_short(sentence)}" for name, sentence in zip(names, sentences, strict=True)]
     path = heat_map_picture(_panels(shown), labels, pictures / "heat-map.svg")
     of_best = f" and {code(best.label)}, the best row by what the study looked for" if best.label != first.label else ""
-    parts = [
+    blocks: list[Block] = [
         f"Cosines of {len(sentences)} sentences under {code(first.label)}{of_best}; of several seeds the first is "
         "drawn.",
-        f"![Cosines before and after training]({path.parent.name}/{path.name})",
+        Picture(path, "Cosines before and after training"),
     ]
     if topics:
-        parts.append(
+        blocks += [
             "In each topic, b agrees with the anchor a, and c does not. In the first two topics that is plain; in the "
-            "last two, c shares most words with a, and b few."
-        )
-        parts.append(_table(maps))
+            "last two, c shares most words with a, and b few.",
+            _table(maps),
+        ]
     if any(len(sentence) > LONGEST for sentence in sentences):
-        parts.append(bullets(f"{name}: {text(sentence)}" for name, sentence in zip(names, sentences, strict=True)))
-    return "\n\n".join(parts)
+        blocks.append(Bullets([f"{name}: {text(sentence)}" for name, sentence in zip(names, sentences, strict=True)]))
+    return blocks
 
 
 def _sentences(results: Results, label: str) -> list[str]:
@@ -115,7 +116,7 @@ def _panels(shown: list[HeatMap]) -> list[tuple[str, np.ndarray]]:
     return panels
 
 
-def _table(maps: list[HeatMap]) -> str:
+def _table(maps: list[HeatMap]) -> DataTable:
     """Means over seeds. Rows that start from the same encoder share their line before training."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for when, words in WHEN.items():
@@ -126,7 +127,7 @@ def _table(maps: list[HeatMap]) -> str:
                 lines.setdefault((words, *figures), []).append(item.label)
     head = ["Mean cosine", "", "anchor and agreeing", "anchor and disagreeing", "across topics"]
     rows = [[text(names[0]) if len(names) < 2 else f"{len(names)} rows", *cells] for cells, names in lines.items()]
-    return table([*head, "topics with the agreeing one closer"], rows, left=2)
+    return DataTable([*head, "topics with the agreeing one closer"], rows, left=2)
 
 
 def _pairs(values: np.ndarray) -> tuple[float, float, float, float]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
 from reports.ledger import Record
-from reports.markdown import code, count, table
+from reports.markdown import code, count
 from reports.plots.importance_panels import importance_picture
 from reports.recipe_names import short
 from reports.results import Results
@@ -22,39 +23,38 @@ DRAWN, PAIRS = 4, 3
 RecordScores = list[tuple[Record, float]]
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """Of one score, or of each goal, every key's share, and what two keys do together."""
-    parts = []
+    blocks: list[Block] = []
     for name, scored in _scored(results).items():
-        if len(scored) >= ENOUGH and (found := _found(results, scored)):
-            parts.append("\n\n".join([f"### What decides the {name}", *_told(results, found)]))
-    return "\n\n".join(parts)
+        if len(scored) >= ENOUGH and (fit := _fit(results, scored)):
+            blocks += [Heading(f"What decides the {name}"), *_shares(results, fit)]
+    return blocks
 
 
-def in_short(results: Results, pictures: Path) -> list[str]:
+def in_short(results: Results, pictures: Path) -> list[Block]:
     """Which keys matter by how much, a paragraph for each goal, and the curve of each of them."""
-    said = []
+    blocks: list[Block] = []
     for name, scored in _scored(results).items():
         if len(scored) < ENOUGH:
             had = f"{len(scored)} {'has' if len(scored) == 1 else 'have'} the {name}"
-            said.append(f"Which settings matter is looked for from {count(ENOUGH, 'recipe')} on; {had}.")
+            blocks.append(f"Which settings matter is looked for from {count(ENOUGH, 'recipe')} on; {had}.")
             continue
-        found = _found(results, scored)
-        if found is None:
-            said.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
+        fit = _fit(results, scored)
+        if fit is None:
+            blocks.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
             continue
-        said.append(_above(found, name))
+        blocks.append(_above(fit, name))
         several = f"-{name.split()[0].lower()}" if len(_names(results)) > 1 else ""
-        drawn = [
-            (curve, importance_picture(curve, name, pictures / f"importance{several}-{curve.key}.svg"))
-            for curve in found.curves[:DRAWN]
-        ]
-        shown = [f"![The {name} over {curve.key}]({path.parent.name}/{path.name})" for curve, path in drawn]
-        said += ["\n".join(shown)] if shown else []
-    return said
+        drawn = {
+            curve.key: importance_picture(curve, name, pictures / f"importance{several}-{curve.key}.svg")
+            for curve in fit.curves[:DRAWN]
+        }
+        blocks.append(SideBySide([Picture(path, f"The {name} over {key}") for key, path in drawn.items()]))
+    return blocks
 
 
-def _found(results: Results, scored: RecordScores) -> Importance | None:
+def _fit(results: Results, scored: RecordScores) -> Importance | None:
     return importance(results.space.domains, [(record.recipe, score) for record, score in scored])
 
 
@@ -106,27 +106,27 @@ def _above(found: Importance, name: str) -> str:
     return f"**{listed(named)} {be}** for the {name}, beyond noise."
 
 
-def _told(results: Results, found: Importance) -> list[str]:
+def _shares(results: Results, found: Importance) -> list[Block]:
     fit = found.explained
     part = _percent(fit.value) if fit.value > 0 else "nothing"
     quality = f"{part} of the spread of their scores (R2 {fit.value:.2f}, 95 % {_ends(fit)}; p = {fit.p:.2f})"
-    parts = [
+    blocks: list[Block] = [
         f"A forest was fitted to {found.recipes} recipes of the search (with rows that it could have asked "
         f"for) and held against recipes that it had not seen, in five folds, twice. There it explains {quality}. "
         "A key's share is the part of that spread which the fit no longer predicts once the key's values are shuffled "
         "among the recipes; p is how often shuffled scores give any key such a share. Above noise is p at most 0.05. "
         "In a key's picture a line is what the fits predict on average where the key has that value and all others are "
         "as in the study; its band is the range of the fits.",
-        table(
+        DataTable(
             ["Hyperparameter", "asked where", "recipes", "share", "95 %", "p", "above noise"],
             [_line(results, effect, found.recipes) for effect in found.keys],
             left=2,
         ),
     ]
-    return parts + (_pairs(found) if found.pairs else [])
+    return blocks + (_pairs(found) if found.pairs else [])
 
 
-def _pairs(found: Importance) -> list[str]:
+def _pairs(found: Importance) -> list[Block]:
     beyond = any(effect.share.above for effect in found.pairs)
     first = (
         "Some keys act together, beyond the sum of what each does alone"
@@ -136,7 +136,7 @@ def _pairs(found: Importance) -> list[str]:
     return [
         f"{first}. Here p is how often keys that only add up, with the rest of the scores shuffled, give any pair such "
         "a share:",
-        table(
+        DataTable(
             ["Two keys together", "recipes", "share", "95 %", "p", "above noise"],
             [
                 [" × ".join(map(code, effect.keys)), str(effect.recipes), *_cells(effect.share)]

@@ -7,24 +7,23 @@ from pathlib import Path
 
 from reports.answer import seconds_of
 from reports.costs import word
+from reports.document import Block, Picture
 from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections.explored import best_row, candidates
 from reports.sections.importance import in_short
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """The course with one goal, then importance; empty without a search."""
-    if not results.explored:
-        return ""
-    return "\n\n".join(filter(None, [_course(results, pictures), *in_short(results, pictures)]))
+    return [*_course(results, pictures), *in_short(results, pictures)] if results.explored else []
 
 
-def _course(results: Results, pictures: Path) -> str:
+def _course(results: Results, pictures: Path) -> list[Block]:
     """Of several goals the front says what was found."""
     found = {item.recipe_hash: item.selection.mean for item in candidates(results)}
     if len(results.goals) > 1 or not found:
-        return ""
+        return []
     goal, course, took = results.goals[0], list[tuple[float, float]](), dict[str, list[float]]()
     for record in results.records:
         took.setdefault(record.recipe_hash, []).append(seconds_of(record, "seconds") or 0.0)
@@ -41,4 +40,4 @@ def _course(results: Results, pictures: Path) -> str:
         word(goal),
         lower_is_better=goal.lower_is_better,
     )
-    return f"![The best {word(goal)} so far over the time of the search]({path.parent.name}/{path.name})"
+    return [Picture(path, f"The best {word(goal)} so far over the time of the search")]

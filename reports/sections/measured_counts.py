@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.document import Block, DataTable
 from reports.guards.words import rows_in_words
 from reports.ledger import Record, mean_measured
-from reports.markdown import DASH, code, number, table, text
+from reports.markdown import DASH, code, number, text
 from reports.results import Results
 from trainables.objectives import OBJECTIVES
 
@@ -19,14 +20,14 @@ HOW = (
 )
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each row; empty where no row was trained."""
     if not any(record.training for record in results.records):
-        return ""
-    return "\n\n".join([HOW, _table(results), *_smaller_passes(results)])
+        return []
+    return [HOW, _table(results), *_smaller_passes(results)]
 
 
-def _table(results: Results) -> str:
+def _table(results: Results) -> DataTable:
     lines = []
     filtered = any("filtered_per_anchor" in record.training for record in results.records)
     kept = any("kept" in record.training for record in results.records)
@@ -59,7 +60,7 @@ def _table(results: Results) -> str:
     taken = ["N- filtered"] if filtered else []
     head = ["Row", "N+ cap", "N+ measured", "N- cap", "N- measured", *taken, "anchors", "batches without anchor"]
     more = ["weights kept"] if kept else []
-    return table([*head, "steps", "pairs seen", "last loss", *more, "recipe hash"], lines)
+    return DataTable([*head, "steps", "pairs seen", "last loss", *more, "recipe hash"], lines)
 
 
 def _kept(records: Sequence[Record]) -> str:

@@ -6,41 +6,43 @@ from pathlib import Path
 
 from reports.answer import Answer
 from reports.answer_words import OVER, of_data
+from reports.document import Block, DataTable, Picture
 from reports.guards.words import listed
 from reports.learning_curve import DataCurve, Part
 from reports.looks import look, share
-from reports.markdown import DASH, code, number, table, text
+from reports.markdown import DASH, code, number, text
 from reports.plots.data_curve import data_picture
 from reports.results import Results
 from reports.statistics import CONFIDENCE
 from reports.wording import difference, level
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """Empty where there is no learning curve."""
     answer = Answer.of(results)
     data = answer.data
     if data is None or answer.figure is None:
-        return ""
-    came = answer.references.get("encoder")
+        return []
+    encoder = answer.references.get("encoder")
     head = ["Share of the data", data.unit, "steps", text(answer.figure), "over half as much", "fresh seeds"]
     lines = [_line(part) for part in data.parts]
-    if came is not None and came.figure is not None:
-        score = level(came.figure.gain, came.figure.low, came.figure.high)
-        lines.insert(0, [f"none: {OVER['encoder']}", "0", "0", score, DASH, str(came.seeds)])
+    if encoder is not None and encoder.figure is not None:
+        score = level(encoder.figure.gain, encoder.figure.low, encoder.figure.high)
+        lines.insert(0, [f"none: {OVER['encoder']}", "0", "0", score, DASH, str(encoder.seeds)])
     points = [
         (float(part.rows), part.figure.gain, part.figure.low, part.figure.high)
         for part in data.parts
         if part.rows and part.figure
     ]
-    said = "; ".join(of_data(data, text))
-    parts = [f"{said[0].upper()}{said[1:]}.", table(head, lines), _how(data, results, len(answer.finalists))]
+    verdict = "; ".join(of_data(data, text))
+    drawn: list[Block] = []
     if len(points) > 1:
-        marks = {OVER["encoder"]: came.figure.gain} if came and came.figure else {}
+        marks = {OVER["encoder"]: encoder.figure.gain} if encoder and encoder.figure else {}
         path = pictures / "data-curve.svg"
-        picture = data_picture(points, marks, path, unit=data.unit, figure=answer.figure)
-        parts.insert(1, f"![Score over the {data.unit} to train on]({pictures.name}/{picture.name})")
-    return "\n\n".join(parts)
+        data_picture(points, marks, path, unit=data.unit, figure=answer.figure)
+        drawn = [Picture(path, f"Score over the {data.unit} to train on")]
+    how = _how(data, results, len(answer.finalists))
+    return [f"{verdict[0].upper()}{verdict[1:]}.", *drawn, DataTable(head, lines), how]
 
 
 def _line(part: Part) -> list[str]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.markdown import code, number, table, text
+from reports.document import Block, DataTable
+from reports.markdown import code, number, text
 from reports.mteb_scores import FOLDER, kept_models, kept_scores
 from reports.results import Results
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each model that was scored; empty where none was."""
     if not (results.folder / FOLDER).is_dir():
-        return ""
+        return []
     scores = {name: kept_scores(results.folder, record) for name, record, _ in kept_models(results)}
     scores = {name: found for name, found in scores.items() if found}
     tasks = list(dict.fromkeys(task for found in scores.values() for task in found))
     lines = [[code(name), *(number(found.get(task)) for task in tasks)] for name, found in scores.items()]
-    said = "Main scores in %, by the package `mteb` on its own data, a line for the kept model of each recipe."
-    return f"{table(['model', *map(text, tasks)], lines)}\n\n{said}" if lines else ""
+    how = "Main scores in %, by the package `mteb` on its own data, a line for the kept model of each recipe."
+    return [DataTable(["model", *map(text, tasks)], lines), how] if lines else []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.markdown import bullets, text
+from reports.document import Block, Bullets
+from reports.markdown import text
 from reports.results import Results
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """The space's own list."""
-    return bullets(map(text, results.space.oddities))
+    return [Bullets([*map(text, results.space.oddities)])]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.claim_verdicts import Judged, Lack
+from reports.document import Block, Bullets
 from reports.findings import Findings
-from reports.markdown import bullets, code, count, text
+from reports.markdown import code, count, text
 from reports.results import Results
 from reports.sections.claims import DECIDED, FEW, claims_table, where
 
@@ -22,23 +23,25 @@ LACKS: dict[Lack, str] = {
 """Why a claim was not run."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A table of those that have figures, then how many were not run and why, a line for each; empty without any."""
     found = Findings.of(results).claims
     begun = [item for item in found if item.verdict not in (*DECIDED, "not run")]
     left = [item for item in found if item.verdict == "not run"]
-    parts = [claims_table(begun) if begun else "", _reasons(left, len(found)), bullets(map(_line, left))]
-    return "\n\n".join(filter(None, parts))
+    tables = [claims_table(begun)] if begun else []
+    return [*tables, *_reasons(left, len(found)), Bullets([*map(_line, left)])]
 
 
-def _reasons(left: Sequence[Judged], every: int) -> str:
+def _reasons(left: Sequence[Judged], every: int) -> list[Block]:
     """How many were not run, and why: a line a reason."""
     if not left:
-        return ""
+        return []
     reasons = Counter(LACKS[item.lacks] for item in left if item.lacks)
     verb = "was" if len(left) == 1 else "were"
-    said = f"{len(left)} of the paper's {count(every, 'claim')} {verb} not run."
-    return f"{said}\n\n" + bullets(f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common())
+    return [
+        f"{len(left)} of the paper's {count(every, 'claim')} {verb} not run.",
+        Bullets([f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common()]),
+    ]
 
 
 def _line(item: Judged) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.document import Block, DataTable, Heading, Picture
 from reports.evidence import Evidence
 from reports.ledger import Record
-from reports.markdown import count, number, short_paths, spread, table, text
+from reports.markdown import count, number, short_paths, spread, text
 from reports.plots.grid_panels import Point, distribution_picture, lines_picture
 from reports.quantity import quantity
 from reports.results import Results
@@ -33,16 +34,15 @@ class GridPoint:
     """The score with its own interval; None where it cannot be told."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """Every figure of the space: picture and numbers."""
-    parts = []
+    blocks: list[Block] = []
     for figure in results.space.figures:
-        parts.append(f"### Figure {text(figure.number)}. {text(figure.title)}")
+        blocks.append(Heading(f"Figure {text(figure.number)}. {text(figure.title)}"))
         scored = _scored(results, figure)
         draw = {"distribution": _distribution, "lines": _lines}[figure.kind]
-        parts += draw(figure, scored, pictures / f"figure-{figure.number.lower()}.svg")
-        parts += [text(figure.note)] if figure.note else []
-    return "\n\n".join(parts)
+        blocks += [*draw(figure, scored, pictures / f"figure-{figure.number.lower()}.svg"), text(figure.note)]
+    return blocks
 
 
 def _scored(results: Results, figure: Figure) -> list[GridPoint]:
@@ -63,14 +63,14 @@ def _scored(results: Results, figure: Figure) -> list[GridPoint]:
     return found
 
 
-def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[str]:
+def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
     """Box and dots for each value of each key; keys of which only one value was run are named, not drawn."""
     panels = {key: _by_value(key, scored) for key in figure.keys}
     drawn = {key: values for key, values in panels.items() if len(values) > 1}
     alike = [f"`{key}`" for key in panels if key not in drawn]
-    said = [f"Only one value of {', '.join(alike)} has finished, so nothing is drawn over it."] if alike else []
+    undrawn = f"Only one value of {', '.join(alike)} has finished, so nothing is drawn over it." if alike else ""
     if not drawn:
-        return said
+        return [undrawn]
     distribution_picture(drawn, _score(figure), path)
     lines = [
         [f"`{key}`", text(value), str(len(scores)), *_summary(scores)]
@@ -78,15 +78,15 @@ def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[s
         for value, scores in values.items()
     ]
     return [
-        f"![Distributions over {', '.join(drawn)}]({path.parent.name}/{path.name})",
+        Picture(path, f"Distributions over {', '.join(drawn)}"),
         f"{text(_score(figure))} of {count(len(scored), 'recipe')}: a dot is a recipe (mean over its seeds), a box "
         "spans the quartiles of all recipes with that value, whatever their other values; its line is the median.",
-        table(["Key", "Value", "recipes", "lowest", "median", "highest", "mean"], lines, left=2),
-        *said,
+        DataTable(["Key", "Value", "recipes", "lowest", "median", "highest", "mean"], lines, left=2),
+        undrawn,
     ]
 
 
-def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[str]:
+def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
     """The first key runs along the x axis; of several others the last makes the panels, the rest name the lines."""
     over, *rest = figure.keys
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
@@ -107,15 +107,15 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[str]:
         ends = None if alone is None or alone.low is None or alone.high is None else (alone.low, alone.high)
         panels.setdefault(panel, {}).setdefault(name, []).append((x, score.mean, ends))
         lines.append([text(panel) or "all", text(name), _value(x), str(len(items)), spread(score)])
-    said = f"{text(_score(figure))} over `{over}`. Where several recipes share a point it is their mean."
-    numbers = table(["Panel", "Line", f"`{over}`", "recipes", text(figure.column)], lines, left=2)
+    caption = f"{text(_score(figure))} over `{over}`. Where several recipes share a point it is their mean."
+    numbers = DataTable(["Panel", "Line", f"`{over}`", "recipes", text(figure.column)], lines, left=2)
     if len({x for _, _, x in points}) < 2:
-        return [f"Only one value of `{over}` has finished, so nothing is drawn over it.", said, numbers]
+        return [f"Only one value of `{over}` has finished, so nothing is drawn over it.", caption, numbers]
     lines_picture(panels, over, _score(figure), path)
     drawn = [item.alone for items in points.values() if len(items) == 1 for item in items]
     return [
-        f"![Lines over {over}]({path.parent.name}/{path.name})",
-        f"{said}{_bars([alone for alone in drawn if alone is not None and alone.low is not None])}",
+        Picture(path, f"Lines over {over}"),
+        f"{caption}{_bars([alone for alone in drawn if alone is not None and alone.low is not None])}",
         numbers,
     ]
 

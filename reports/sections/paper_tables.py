@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from reports.document import Block, Bullets, DataTable, Heading
 from reports.evidence import Evidence
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, code, number, signed, spread, table, text
+from reports.markdown import DASH, code, number, signed, spread, text
 from reports.plots.forest import FLAG
 from reports.quantity import Quantity, average_quantity, quantity
 from reports.results import Results
@@ -25,29 +26,29 @@ UNTRAINED = "†"
 """Marks a row that was evaluated, but not trained here."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """Every table of the paper, and the rows' notes.
 
     A space without tables gets one table of its rows and their averages.
     """
     if not results.space.tables:
         return plain_table(results)
-    parts = [HOW_TO_READ] if results.has_published and not results.comparable else []
-    parts += [paper_table(results, paper) for paper in results.space.tables]
-    asked = [row for row in results.space.rows if row.note and row.label in results.asked_rows]
-    parts += [bullets(f"{code(row.label)}: {text(row.note)}." for row in asked)] if asked else []
-    return "\n\n".join(parts)
+    blocks: list[Block] = [HOW_TO_READ] if results.has_published and not results.comparable else []
+    for paper in results.space.tables:
+        blocks += paper_table(results, paper)
+    rows = [row for row in results.space.rows if row.note and row.label in results.asked_rows]
+    return [*blocks, Bullets([f"{code(row.label)}: {text(row.note)}." for row in rows])]
 
 
-def paper_table(results: Results, paper: Table) -> str:
+def paper_table(results: Results, paper: Table) -> list[Block]:
     """One table of the paper, whole: levels, differences to the baseline, footnotes, reasons of its dashes."""
-    parts = [f"### Table {text(paper.number)}. {text(paper.title)}", _caption(results, paper)]
+    blocks: list[Block] = [Heading(f"Table {text(paper.number)}. {text(paper.title)}"), _caption(results, paper)]
     notes = [*map(text, paper.footnotes), *_reasons(results, paper)]
     shown = _with_a_line(results, paper)
-    parts.append(_levels(results, paper, shown) if shown else "No row has a figure for this table.")
+    blocks.append(_levels(results, paper, shown) if shown else "No row has a figure for this table.")
     if any(_is_measured(results, paper, label) for _, label in shown):
         if results.space.baseline is not None:
-            parts.append(_gains(results, paper, shown))
+            blocks += _gains(results, paper, shown)
         if any(results.is_untrained(label) for _, label in shown):
             notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
         everywhere = _everywhere(results, paper, shown)
@@ -56,9 +57,7 @@ def paper_table(results: Results, paper: Table) -> str:
         }
         notes = [*(f"{FLAG} Every figure of ours: {said}" for said in sorted(everywhere)), *notes]
         notes = [*(f"{FLAG} {said}" for said in sorted(found - everywhere)), *notes]
-    if notes:
-        parts.append(bullets(notes))
-    return "\n\n".join(parts)
+    return [*blocks, Bullets(notes)]
 
 
 def _is_measured(results: Results, paper: Table, label: str) -> bool:
@@ -69,7 +68,7 @@ def _is_printed(results: Results, paper: Table, label: str) -> bool:
     return any(results.published(paper, label, column.name) is not None for column in paper.columns)
 
 
-def plain_table(results: Results) -> str:
+def plain_table(results: Results) -> list[Block]:
     """Rows and averages of a space that has no tables of its own, and what they are averages of."""
     lines = [
         [text(label), *(spread(measure(results.of_row(label))) for _, measure in results.summaries)]
@@ -77,12 +76,12 @@ def plain_table(results: Results) -> str:
     ]
     names = [name for name, _ in results.summaries]
     if not names:
-        return table(["Row"], lines)
+        return [DataTable(["Row"], lines)]
     of_several = [figure for figure in results.figures if len(figure.weights) > 1]
-    means = [bullets(f"{code(figure.name)}: the mean of {made_of(figure)}." for figure in of_several)]
+    means = Bullets([f"{code(figure.name)}: the mean of {made_of(figure)}." for figure in of_several])
     under = under_protocol(results, [score for figure in results.figures for score in figure.weights])
     how = f"Test scores x 100{under}{':' if of_several else '.'}"
-    return "\n\n".join([table(["Row", *map(text, names)], lines), how, *means * bool(of_several)])
+    return [DataTable(["Row", *map(text, names)], lines), how, means]
 
 
 def under_protocol(results: Results, scores: Iterable[tuple[str, str]]) -> str:
@@ -117,7 +116,7 @@ def _is_fitted(paper: Table, column: Column) -> bool:
     return any(number not in kind_of(task).unfitted for task, number in quantity(paper, column).weights)
 
 
-def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> str:
+def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> DataTable:
     """Three lines a model: ours, published, ours minus published.
 
     A model that only the paper or only we have has one line: of some tables they are most rows. No figure is bold:
@@ -141,7 +140,7 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
         lines.append([marked, "ours", *ours])
         if printed:
             lines += [["", "published", *published], ["", "difference", *difference]]
-    return table([_head(paper), "", *(text(column.name) for column in paper.columns)], lines, left=2)
+    return DataTable(_head(paper), lines, left=2)
 
 
 def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
@@ -175,12 +174,12 @@ def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
     ]
 
 
-def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> str:
+def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> list[Block]:
     """What each model gains over the baseline row: ours with its interval, and the paper's."""
     base = results.space.baseline or ""
     if not results.of_row(base):
         why = reason(results.why_missing(base))
-        return f"Differences to {code(base)} need that row, which is missing: {why}."
+        return [f"Differences to {code(base)} need that row, which is missing: {why}."]
     evidence, hashes = Evidence.of(results), results.info.row_hashes
     lines, printed, one_seed = [], False, False
     for name, label in shown:
@@ -198,7 +197,7 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
             lines.append(["", "published", *published])
     title = f"Difference to the {code(base)} row in points, ours with its 95 % interval{' and published' * printed}"
     title += " (one seed: over test items only):" if one_seed else ":"
-    return f"{title}\n\n{table([_head(paper), '', *(text(column.name) for column in paper.columns)], lines, left=2)}"
+    return [title, DataTable(_head(paper), lines, left=2)]
 
 
 def _reasons(results: Results, paper: Table) -> list[str]:
@@ -238,6 +237,7 @@ def _without(records: Sequence[Record]) -> str:
     return "an average needs every one of its tasks, and not all were asked for (`evaluation.tasks`)"
 
 
-def _head(paper: Table) -> str:
-    """The first column's: what the table varies, as the papers write it."""
-    return (keys()[paper.curve].alias or paper.curve) if paper.curve else "Model"
+def _head(paper: Table) -> list[str]:
+    """What the table varies, as the papers write it, whose figures a line has, and the paper's columns."""
+    first = (keys()[paper.curve].alias or paper.curve) if paper.curve else "Model"
+    return [first, "", *(text(column.name) for column in paper.columns)]

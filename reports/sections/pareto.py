@@ -11,9 +11,10 @@ import numpy as np
 
 from reports.best_model import ranking
 from reports.costs import incomparable
+from reports.document import Block, DataTable, Picture
 from reports.guards.words import listed
 from reports.ledger import Record
-from reports.markdown import DASH, code, count, number, spread, table, text
+from reports.markdown import DASH, code, count, number, spread, text
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.recipe_names import called
 from reports.results import Results
@@ -43,38 +44,39 @@ class Point:
     """Upward, too."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """The front over the space's goals as a table, and how probably each recipe belongs to it."""
     if len(results.space.goals) < 2:
-        return ""
+        return []
     goals = results.measured_goals
     lacking = [goal for goal in results.goals if goal not in goals]
-    parts = [f"The goal {goal.label} is missing: no finished trial has it." for goal in lacking]
+    missing = [f"The goal {goal.label} is missing: no finished trial has it." for goal in lacking]
     if not goals:
-        return parts[0] if len(parts) == 1 else "No finished trial has a development score for either goal."
+        return [*missing] if len(missing) == 1 else ["No finished trial has a development score for either goal."]
     points = _points(results, goals)
     if not points:
-        return " ".join([*parts, *_left_out(results), f"No {_other(results)}finished trial has {_all_of(goals)}."])
+        return [" ".join([*missing, *_left_out(results), f"No {_other(results)}finished trial has {_all_of(goals)}."])]
     known = true_scores([point.values for point in points])
     chosen = front(points)
     off = _notable(points, chosen, known)
-    parts.append(_said(results, goals, points))
-    parts += _left_out(results)
-    if any(goal.cost for goal in goals):
-        parts += filter(None, [incomparable(results, [point.records for point in points])])
-    if lacking:
-        parts.append("On one goal the front is the single best recipe.")
-    parts.append(_chance(points, chosen, off, known))
-    parts.append(_table(results, goals, points, [*chosen, *off[:SHOWN_OFF]], len(chosen), known))
-    return "\n\n".join(parts)
+    costs = any(goal.cost for goal in goals)
+    return [
+        *missing,
+        _counts(results, goals, points),
+        *_left_out(results),
+        incomparable(results, [point.records for point in points]) if costs else "",
+        "On one goal the front is the single best recipe." if lacking else "",
+        _chance(points, chosen, off, known),
+        _table(results, goals, points, [*chosen, *off[:SHOWN_OFF]], len(chosen), known),
+    ]
 
 
-def front_picture(results: Results, pictures: Path) -> str:
-    """All recipes on the two goals, as markdown; empty without two goals that were measured."""
+def front_picture(results: Results, pictures: Path) -> Picture | None:
+    """All recipes on the two goals; None without two goals that were measured."""
     goals = results.measured_goals
     points = _points(results, goals) if len(results.space.goals) > 1 and len(goals) == 2 else []
     if not points:
-        return ""
+        return None
     known = true_scores([point.values for point in points])
     chosen = front(points)
     shown = [*chosen, *_notable(points, chosen, known)[:SHOWN_OFF]]
@@ -84,7 +86,7 @@ def front_picture(results: Results, pictures: Path) -> str:
     costs = (first.lower_is_better, second.lower_is_better)
     path = pareto_picture(marks, (_axis(first), _axis(second)), pictures / "pareto.svg", costs)
     what = "Values" if any(costs) else "Development scores"
-    return f"![{what} of all recipes on the two goals]({path.parent.name}/{path.name})"
+    return Picture(path, f"{what} of all recipes on the two goals")
 
 
 def pareto_in_short(results: Results) -> str:
@@ -171,7 +173,7 @@ def _other(results: Results) -> str:
     return "other " * bool(results.above_limits)
 
 
-def _said(results: Results, goals: Sequence[Goal], points: Sequence[Point]) -> str:
+def _counts(results: Results, goals: Sequence[Goal], points: Sequence[Point]) -> str:
     rows = sum(bool(point.name) for point in points)
     tried = len(_tried(results))
     short = tried - len(points) - len({*map(results.once, results.above_limits)})
@@ -217,7 +219,7 @@ def _table(
     shown: Sequence[Point],
     on_front: int,
     known: TrueScores | None,
-) -> str:
+) -> DataTable:
     lines = []
     for place, point in enumerate(shown, start=1):
         probability = None if known is None else float(known.on_front[points.index(point)])
@@ -234,7 +236,7 @@ def _table(
         )
     head = ["Front", "Recipe", "Differs from the base in", "on the front with"]
     head += [_cost_axis(goal) if goal.cost else f"development: {goal.short}" for goal in goals]
-    return table([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)
+    return DataTable([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)
 
 
 def _percent(probability: float | None) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.markdown import DASH, bullets, count, number, short_paths, table, text
+from reports.document import Block, Bullets, DataTable
+from reports.markdown import DASH, count, number, short_paths, text
 from reports.results import Results
 from search_spaces.space import PremiseCount
 
@@ -14,10 +15,10 @@ MOST = 5
 Range = tuple[int, int | None]
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """One line for each published figure, and the same counts of sources that the paper does not have."""
     if not results.space.premise_counts:
-        return ""
+        return []
     ours = _ours(results)
     published = results.space.premise_counts
     lines = []
@@ -55,7 +56,7 @@ def write(results: Results, pictures: Path) -> str:
         notes.append(
             "The published counts are of the paper's data; this study's data differ, so the two do not compare."
         )
-    return f"{table(head, lines, left=3)}\n\n{bullets(notes)}"
+    return [DataTable(head, lines, left=3), Bullets(notes)]
 
 
 def _ours(results: Results) -> dict[str, list[list[int]]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.markdown import code, count, number, table
+from reports.document import Block, DataTable
+from reports.markdown import code, count, number
 from reports.recipe_names import called
 from reports.results import Results
 from reports.seed_race import Question, Raced, of_results
@@ -15,16 +16,16 @@ FEW = 3
 """So many recipes are named of those that are alike; the others are counted."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """What was asked, what it saved, a line for each recipe, and what it means for the verdicts."""
     found = of_results(results)
     if not found:
-        return ""
+        return []
     least, most = len(results.info.seeds), results.info.most_seeds or 0
     trained = [one for one in found.values() if not one.fixed and one.has]
     spent, whole = sum(one.has for one in trained), most * len(trained)
     without = sum(not one.has for one in found.values())
-    parts = [
+    return [
         f"Every recipe that ran to its end got {count(least, 'seed')}, and up to {most} where more could change who is "
         f"best{', or whether a row is above the baseline' if results.space.baseline else ''}: {spent:,} trials of the "
         f"{whole:,} that {most} seeds of each of these {count(len(trained), 'recipe')} would be "
@@ -33,10 +34,9 @@ def write(results: Results, pictures: Path) -> str:
         _table(results, {name: one for name, one in found.items() if one.has}),
         _meaning(least, most, len(results.goals)),
     ]
-    return "\n\n".join(parts)
 
 
-def _table(results: Results, found: dict[str, Raced]) -> str:
+def _table(results: Results, found: dict[str, Raced]) -> DataTable:
     """A line for all recipes of which the same can be said, those with the most seeds first."""
 
     def named(recipe_hash: str) -> str:
@@ -49,7 +49,7 @@ def _table(results: Results, found: dict[str, Raced]) -> str:
         [", ".join([*names[:FEW], *([f"{len(names) - FEW} more"] if len(names) > FEW else [])]), said, str(seeds), more]
         for (seeds, said, more), names in alike.items()
     ]
-    return table(["Recipes", "why", "seeds", "more"], lines, left=2)
+    return DataTable(["Recipes", "why", "seeds", "more"], lines, left=2)
 
 
 def _state(one: Raced) -> str:

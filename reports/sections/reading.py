@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.document import Block, Heading
 from reports.findings import Findings
 from reports.results import Results
 from reports.sections.claims import how_to_read as of_claims
@@ -13,10 +14,9 @@ from reports.sections.trust import clean
 from reports.wording import look
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """What the columns mean, what chance is shared by, what the guards found nothing in."""
     found = Findings.of(results)
     rows = [of_rows(found.boards), look(found.look), independent(results, found.boards)] if found.boards else []
     claims = of_claims(found.claims, results.comparable)
-    parts = [*rows, f"### Claims\n\n{claims}" if claims else "", clean(results)]
-    return "\n\n".join(filter(None, parts))
+    return [*rows, *([Heading("Claims"), *claims] if claims else []), clean(results)]

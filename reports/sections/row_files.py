@@ -6,16 +6,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 from reports.commands import study_command
+from reports.document import Block, Bullets, Heading
 from reports.ledger import LEDGER, Record
-from reports.markdown import bullets, code, text, verbatim
+from reports.markdown import code, text, verbatim
 from reports.results import Results
 from reports.wording import reason
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A list for each row that was run or can be."""
-    asked = [label for label in results.asked_rows if results.info.row_hashes[label]]
-    return "\n\n".join(f"### {text(label)}\n\n{bullets(_facts(results, label))}" for label in asked)
+    labels = [label for label in results.asked_rows if results.info.row_hashes[label]]
+    return [block for label in labels for block in (Heading(text(label)), Bullets(_facts(results, label)))]
 
 
 def _facts(results: Results, label: str) -> list[str]:

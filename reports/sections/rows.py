@@ -7,6 +7,7 @@ from pathlib import Path
 from reports.answer import Answer
 from reports.answer_words import noise
 from reports.boards import Board, Standing
+from reports.document import Block
 from reports.findings import Findings
 from reports.guards.words import listed
 from reports.markdown import DASH, text
@@ -16,11 +17,11 @@ from reports.sections.rows_in_full import flags_in_words, guards_of, measured, s
 from reports.wording import interval
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each row, the best of the first figure on top; empty where no figure sums the study up."""
     boards = Findings.of(results).boards
     if not boards:
-        return ""
+        return []
     first = {item.name: item for board in reversed(boards) for item in board.standings if item.sample}
     order = dict.fromkeys(item.name for board in boards for item in board.standings if item.sample)
     head, lines = ["row", "seeds"], [[text(name), seeds_in_words(first[name])] for name in order]
@@ -50,9 +51,9 @@ def write(results: Results, pictures: Path) -> str:
     if every:
         said.append(f"{FLAG} Every row: {listed([text(guard) for guard in every])}, see Warnings.")
     named = listed([f'"{name}"' for name in ("Rows in full", "How to read the tables")])
-    absent = "\n\n".join(dict.fromkeys(filter(None, (without_figure(results, board) for board in boards))))
     said.append(f"More: {named} below.")
-    return "\n\n".join(filter(None, [table_of(head, lines), " ".join(said), absent]))
+    absent = dict.fromkeys(without_figure(results, board) for board in boards)
+    return [table_of(head, lines), " ".join(said), *absent]
 
 
 def _gain(board: Board, item: Standing | None) -> str:

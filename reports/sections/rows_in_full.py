@@ -7,16 +7,17 @@ from pathlib import Path
 from statistics import fmean
 
 from reports.boards import Board, Standing
+from reports.document import Block, DataTable, Heading
 from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.guards.words import listed
 from reports.ledger import mean_measured
-from reports.markdown import DASH, count, number, spread, table, text
+from reports.markdown import DASH, count, number, spread, text
 from reports.plots.forest import FLAG
 from reports.results import Results
 from reports.sections.conclusions import best_set
 from reports.sections.glance import FEW as FEW_DRAWN
-from reports.sections.glance import of_board, shown
+from reports.sections.glance import gains_picture, of_board
 from reports.statistics import Measured
 from reports.wording import collapses, interval, order_limits, order_sentence, probability, reason
 
@@ -28,17 +29,17 @@ HEAD = (
 )  # fmt: skip
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A table for each figure that sums the study up, its best rows, its order beside the paper's."""
-    found = Findings.of(results)
-    drawn = [board for place, board in enumerate(found.boards) if place or len(board.standings) > FEW_DRAWN]
-    parts = [shown([of_board(board) for board in drawn], pictures / "forest-more.svg")]
-    for board in found.boards:
-        parts += [f"### {text(board.quantity.name)}\n\n{board_table(results, board)}", best_set(board)]
-        if said := order_sentence(board):
+    boards = Findings.of(results).boards
+    drawn = [board for place, board in enumerate(boards) if place or len(board.standings) > FEW_DRAWN]
+    blocks = gains_picture([of_board(board) for board in drawn], pictures / "forest-more.svg")
+    for board in boards:
+        blocks += [Heading(text(board.quantity.name)), board_table(results, board), best_set(board)]
+        if order := order_sentence(board):
             limits = order_limits(board)
-            parts.append(f"{said[0].upper()}{said[1:]}. {limits} A tau of 1 is the same order, 0 an unrelated one.")
-    return "\n\n".join(filter(None, parts))
+            blocks.append(f"{order[0].upper()}{order[1:]}. {limits} A tau of 1 is the same order, 0 an unrelated one.")
+    return blocks
 
 
 def independent(results: Results, boards: Sequence[Board]) -> str:
@@ -101,15 +102,15 @@ def how_to_read(boards: Sequence[Board]) -> str:
     return " ".join(said)
 
 
-def board_table(results: Results, board: Board) -> str:
+def board_table(results: Results, board: Board) -> DataTable:
     """A line for each row that has the figure, the highest mean first."""
     return table_of(HEAD, [_line(results, board, item) for item in board.standings if item.sample])
 
 
-def table_of(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def table_of(head: Sequence[str], lines: Sequence[Sequence[str]]) -> DataTable:
     """The table without columns of dashes alone."""
-    kept = [place for place in range(len(head)) if any(line[place] not in (DASH, "") for line in lines)]
-    return table([head[place] for place in kept], [[line[place] for place in kept] for line in lines])
+    columns = [place for place in range(len(head)) if any(line[place] not in (DASH, "") for line in lines)]
+    return DataTable([head[place] for place in columns], [[line[place] for place in columns] for line in lines])
 
 
 def without_figure(results: Results, board: Board) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reports.document import Block, Bullets
 from reports.guards.words import listed
-from reports.markdown import bullets, code, text
+from reports.markdown import code, text
 from reports.results import Difference, Results
 from trainables.recipe import SCENES
 
@@ -18,24 +19,22 @@ _OTHER = {
 """How keys of a section of the recipe change a paper's rows; any other changes the training."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """What the study is; where the setting is not the paper's, in what it differs; how the scale came about."""
     notes = [text(note) for note in results.info.notes]
     if not results.has_paper:
-        return "\n\n".join([f"A study of rows of one's own. {_scale(results)}", *([bullets(notes)] if notes else [])])
+        return [f"A study of rows of one's own. {_scale(results)}", Bullets(notes)]
     if results.comparable:
         levels = ", so levels may be compared with the published ones" * results.has_published
-        said = [f"**The paper's study.** Encoder, data and training are the paper's{levels}. {_scale(results)}"]
-        return "\n\n".join([*said, *([bullets(notes)] if notes else [])])
+        same = f"**The paper's study.** Encoder, data and training are the paper's{levels}. {_scale(results)}"
+        return [same, Bullets(notes)]
     base = results.space.baseline
     other = f"differences to the {code(base)} row" if base and results.of_row(base) else "rows with each other"
-    return "\n\n".join(
-        [
-            f"**The paper's rows {_differently(results)}**, which does not repeat the paper's setting:",
-            bullets([*(_in_words(item, results) for item in results.differences), *notes]),
-            f"**So compare {other}, not levels.** {_scale(results)}",
-        ]
-    )
+    return [
+        f"**The paper's rows {_differently(results)}**, which does not repeat the paper's setting:",
+        Bullets([*(_in_words(item, results) for item in results.differences), *notes]),
+        f"**So compare {other}, not levels.** {_scale(results)}",
+    ]
 
 
 def _differently(results: Results) -> str:

@@ -11,8 +11,9 @@ from statistics import fmean
 
 import numpy as np
 
+from reports.document import Block, DataTable
 from reports.ledger import Record
-from reports.markdown import DASH, code, count, duration, number, table
+from reports.markdown import DASH, code, count, duration, number
 from reports.results import Results
 from reports.statistics.stopping import Agreement, Audit, audit
 from reports.wording import level
@@ -33,16 +34,16 @@ class Stopped:
     """By the goal as it is measured at the rungs."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """Empty where no trial was scored at a rung: nobody was stopped early, or an older version did not keep it."""
     found = stopped_early(results)
     if found is None:
-        return ""
+        return []
     every = [*found.through, *found.stopped]
-    parts = [
+    return [
         f"{count(len(found.stopped), 'explored trial')} of {len(every)} {_were(found.stopped)} stopped early. "
         f"{saving(found)}",
-        *(f"{_agreements(results, found, name)}\n\n{_cost(results, found, name)}" for name in found.audits),
+        *(block for name in found.audits for block in _audit(results, found, name)),
         "Trials that ran through are the best of each rung, so their own order says too little: scores that all were "
         "chosen by hardly differ. The last column draws the ends of the stopped ones, too, by regressions of each rung "
         "on the one before, which a choice by these scores does not bias. It takes for granted that trials below the "
@@ -50,7 +51,6 @@ def write(results: Results, pictures: Path) -> str:
         "whose every end is known (one seed, no race) the estimated chance was on average 1.5 to 6 times the true one, "
         "and the estimated cost 4 to 8 times.",
     ]
-    return "\n\n".join(parts)
 
 
 def stopping_in_short(results: Results) -> str:
@@ -138,7 +138,8 @@ def _scoring(record: Record) -> float:
     return float(record.cost.get("evaluation_seconds") or 0)
 
 
-def _agreements(results: Results, found: Stopped, name: str) -> str:
+def _audit(results: Results, found: Stopped, name: str) -> list[Block]:
+    """How each rung orders trials beside the end, and what stopping could have cost."""
     stopped = Counter(record.training["rungs"][-1]["rung"] for record in found.stopped)
     unit, places = _places(results)
     lines = []
@@ -148,7 +149,8 @@ def _agreements(results: Results, found: Stopped, name: str) -> str:
         lines.append([place, str(reached), str(stopped[rung]), _own_tau(each), _all_tau(each)])
     of = f" ({'share of the training' if unit == 'share' else unit})" if unit else ""
     head = [f"Rung{of}", "trials", "stopped there", "tau with the end, of those run through", "had nobody been stopped"]
-    return f"Kendall's tau of {_words(results, name)} at each rung with the end, at 95 %:\n\n{table(head, lines)}"
+    how = f"Kendall's tau of {_words(results, name)} at each rung with the end, at 95 %:"
+    return [how, DataTable(head, lines), _cost(results, found, name)]
 
 
 def _own_tau(each: Agreement) -> str:

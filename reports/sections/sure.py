@@ -11,9 +11,10 @@ from reports.answer import Answer
 from reports.boards import Board
 from reports.commands import patterns, study_command
 from reports.costs import limits_in_words
+from reports.document import Block, Bullets, CodeBlock
 from reports.findings import Findings
 from reports.ledger import Record
-from reports.markdown import bullets, code, count, fence, number, text
+from reports.markdown import code, count, number, text
 from reports.recipe_names import called
 from reports.results import Results
 from reports.sections.conclusions import conclusions, named
@@ -29,7 +30,7 @@ FEW = 3
 """So many unfinished rows are named, more are counted."""
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """What is missing, what was run, what it shows, what more seeds of the rows would settle."""
     found, answered = Findings.of(results), bool(Answer.of(results).finalists)
     said = [*studied(results, found), *([setting] if (setting := compared(results)) else [])]
@@ -40,8 +41,8 @@ def write(results: Results, pictures: Path) -> str:
     if found.look is not None:
         said.append(f"Intervals hold with 95 % over all looks at this study together; this is look {found.look}.")
     said += _facts(results, found, answered)
-    settled = "" if alone else settling(results, found)
-    return "\n\n".join(filter(None, [unfinished(results, found), bullets(said), settled]))
+    settled = [] if alone else settling(results, found)
+    return [*unfinished(results, found), Bullets(said), *settled]
 
 
 def compared(results: Results) -> str:
@@ -53,11 +54,11 @@ def compared(results: Results) -> str:
     return 'The setting is not the paper\'s: compare differences, not levels. See "What may be compared".'
 
 
-def unfinished(results: Results, found: Findings) -> str:
+def unfinished(results: Results, found: Findings) -> list[Block]:
     """How many trials are missing, of which rows, and how to go on; empty where none is."""
     every, missing = total(found.extents.values()), found.unfinished
     if not missing:
-        return ""
+        return []
     rows = []
     for label, extent in list(missing.items())[:FEW]:
         why = found.missing.get(label, "not finished")
@@ -65,10 +66,10 @@ def unfinished(results: Results, found: Findings) -> str:
         rows.append(f"{code(label)}: {extent.there or 'none'} of {count(extent.wanted, 'seed')}{reason_why}")
     rows += [f"{count(len(missing) - FEW, 'more row')}"] if len(missing) > FEW else []
     of_rows = " of the rows" * bool(results.explored)
-    return (
-        f"**Unfinished: {every.there} of {every.wanted} trials{of_rows}.** {'; '.join(rows)}. Continue with:\n\n"
-        f"{fence(study_command(results.info))}"
-    )
+    return [
+        f"**Unfinished: {every.there} of {every.wanted} trials{of_rows}.** {'; '.join(rows)}. Continue with:",
+        CodeBlock(study_command(results.info)),
+    ]
 
 
 def studied(results: Results, found: Findings) -> list[str]:
@@ -121,7 +122,7 @@ def _trained(results: Results) -> list[str]:
     return [f"Trained here: {which}{code(Path(name).name if Path(name).is_absolute() else name)}{took}."]
 
 
-def settling(results: Results, found: Findings) -> str:
+def settling(results: Results, found: Findings) -> list[Block]:
     """How many more seeds of which rows would settle what is open, with the command; why none would."""
     said: dict[str, list[str]] = {}
     for name, wanted, noun in [
@@ -131,12 +132,12 @@ def settling(results: Results, found: Findings) -> str:
         if words := more_seeds(wanted, noun):
             said.setdefault(words, []).append(name)
     if not said:
-        return ""
+        return []
     lines = [f"{' and '.join(names)}: {what[0].lower()}{what[1:]}" for what, names in reversed(said.items())]
-    line = f"More seeds of the rows:\n\n{bullets(lines)}"
+    needs: list[Block] = ["More seeds of the rows:", Bullets(lines)]
     seeds = max(wanted.seeds or 0 for wanted in [found.more_seeds, *(board.more_seeds for board in found.boards)])
     if not seeds:
-        return line
+        return needs
     rows = {
         label for item in found.claims if item.claim.text in found.more_seeds.settled for label in item.claim.labels
     }
@@ -149,7 +150,7 @@ def settling(results: Results, found: Findings) -> str:
     if len(chosen) > MOST_WORDS:
         chosen = patterns(movable, results.space.labels)
     command = study_command(results.info, () if whole else chosen, len(results.info.seeds) + seeds)
-    return f"{line}\n\nTo add {count(seeds, 'seed')}:\n\n{fence(command)}"
+    return [*needs, f"To add {count(seeds, 'seed')}:", CodeBlock(command)]
 
 
 def _facts(results: Results, found: Findings, answered: bool) -> list[str]:

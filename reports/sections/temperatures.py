@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.best_model import ranking
+from reports.document import Block, DataTable, Picture
 from reports.ledger import Record
-from reports.markdown import number, spread, table, text
+from reports.markdown import number, spread, text
 from reports.plots.temperature_lines import temperature_picture
 from reports.recipe_names import called
 from reports.results import Results
@@ -16,7 +17,7 @@ SHOWN = 3
 HOW = "The temperature with which the loss was taken, step by step, a line for each seed; `end` is after the last step."
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A picture, and where each recipe began and ended; empty where none learned a temperature."""
     rows = {label: _learned(results.of_row(label)) for label in results.asked_rows}
     best = [one.recipe_hash for one in ranking(results) if one.recipe_hash in results.explored]
@@ -24,24 +25,18 @@ def write(results: Results, pictures: Path) -> str:
     found = [(name, records) for name, records in explored.items() if records][:SHOWN]
     learned = {name: records for name, records in [*rows.items(), *found] if records}
     if not learned:
-        return ""
+        return []
     courses = {
         name: [[(one["step"], one["temperature"]) for one in record.training["temperatures"]] for record in records]
         for name, records in learned.items()
     }
-    picture = temperature_picture(courses, pictures / "temperatures.svg")
+    path = temperature_picture(courses, pictures / "temperatures.svg")
     ends = {
         name: results.over_seeds(records, lambda one: one.training.get("temperature"))
         for name, records in learned.items()
     }
     lines = [[text(name), number(courses[name][0][0][1], 3), spread(ends[name], 3)] for name in learned]
-    return "\n\n".join(
-        [
-            HOW,
-            f"![Learned temperatures over steps]({pictures.name}/{picture.name})",
-            table(["Recipe", "start", "end"], lines),
-        ]
-    )
+    return [HOW, Picture(path, "Learned temperatures over steps"), DataTable(["Recipe", "start", "end"], lines)]
 
 
 def _learned(records: list[Record]) -> list[Record]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answer import Answer
+from reports.document import Block, Bullets
 from reports.findings import Findings
 from reports.guards import GUARDS, Flag, grouped
 from reports.guards.words import listed
-from reports.markdown import bullets, count, text, verbatim
+from reports.markdown import count, text, verbatim
 from reports.results import Results
 
 FEW = 2
@@ -20,7 +21,7 @@ MOST_TASKS = 3
 MARK = "⚠"
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A line a flag, those that forbid verdicts first; then those of the finals, and what was not checked."""
     flags = Findings.of(results).flags
     raised = [flag for flag in flags if flag.recipes]
@@ -33,7 +34,7 @@ def write(results: Results, pictures: Path) -> str:
     said += [f"{MARK} **the finals**: {sentence}." for sentence in finals]
     across = any(flag.blocks and flag.guard not in results.info.across for flag in raised)
     how = f"{verbatim('python -m reports RESULTS --across NAME')} judges across the warning of that name all the same."
-    return "\n\n".join([bullets(said) or "No flags.", *([how] if across else [])])
+    return [Bullets(said) or "No flags.", how if across else ""]
 
 
 def clean(results: Results) -> str:

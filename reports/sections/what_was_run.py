@@ -9,14 +9,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from reports.document import Block, Bullets, DataTable
 from reports.ledger import Record
-from reports.markdown import DASH, bullets, code, count, number, table, text, verbatim
+from reports.markdown import DASH, code, count, number, text, verbatim
 from reports.results import Results
-from reports.sections.data_read import data_section
+from reports.sections.data_read import data_table
 from reports.unfinished import extents, total
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """Facts as bullets, the data, training times."""
     info = results.info
     every = results.of_all_trials
@@ -57,10 +58,8 @@ def write(results: Results, pictures: Path) -> str:
         f"Hardware: {'; '.join(map(text, _distinct([info.hardware, *(r.hardware for r in results.records)])))}",
         f"Versions: {', '.join(text(f'{name} {version}') for name, version in sorted(info.versions.items()))}",
     ]
-    said = bullets(fact for fact in facts if fact and not fact.endswith(": "))
-    parts = [said, data_section(results)]
-    training = _training_time(results)
-    return "\n\n".join(part for part in [*parts, training] if part)
+    known = Bullets([fact for fact in facts if fact and not fact.endswith(": ")])
+    return [known, *data_table(results), *_training_time(results)]
 
 
 def _cost(records: Sequence[Record]) -> str:
@@ -97,7 +96,7 @@ def _distinct(names: list[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _training_time(results: Results) -> str:
+def _training_time(results: Results) -> list[Block]:
     """Rows whose training time the paper prints, beside ours, as multiples of the baseline's."""
 
     def seconds(label: str) -> float | None:
@@ -106,7 +105,7 @@ def _training_time(results: Results) -> str:
 
     base = next((row for row in results.space.rows if row.label == results.space.baseline), None)
     if base is None or base.minutes is None:
-        return ""
+        return []
     lines = []
     for row in results.space.rows:
         if row.minutes is not None:
@@ -115,4 +114,4 @@ def _training_time(results: Results) -> str:
             printed = f"{number(row.minutes, 0)} min ({number(row.minutes / base.minutes)})"
             lines.append([text(row.label), f"{number(ours / 60)} min ({number(ratio)})" if ours else DASH, printed])
     head = ["Training time (multiple of the baseline's)", "ours", "published"]
-    return table(head, lines)
+    return [DataTable(head, lines)]

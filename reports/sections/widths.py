@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from reports.document import Block, DataTable
 from reports.ledger import Record
-from reports.markdown import spread, table, text
+from reports.markdown import spread, text
 from reports.quantity import Quantity
 from reports.results import Results
 
@@ -16,16 +17,16 @@ HOW = (
 )
 
 
-def write(results: Results, pictures: Path) -> str:
+def write(results: Results, pictures: Path) -> list[Block]:
     """A table for each figure that sums the study up; empty where nothing was trained at widths of its own."""
     widths = {width for record in results.records for width in record.read.get("widths", {})}
     if not widths:
-        return ""
+        return []
     order = sorted(widths, key=lambda width: (len(width), width), reverse=True)  # as numbers
-    return "\n\n".join([HOW, *(_table(results, figure, order) for figure in results.figures)])
+    return [HOW, *(_table(results, figure, order) for figure in results.figures)]
 
 
-def _table(results: Results, figure: Quantity, widths: list[str]) -> str:
+def _table(results: Results, figure: Quantity, widths: list[str]) -> DataTable:
     lines = [
         [
             text(label),
@@ -35,7 +36,7 @@ def _table(results: Results, figure: Quantity, widths: list[str]) -> str:
         for label in results.asked_rows
         if (records := results.of_row(label))
     ]
-    return table([f"Row, by {text(figure.name)}", "whole", *widths], lines)
+    return DataTable([f"Row, by {text(figure.name)}", "whole", *widths], lines)
 
 
 def _at(width: str, figure: Quantity) -> Callable[[Record], float | None]:

@@ -19,12 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.__main__ import main as report
+from reports.document import DataTable
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import is_key
 from reports.ledger.names import checked_name
 from reports.ledger.own_code import check_trusted, trust
 from reports.live.server import serve
-from reports.markdown import code, table, text, verbatim
+from reports.markdown import code, text, verbatim
 from reports.scratch_copy import scratch_copy
 from reports.trials_csv import inert
 from study.cli.options import parse
@@ -319,7 +320,11 @@ def test_words_from_outside_are_one_text_in_markdown(words: str) -> None:
         assert structure(text(words), True) == [("paragraph_open", "p"), ("text", ""), ("paragraph_close", "p")]
     for spanned in (verbatim(words), code(words)):
         assert [kind for kind, _ in structure(spanned, True)] == ["paragraph_open", "code_inline", "paragraph_close"]
-    cells = [t for t in _parser(True).parse(table(["a", "b"], [[text(words), "end"]], left=2)) if t.type == "inline"]
+    cells = [
+        t
+        for t in _parser(True).parse(DataTable(["a", "b"], [[text(words), "end"]], left=2).markdown)
+        if t.type == "inline"
+    ]
     assert [cell.content for cell in cells][-1] == "end"
     assert len(cells) == 4
 

@@ -18,12 +18,13 @@ from reports.answer import FILE, SCHEMA, Answer
 from reports.answer_parts import Other
 from reports.answer_words import as_text, lines
 from reports.check import check
+from reports.document import markdown
+from reports.document.inline import as_html
 from reports.export import _best_first
-from reports.formats.parsed import parser
 from reports.gain import Gain
 from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, fresh_seeds
 from reports.made_up import VERSIONS
-from reports.markdown import bullets, text
+from reports.markdown import text
 from reports.recipe_names import called
 from reports.report import write_report
 from reports.results import Results
@@ -386,7 +387,7 @@ class TestFront:
         assert heads[:7] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside", "Sure"]
         words = said(results)
         assert f"Beside {self.TRANSFER} {_difference(won)} over the base settings\n" in words
-        assert f" {_difference(won)} |" in finals.write(results, tmp_path)
+        assert f" {_difference(won)} |" in markdown(finals.write(results, tmp_path))
         assert all(len(line.split()) <= 30 for line in words.splitlines())
 
     def test_where_only_the_second_goal_shows_a_gain_it_is_told_by_that(self, make: Make) -> None:
@@ -410,8 +411,8 @@ class TestFront:
 
     def test_a_cost_is_told_as_it_is(self, make: Make, tmp_path: Path) -> None:
         results = make(goals=["sts", "seconds"])
-        assert "| 60.00 |" in finals.write(results, tmp_path).replace("    ", "")
-        assert "-60" not in finals.write(results, tmp_path)
+        assert "| 60.00 |" in markdown(finals.write(results, tmp_path)).replace("    ", "")
+        assert "-60" not in markdown(finals.write(results, tmp_path))
 
 
 def _difference(gain: Gain) -> str:
@@ -563,7 +564,7 @@ def test_words_from_outside_are_no_markup(make: Make) -> None:
     answer = dataclasses.replace(answer, figure=nasty, picked=(named,), others=(worse,))
     for one in (answer, dataclasses.replace(answer, kind="open", open=("base",))):
         found = lines(one, results.info, text)
-        shown = parser().render(bullets(line.words for line in found if not line.command))
+        shown = "".join(as_html(line.words) for line in found if not line.command)
         assert shown.count("&lt;script&gt;") == 3
         assert not re.search(r"<(script|a|h1|code|table)\b", shown)
 

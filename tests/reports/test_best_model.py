@@ -14,6 +14,7 @@ import pytest
 
 from reports.best_model import ranking
 from reports.commands import results_place
+from reports.document import markdown
 from reports.export import export
 from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, StudyInfo
@@ -118,7 +119,7 @@ def test_all_agree_on_the_best(
     model = shlex.join(["python", "-m", "reports", "export", results_place(results.info), label])
     assert f"Model  {model}\n" in capsys.readouterr().out
 
-    said = in_short(results, tmp_path / "pictures")
+    said = markdown(in_short(results, tmp_path / "pictures"))
     assert f"The model is row `{label}`, seed {seed}, for its " in said
     over_seeds = "61.00" if goals == ["sts", "own"] else mean[0]
     assert f"Over its 2 seeds the recipe has {over_seeds}." in said
@@ -184,13 +185,13 @@ def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path:
     assert (found[steady], found[alone], found[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
     assert found[diverged] == (57.5, 1)
     assert stopped not in found
-    said = explored.write(results, tmp_path / "pictures")
+    said = markdown(explored.write(results, tmp_path / "pictures"))
     assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in said
     assert said.count("A recipe's first seed decided") == 1
     assert re.search(rf"{re.escape(code(called(results, lucky)))} +\| [^|]* \| +2 \| 61.00 ", said)
     assert f"the best explored recipe is {code(called(results, steady))} (70.00" in said
     both = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("sts", "seconds")))
-    assert stopped not in pareto.write(both, tmp_path / "pictures")
+    assert stopped not in markdown(pareto.write(both, tmp_path / "pictures"))
 
 
 def test_of_equals_the_first_of_the_study_is_the_best(tmp_path: Path):

@@ -18,6 +18,7 @@ from torch import nn
 import study.engine.launch
 import study.run
 from reports.__main__ import main
+from reports.document import markdown
 from reports.ledger import LEDGER, Ledger
 from reports.mteb_scores import FOLDER
 from reports.results import Results
@@ -106,7 +107,7 @@ def test_one_model_of_a_recipe_is_scored_once(
     package: Package, made: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     section = SECTIONS["mteb"]
-    assert not section.content(made, tmp_path)
+    assert not section.written(made, tmp_path).blocks
     main(["mteb", str(made.folder), "One"])
     told = capsys.readouterr().out
     main(["mteb", str(made.folder), "Both"])
@@ -122,7 +123,7 @@ def test_one_model_of_a_recipe_is_scored_once(
     assert (said["max_tokens"], said["use_instructions"], said["name"], said["license"]) == (32, False, None, None)
     name = made.labels[model.partition("-")[0]]
     assert told == f"{name}: One 62.50\n"  # the mean over the test part, not the validation part
-    assert [line.split() for line in section.content(made, tmp_path).splitlines()[:3:2]] == [
+    assert [line.split() for line in markdown(section.written(made, tmp_path).blocks).splitlines()[:3:2]] == [
         ["|", "model", "|", "One", "|", "Two", "|"],
         ["|", *f"`{name}`".split(), "|", "62.50", "|", "62.50", "|"],
     ]

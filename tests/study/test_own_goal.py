@@ -17,6 +17,7 @@ from ray.tune.search import Searcher
 from reports.answer import Answer
 from reports.answer_words import lines
 from reports.best_model import ranking
+from reports.document import markdown
 from reports.export import card
 from reports.findings import Findings
 from reports.formats.data import _recipe
@@ -24,7 +25,7 @@ from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import Folder
 from reports.recipe_names import called, recipe_names
 from reports.results import Results
-from reports.sections import explored, finals, pareto, sure
+from reports.sections import Write, explored, finals, pareto, sure
 from reports.sections.importance import _scored
 from reports.testing import changed
 from reports.trials_csv import write_trials_csv
@@ -277,10 +278,15 @@ PLACES: Mapping[str, Callable[[Results], str]] = {
     "export": _exported,
     "importance": of_importance,
     "front": on_the_front,
-    "section explored": lambda results: named_in(results, explored.write(results, results.folder / "pictures"))[0],
+    "section explored": lambda results: first_named(results, explored.write),
     "section in short": lambda results: named_in(results, _saved(_with_models(results)))[0],
-    "section finals": lambda results: named_in(results, finals.write(results, results.folder / "pictures"))[0],
+    "section finals": lambda results: first_named(results, finals.write),
 }
+
+
+def first_named(results: Results, write: Write) -> str:
+    """The hash of the recipe that the section names first."""
+    return named_in(results, markdown(write(results, results.folder / "pictures")))[0]
 
 
 def _with_models(results: Results) -> Results:

@@ -17,8 +17,9 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from reports.document import Bullets, DataTable
 from reports.ledger import FAILURES, LEDGER, Ledger, Record
-from reports.markdown import bullets, code, table, text, verbatim
+from reports.markdown import code, text, verbatim
 from reports.report import write_report
 from reports.testing import changed
 from search_spaces import load_space
@@ -250,7 +251,7 @@ def test_code_is_one_span(words: str):
 @pytest.mark.parametrize("words", OUTSIDE)
 @pytest.mark.parametrize("how", [text, verbatim])
 def test_a_cell_is_one_cell(words: str, how: Any):
-    tokens = _parser(True).parse(table(["a", "b"], [[how(words), "end"]], left=2))
+    tokens = _parser(True).parse(DataTable(["a", "b"], [[how(words), "end"]], left=2).markdown)
     cells = [token for token in tokens if token.type == "inline"]
     assert [cell.content for cell in cells][-1] == "end"
     assert len(cells) == 4
@@ -262,4 +263,4 @@ def test_raw_words_do_shape_a_report():
     """The tests above can fail."""
     assert ("heading_open", "h1") in structure(HOSTILE, True)
     assert any(kind.startswith("html") for kind, _ in structure(HOSTILE, True))
-    assert structure(bullets(["a", HOSTILE]), True) != structure(bullets(["a", text(HOSTILE)]), True)
+    assert structure(Bullets(["a", HOSTILE]).markdown, True) != structure(Bullets(["a", text(HOSTILE)]).markdown, True)

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from reports import report
-from reports.formats import FORMATS, Document, Format, Part
+from reports.document import Bullets, CodeBlock, DataTable, Heading, Picture, SideBySide, WrittenSection, markdown
+from reports.formats import FORMATS, Document, Format
 from reports.formats.page import CARDS, WIDE, page
 from reports.formats.page_data import page_data
-from reports.formats.parsed import parse, plain, tables
 from reports.formats.pictures import inline
-from reports.markdown import code, table, text
+from reports.markdown import code, text
 from reports.plots.canvas import make_figure, save
 from reports.report import write_report
 from reports.results import Results
@@ -56,31 +57,29 @@ def hostile_study(folder: Path) -> Results:
 
 
 def document(results: Results) -> Document:
-    """Every kind of markdown, and hostile words both escaped, as sections do, and as a careless section would."""
+    """Every kind of block, and hostile words both escaped, as sections do, and as a careless section would."""
     figure, (axis,) = make_figure(1, height=2)
     axis.plot([1, 2], [3, 4], "o")
     axis.set_title(HOSTILE[0])
-    save(figure, results.folder / "pictures/one.svg")
-    kinds = (
-        "### Kinds\n\n*a* **b** `c--d`\\\nnew line\n\n> said\n\n1. one\n   - deep\n2. two\n\n---\n\n"
-        "```\ncode %\n\n\\x\n```\n\n"
-        "[site](https://example.org/a_b?c=1&d=%7B) [file](ledger/x.json)\n\n![A picture](pictures/one.svg)\n\n"
-        "#### Four\n\nend"
+    picture = Picture(save(figure, results.folder / "pictures/one.svg"), "A picture")
+    words = (
+        "*a* **b** `c--d`\\\nnew line\n\n> said\n\n1. first\n   - deep\n2. second\n\n---\n\n"
+        "[site](https://example.org/a_b?c=1&d=%7B) [file](ledger/x.json)"
     )
+    kinds = [Heading("Kinds"), words, CodeBlock("code %\n\n\\x"), picture, SideBySide([picture, picture]), "end"]
     head = ["row", "gain [95 %]", "steps"]
     lines = [[text(row), f"{place - 1:+.2f} [{place - 3:+.2f}, 1.00]", "—"] for place, row in enumerate(HOSTILE[:3])]
-    notes = "\n".join(f"- {text(one)} and {code(one)}" for one in HOSTILE)
+    formulas = DataTable(["word", "value"], [[text(HOSTILE[4]), "-0.50"], ["\\-x", "+1.2"]])
+    notes = Bullets([f"{text(words)} and {code(words)}" for words in HOSTILE])
     return Document(
         results,
         results.space.title,
         (
-            Part("sure", "How sure that is", notes, False),
-            Part("rows", "Rows", table(head, lines), False),
-            Part("careless", HOSTILE[1], "\n\n".join(HOSTILE), True),
-            Part("kinds", "Kinds", kinds, False),
-            Part(
-                "formulas", "Formulas", table(["word", "value"], [[text(HOSTILE[4]), "-0.50"], ["\\-x", "+1.2"]]), True
-            ),
+            WrittenSection("sure", "How sure that is", [notes], False),
+            WrittenSection("rows", "Rows", [DataTable(head, lines)], False),
+            WrittenSection("careless", HOSTILE[1], [*HOSTILE, Heading(HOSTILE[1]), Bullets(HOSTILE)], True),
+            WrittenSection("kinds", "Kinds", kinds, False),
+            WrittenSection("formulas", "Formulas", [formulas], True),
         ),
     )
 
@@ -97,6 +96,7 @@ class Elements(HTMLParser):
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
         self.inside: dict[str, list[str]] = {"script": [], "style": []}
+        self.text = ""
         self.feed(content)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -105,6 +105,7 @@ class Elements(HTMLParser):
             self.inside[tag].append("")
 
     def handle_data(self, data: str) -> None:
+        self.text += data
         if self.found and self.found[-1][0] in self.inside and self.cdata_elem:
             self.inside[self.found[-1][0]][-1] += data
 
@@ -134,6 +135,22 @@ def test_nothing_of_a_committed_page_is_cut_on_a_phone(example: Path):
     cards = re.findall(r'<table class="[a-z]+ cards">.*?</table>', content, re.DOTALL)
     assert len(cards) == sum(content.count(f'<section id="{name}">') for name in CARDS)
     assert all('data-name="' in cell for one in cards for cell in re.findall(r"<td[^>]*>", one))
+
+
+@pytest.mark.parametrize("name", ["sure", "rows", "formulas"])
+def test_the_page_says_what_the_markdown_says(made: Document, name: str):
+    """Word for word, and in the same elements; only a table has a caption besides."""
+    [section] = [section for section in made.sections if section.name == name]
+    [shown] = re.findall(rf'<section id="{name}">.*?</section>', page(made), re.DOTALL)
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    expected = parser.render(f"## {section.heading}\n\n{markdown(section.blocks)}")
+    kinds = ("em", "strong", "code", "a", "li", "tr", "p")
+
+    def read(content: str) -> tuple[list[str], list[str]]:
+        words = Elements(re.sub("<caption>.*?</caption>", "", content))
+        return words.text.split(), [tag for tag, _ in words.found if tag in kinds]
+
+    assert read(shown) == read(expected)
 
 
 class TestPage:
@@ -170,8 +187,11 @@ class TestPage:
 
     def test_a_picture_outside_the_folder_is_not_read(self, made: Document):
         (made.results.folder.parent / "secret.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>')
-        parts = (Part("one", "One", "![words](../secret.svg)", False),)
-        assert "<em>words</em>" in page(dataclasses.replace(made, parts=parts))
+        outside = Picture(made.results.folder / "../secret.svg", "words")
+        sections = (WrittenSection("one", "One", [outside, "![in a text](pictures/one.svg)"], False),)
+        shown = page(dataclasses.replace(made, sections=sections))
+        assert "<em>words</em>" in shown
+        assert "<em>in a text</em>" in shown
 
     def test_tables_are_for_screen_readers_too(self, elements: Elements):
         heads = [a for tag, a in elements.found if tag == "th"]
@@ -278,19 +298,13 @@ class TestEveryFormat(FormatContract):
         return FORMATS[request.param]
 
 
-def test_tables_of_markdown():
-    found = tables(parse("| a | b |\n| - | -: |\n| *x* `y` | 1 |\n\ntext\n\n| c |\n| - |\n"))
-    assert [[plain(cell) for cell in row] for row in (found[0].head, *found[0].rows)] == [["a", "b"], ["x y", "1"]]
-    assert (len(found), list(found[1].rows)) == (2, [])
-
-
 @pytest.fixture
 def of_a_stranger() -> Iterator[None]:
     """A section and a format that a plugin adds."""
     lines = [["one", "1.5"], ["two", "—"]]
-    SECTIONS.add(Section("mine", "My section", lambda results, pictures: table(["what", "how much"], lines)))
+    SECTIONS.add(Section("mine", "My section", lambda results, pictures: [DataTable(["what", "how much"], lines)]))
     FORMATS.add(
-        Format("titles", "titles.txt", lambda made, path: path.write_text("\n".join(p.heading for p in made.parts)))
+        Format("titles", "titles.txt", lambda made, path: path.write_text("\n".join(s.heading for s in made.sections)))
     )
     yield
     SECTIONS.remove("mine")

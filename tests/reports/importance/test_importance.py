@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reports.document import markdown
 from reports.importance import ENOUGH, _importance, chance, forest, importance
 from reports.importance.chance import family_p
 from reports.importance.coding import NOT_ASKED, Coded, code
@@ -222,7 +223,8 @@ def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
     rewrite(tmp_path, score)
     results = Results.load(tmp_path)
-    short, picture, other, second = importance_section.in_short(results, tmp_path / "pictures")
+    blocks = importance_section.in_short(results, tmp_path / "pictures")
+    short, picture, other, second = map(markdown, ([block] for block in blocks))
     assert short.startswith("**`objective.temperature` (")
     assert "for the STS goal on development parts" in short
     assert "`head.kind`" not in short
@@ -230,8 +232,8 @@ def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert "matters** for the transfer goal" in other
     assert "(pictures/importance-sts-objective.temperature.svg)" in picture
     assert "(pictures/importance-transfer-head.kind.svg)" in second
-    assert "best explored recipe" not in explored.write(results, tmp_path / "pictures")
-    sts, _ = importance_section.write(results, tmp_path / "pictures").split("### What decides the ")[1:]
+    assert "best explored recipe" not in markdown(explored.write(results, tmp_path / "pictures"))
+    sts, _ = markdown(importance_section.write(results, tmp_path / "pictures")).split("### What decides the ")[1:]
     line = next(line for line in sts.splitlines() if line.startswith("| `objective.temperature` "))
     assert "`objective.name` is supmpn or" in line
     assert re.search(r"\| +yes \|$", line)
@@ -243,7 +245,7 @@ def test_recipes_are_counted_by_how_they_ended(tmp_path: Path, monkeypatch: pyte
     study(tmp_path, "tolerance=1.0", explored=3, pruned=1)
     lost = Results.load(tmp_path).explored[0]
     rewrite(tmp_path, lambda record: changed(record, scores={}) if record.recipe_hash == lost else record)
-    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
     assert text.startswith(
         "Optuna asked for 4 recipes beyond the space's rows: 2 finished, 1 finished without a development score, "
         "1 stopped early."

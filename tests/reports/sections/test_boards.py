@@ -14,6 +14,7 @@ import pytest
 
 from reports.claim_verdicts import Judged, judged
 from reports.commands import study_command
+from reports.document import markdown
 from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, StudyInfo
@@ -228,7 +229,7 @@ class TestRows:
         ]
         lines = [
             [cell.strip() for cell in line.strip("|").split("|")]
-            for line in board_table(results, board(*rows)).splitlines()
+            for line in board_table(results, board(*rows)).markdown.splitlines()
         ]
         assert lines[0] == [
             "row", "seeds", "mean", "gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "flags",
@@ -250,8 +251,8 @@ class TestRows:
         assert vectors.sample
         fixed = dataclasses.replace(vectors, sample=dataclasses.replace(vectors.sample, fixed=True))
         shown = dataclasses.replace(board(), standings=(*board(standing("a", 63.0)).standings, fixed))
-        assert "| 1 (no seed matters) |" in board_table(results, shown)
-        assert board_table(results, shown).count("no seed matters") == 1
+        assert "| 1 (no seed matters) |" in board_table(results, shown).markdown
+        assert board_table(results, shown).markdown.count("no seed matters") == 1
         assert "A row that no seed changes needs one trial, and is judged with it." in how_to_read([shown])
         assert "no seed changes" not in how_to_read([board(standing("a", 63.0))])
 
@@ -263,7 +264,7 @@ class TestRows:
 
     def test_rows_without_the_figure_are_named_below(self, tmp_path: Path):
         make_results(tmp_path, rows=[BASELINE, "3p3n-Augment"], seeds=(0, 1), spread=0.2)
-        said = rows_section(Results.load(tmp_path), tmp_path / "pictures")
+        said = markdown(rows_section(Results.load(tmp_path), tmp_path / "pictures"))
         table = next(part for part in said.split("\n\n") if part.startswith("| row"))
         assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [BASELINE, "3p3n-Augment"]
         assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in said
@@ -288,12 +289,12 @@ class TestUnfinished:
 
     def test_it_is_said_first(self, tmp_path: Path):
         results = self.study(tmp_path)
-        said = unfinished(results, Findings.of(results))
+        said = markdown(unfinished(results, Findings.of(results)))
         assert said.startswith(
             "**Unfinished: 7 of 12 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
             "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
         )
-        assert short(results, tmp_path / "pictures").startswith(said)
+        assert markdown(short(results, tmp_path / "pictures")).startswith(said)
 
     def test_a_row_that_no_seed_changes_wants_one_trial(self, tmp_path: Path):
         results = self.study(tmp_path, more=["Avg. GloVe embeddings"], word_vectors=True)
@@ -301,13 +302,13 @@ class TestUnfinished:
         for seed in (1, 2):
             (tmp_path / LEDGER / f"{vectors}-{seed}.json").unlink()
         results = Results.load(tmp_path)
-        assert unfinished(results, Findings.of(results)).startswith("**Unfinished: 8 of 13 trials.**")
+        assert markdown(unfinished(results, Findings.of(results))).startswith("**Unfinished: 8 of 13 trials.**")
         said = studied(results, Findings.of(results))[0]
         assert said.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
 
     def test_a_finished_study_says_nothing(self, tmp_path: Path):
         results = make_study(tmp_path)
-        assert unfinished(results, Findings.of(results)) == ""
+        assert markdown(unfinished(results, Findings.of(results))) == ""
         assert studied(results, Findings.of(results))[0] == "2 of 2 rows finished (the space has 19), 2 seeds each."
 
     def test_seeds_are_counted_from_the_studys_own(self, tmp_path: Path):
@@ -315,7 +316,7 @@ class TestUnfinished:
         results = self.study(tmp_path)
         one = standing("3palln-lambda0.5-SCL", 61.0, seeds=1)
         open_one = board(one, more_seeds=SeedsWanted({one.name: 0}))
-        said = settling(results, dataclasses.replace(Findings.of(results), boards=(open_one,)))
+        said = markdown(settling(results, dataclasses.replace(Findings.of(results), boards=(open_one,))))
         assert "STS Avg.: finishing the study would settle the open gain" in said
         assert "--seeds" not in said
         found = Evidence.of(results)

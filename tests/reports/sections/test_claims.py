@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reports.claim_verdicts import Judged, judge, judged, open_claims
+from reports.document import markdown
 from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
 from reports.ledger import LEDGER, Ledger, StudyInfo
@@ -337,20 +338,20 @@ def test_the_section(tmp_path: Path):
         Claim("Of all.", "2", "Avg.", better=(BEST,), worse=(BASELINE, OTHER)),
     )
     study = dataclasses.replace(STS, gains={BEST: 1.0}, space=dataclasses.replace(SCL, claims=claims)).study(1)
-    text = write(study, tmp_path)
+    text = markdown(write(study, tmp_path))
     assert "| Direction" in text
     assert "| Size" in text
     assert "| Interval" in text
     assert "the text says +2.80" in text
-    assert "asked: above -0.5" in open_section.write(study, tmp_path)
+    assert "asked: above -0.5" in markdown(open_section.write(study, tmp_path))
     assert "holds in 2 of 2" in text
     assert "<b>" not in text
-    assert "at most 5 %" in how_to_read(judged(study), True)
+    assert "at most 5 %" in markdown(how_to_read(judged(study), True))
     alone = dataclasses.replace(STS, seeds=1).study(1)
-    one_seed = open_section.write(alone, tmp_path)
+    one_seed = markdown(open_section.write(alone, tmp_path))
     assert "undecided: one seed" in one_seed
     assert "(items only)" in one_seed
-    assert "at most 5 %" not in how_to_read(judged(alone), True)
+    assert "at most 5 %" not in markdown(how_to_read(judged(alone), True))
 
 
 def test_claims_that_were_not_run_do_not_fill_the_table(tmp_path: Path):
@@ -360,10 +361,10 @@ def test_claims_that_were_not_run_do_not_fill_the_table(tmp_path: Path):
         Claim("Half seen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=(BASELINE,)),
     )
     study = dataclasses.replace(STS, gains={BEST: 1.0}, space=dataclasses.replace(SCL, claims=claims)).study(1)
-    text = write(study, tmp_path)
+    text = markdown(write(study, tmp_path))
     assert "It is better." in text
     assert "nseen" not in text
-    text = open_section.write(study, tmp_path)
+    text = markdown(open_section.write(study, tmp_path))
     assert "2 of the paper's 3 claims were not run." in text
     assert "- 1 claim: none of its rows was asked for in this study." in text
     assert "- 1 claim: some of its rows were not asked for in this study." in text
@@ -380,4 +381,4 @@ def test_both_improvements_are_said(tmp_path: Path):
         NONE, rows=(BASELINE, better), tasks=GROUPS["sts"] + GROUPS["transfer"], items=40,
         space=dataclasses.replace(SCL, claims=(claim,)),
     )  # fmt: skip
-    assert "+2.83 here, +0.60 in Table 3, Avg." in open_section.write(population.study(1), tmp_path)
+    assert "+2.83 here, +0.60 in Table 3, Avg." in markdown(open_section.write(population.study(1), tmp_path))

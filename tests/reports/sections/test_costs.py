@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from reports.diff import diff
+from reports.document import markdown
 from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
@@ -69,7 +70,7 @@ def rewrite(folder: Path, recipes: set[str], **changes: Any) -> None:
 
 
 def told(folder: Path, section: Any = pareto) -> str:
-    text: str = section.write(Results.load(folder), folder / "pictures")
+    text: str = markdown(section.write(Results.load(folder), folder / "pictures"))
     return text
 
 

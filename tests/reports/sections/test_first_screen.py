@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from reports.answer import Answer
 from reports.commands import patterns
-from reports.formats.parsed import parse, plain
+from reports.document.inline import plain
 from reports.plots import forest
 from reports.plots.forest import Group, Line, forest_picture
 from reports.report import write_report
@@ -34,12 +36,13 @@ def body(report: str) -> str:
 
 def sentences(markdown: str) -> list[str]:
     """Of text; tables, commands and pictures have none. A full stop ends one, a semicolon or a colon does not."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
     words = [
-        plain(token)
-        for before, token in zip(parse(markdown), parse(markdown)[1:], strict=False)
+        plain(token.content)
+        for before, token in pairwise(tokens)
         if token.type == "inline" and before.type == "paragraph_open" and "](" not in token.content
     ]
-    return [said for one in words for said in re.split(r"(?<=[.])(?<!Avg[.]) ", one) if "python " not in said]
+    return [words for text in words for words in re.split(r"(?<=[.])(?<!Avg[.]) ", text) if "python " not in words]
 
 
 def check(report: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from reports.document import markdown
 from reports.ledger import LEDGER, Ledger, Record
 from reports.markdown import number
 from reports.plots import geometry_map
@@ -72,7 +73,7 @@ def drawn() -> None:
 @pytest.mark.slow
 def test_what_moves_what_is_told_from_noise(tmp_path: Path, drawn: None):
     results = study(tmp_path, planted=True)
-    text = geometry.write(results, tmp_path / "pictures")
+    text = markdown(geometry.write(results, tmp_path / "pictures"))
     temperature = line(text, "`objective.temperature`")
     assert temperature[2] == "**+1.00**"
     assert "**" not in "".join(line(text, "`objective.weight`"))
@@ -87,7 +88,7 @@ def test_what_moves_what_is_told_from_noise(tmp_path: Path, drawn: None):
 
 @pytest.mark.slow
 def test_noise_is_called_noise(tmp_path: Path):
-    text = geometry.write(study(tmp_path, planted=False), tmp_path / "pictures")
+    text = markdown(geometry.write(study(tmp_path, planted=False), tmp_path / "pictures"))
     assert "None of " in text
     assert "**" not in text
 
@@ -108,7 +109,7 @@ def test_a_key_that_comes_with_a_component_counts_where_it_is():
 
 def test_few_recipes_are_not_correlated(tmp_path: Path):
     results = make_study(tmp_path / "results")
-    text = geometry.write(results, results.folder / "pictures")
+    text = markdown(geometry.write(results, results.folder / "pictures"))
     assert "is not said of fewer than 6 trained recipes" in text
     assert "Rank correlations" not in text
 
@@ -118,7 +119,7 @@ def test_old_records_have_no_such_section(tmp_path: Path):
     ledger = Ledger(results.folder / LEDGER)
     for record in results.records:
         ledger.write(changed(record, geometry={}))
-    assert geometry.write(Results.load(results.folder), results.folder / "pictures") == ""
+    assert markdown(geometry.write(Results.load(results.folder), results.folder / "pictures")) == ""
 
 
 def test_colours_do_not_spread_noise():
@@ -128,7 +129,7 @@ def test_colours_do_not_spread_noise():
 
 def test_scores_that_no_row_has_are_no_column(tmp_path: Path):
     results = make_study(tmp_path / "results")
-    text = geometry.write(results, results.folder / "pictures")
+    text = markdown(geometry.write(results, results.folder / "pictures"))
     lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
     for cells in zip(*lines[2:], strict=True):
         assert {cell.strip() for cell in cells} != {"—"}
@@ -145,6 +146,6 @@ def test_a_study_without_a_score_that_sums_it_up_has_no_picture(tmp_path: Path) 
     for record in results.records:
         lying = {"alignment": 0.2, "uniformity": -2.0, "anisotropy": 0.1, "sentences": "STS12"}
         ledger.write(changed(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
-    text = geometry.write(Results.load(tmp_path), tmp_path / "pictures")
+    text = markdown(geometry.write(Results.load(tmp_path), tmp_path / "pictures"))
     assert "anisotropy" in text
     assert "![" not in text

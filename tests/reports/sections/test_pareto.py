@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.document import markdown
 from reports.ledger import Record
 from reports.plots import goals_front
 from reports.results import Results
@@ -37,7 +38,7 @@ def drawn() -> None:
 
 def told(folder: Path) -> str:
     """The section."""
-    return pareto.write(Results.load(folder), folder / "pictures")
+    return markdown(pareto.write(Results.load(folder), folder / "pictures"))
 
 
 class TestPareto:
@@ -60,8 +61,10 @@ class TestPareto:
         assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
         assert "chosen on development parts only" in text
         assert "belongs to the front is unknown: one seed" in text
-        assert "pareto.svg" in front_picture(results, tmp_path / "pictures")
-        assert (tmp_path / "pictures" / "pareto.svg").is_file()
+        picture = front_picture(results, tmp_path / "pictures")
+        assert picture is not None
+        assert picture.name == "pictures/pareto.svg"
+        assert picture.path.is_file()
         best = [max(score[place] for score in scores.values()) for place in (0, 1)]
         short = pareto_in_short(results)
         assert f"are {best[0]:.2f} for STS and {best[1]:.2f} for transfer." in short

@@ -23,13 +23,13 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, Task
 
 PLUGIN = """
-from reports.markdown import table
+from reports.document import DataTable
 from reports.sections import SECTIONS, Section
 
 
 def seeds(results, pictures):
     lines = [[label, str(len(results.of_row(label)))] for label in results.asked_rows]
-    return table(["Row", "seeds"], lines)
+    return [DataTable(["Row", "seeds"], lines)]
 
 
 SECTIONS.add(Section("seeds", "How many seeds", seeds, after="sure"))

@@ -10,6 +10,7 @@ import pytest
 
 from reports.best_model import ranking
 from reports.boards import boards
+from reports.document import markdown
 from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.ledger import FAILURES, LEDGER, StudyInfo, fresh_seeds, write_json
@@ -36,7 +37,7 @@ def raced(tmp_path: Path) -> Path:
 
 def test_what_holds_for_many_recipes_is_said_once(raced: Path) -> None:
     results = Results.load(raced)
-    said = racing.write(results, raced)
+    said = markdown(racing.write(results, raced))
     lines = [line for line in said.splitlines() if line.startswith("|")]
     assert len({tuple(line.split("|")[2:]) for line in lines}) == len(lines)
     assert len(lines) < 2 + len(of_results(results))
@@ -48,7 +49,7 @@ def test_what_holds_for_many_recipes_is_said_once(raced: Path) -> None:
 def test_a_study_without_a_race_has_no_section_and_no_wider_intervals(tmp_path: Path, raced: Path) -> None:
     results = Results.load(raced)
     plain = dataclasses.replace(results, info=dataclasses.replace(results.info, seeds=[0, 1, 2, 3], most_seeds=None))
-    assert racing.write(plain, raced) == ""
+    assert markdown(racing.write(plain, raced)) == ""
     assert not of_results(plain)
     pairs = zip(*(_gains(found) for found in (results, plain)), strict=True)
     wider = [(ours, theirs) for ours, theirs in pairs if ours.p is not None and theirs.p is not None]

@@ -10,6 +10,7 @@ import matplotlib.figure
 import numpy as np
 import pytest
 
+from reports.document import markdown
 from reports.plots import curve_lines, goals_front, search_course
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
@@ -77,7 +78,7 @@ class TestFigures(SectionContract):
 def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
     study(tmp_path, "tolerance=1.0", explored=3)
     no_scores(tmp_path)
-    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
     assert text == (
         "Optuna asked for 3 recipes beyond the space's rows: 0 finished, 3 finished without a development score."
     )
@@ -86,7 +87,7 @@ def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
 def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
     """With several seeds by how much; there is no verdict from the seeds that chose it, however large its gain."""
     study(tmp_path, "tolerance=1.0", explored=8, seeds=(1, 2, 3), spread=0.5, rows=["SBERT baseline"])
-    text = explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
     assert "That is too high, since chance helped to choose the best of 8" in text
     assert re.search(
         r"expected to score \d+\.\d\d \(95 % \d+\.\d\d to \d+\.\d\d\), and with a probability of \d+ %", text
@@ -120,21 +121,21 @@ def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: fl
 class TestCurves:
     def test_an_unfinished_study_does_not_blame_the_baseline(self, tmp_path: Path):
         make_results(tmp_path, rows=["SBERT baseline"])
-        text = curves.write(Results.load(tmp_path), tmp_path / "pictures")
+        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
         assert "none of its rows has finished" in text
         assert "SBERT baseline" not in text
 
     def test_a_missing_baseline_is_named(self, tmp_path: Path):
         make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
-        text = curves.write(Results.load(tmp_path), tmp_path / "pictures")
+        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
         assert "the `SBERT baseline` row, which the others are set against, has not finished" in text
 
     def test_bars_are_those_of_the_gain(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """Not a row's own spread, which says nothing of a difference."""
         make_results(tmp_path, seeds=(1, 2, 3), spread=0.5)
         results = Results.load(tmp_path)
-        figure = drawn(monkeypatch, curve_lines, lambda: curves.write(results, tmp_path / "pictures"))
-        assert "bars are 95 % intervals of the gain" in curves.write(results, tmp_path / "pictures")
+        figure = drawn(monkeypatch, curve_lines, lambda: markdown(curves.write(results, tmp_path / "pictures")))
+        assert "bars are 95 % intervals of the gain" in markdown(curves.write(results, tmp_path / "pictures"))
         (table, *_) = [one for one in results.space.tables if one.curve == "objective.weight" and one.topic == "STS"]
         points = curve_lines._ours(results, table)
         cell = results.cell(table, table.rows[0][1], curve_lines.average_column(table).name)
@@ -147,7 +148,7 @@ class TestCurves:
 
     def test_no_bars_no_word_of_them(self, tmp_path: Path):
         make_results(tmp_path)
-        text = curves.write(Results.load(tmp_path), tmp_path / "pictures")
+        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
         assert "one seed, so there are no bars" in text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from reports.document import markdown
 from reports.ledger import Record
 from reports.report import write_report
 from reports.results import Results
@@ -50,4 +51,4 @@ def test_where_each_began_and_ended(tmp_path: Path) -> None:
 
 def test_without_any_there_is_no_section(tmp_path: Path) -> None:
     make_results(tmp_path, spaces()["learned_temperature"], rows=[FIXED, QUICK])
-    assert temperatures.write(Results.load(tmp_path), tmp_path) == ""
+    assert markdown(temperatures.write(Results.load(tmp_path), tmp_path)) == ""

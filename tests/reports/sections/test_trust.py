@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reports.boards import boards
+from reports.document import markdown
 from reports.evidence import Evidence
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.report import write_report
@@ -60,7 +61,7 @@ def change_all(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
 
 
 def box(folder: Path) -> str:
-    return trust.write(Results.load(folder), folder / "pictures")
+    return markdown(trust.write(Results.load(folder), folder / "pictures"))
 
 
 def test_what_was_not_checked_is_not_clean(folder: Path):
@@ -116,7 +117,7 @@ def test_a_flag_takes_the_verdict_and_across_gives_it_back(folder: Path):
     asked = dataclasses.replace(results, info=dataclasses.replace(results.info, across=["code"]))
     board = boards(Evidence.of(asked))[0]
     assert "no verdict" not in [item.verdict for item in board.standings]
-    assert "Judged all the same, as `--across code` asks." in trust.write(asked, folder)
+    assert "Judged all the same, as `--across code` asks." in markdown(trust.write(asked, folder))
 
 
 def test_records_that_cannot_be_right_are_named_and_the_report_goes_on(folder: Path):
@@ -207,7 +208,7 @@ def edited(content: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
 
 def say(folder: Path, **options: Any) -> str:
     make_results(folder, rows=["SBERT baseline", "3p3n-Augment"], **options)
-    return setting.write(Results.load(folder), folder)
+    return markdown(setting.write(Results.load(folder), folder))
 
 
 def test_a_study_on_other_data_is_not_the_papers(tmp_path: Path):
@@ -229,7 +230,7 @@ def test_notes_are_shown(tmp_path: Path):
     say(tmp_path)
     info = StudyInfo.load(tmp_path)
     dataclasses.replace(info, notes=["the encoder knows *NLI*"]).save(tmp_path)
-    assert "- the encoder knows \\*NLI\\*" in setting.write(Results.load(tmp_path), tmp_path)
+    assert "- the encoder knows \\*NLI\\*" in markdown(setting.write(Results.load(tmp_path), tmp_path))
 
 
 def test_old_ledgers_need_nothing_new(folder: Path):

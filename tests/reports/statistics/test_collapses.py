@@ -67,7 +67,7 @@ def test_a_row_is_judged_given_no_collapse_and_its_rate_is_said():
     assert whole.collapsed == 0
     assert abs(row.sample.mean - whole.sample.mean) < 2  # and not the mean with a seed near zero
     said = "1 of 4 seeds collapsed (25 % [1, 81])"
-    assert f"3; {said}" in board_table(results, found[0])
+    assert f"3; {said}" in board_table(results, found[0]).markdown
     assert said in " ".join(conclusions(found))
     assert "given no collapse" in how_to_read(found)
     assert "collapse" not in " ".join(conclusions(boards(Evidence.of(sound))))

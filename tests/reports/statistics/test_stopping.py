@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
+from reports.document import markdown
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
 from reports.sections import stopping
@@ -192,7 +193,7 @@ class TestTheSection:
     def test_two_goals(self, tmp_path: Path) -> None:
         stopped_study(tmp_path)
         results = Results.load(tmp_path)
-        text = stopping.write(results, tmp_path)
+        text = markdown(stopping.write(results, tmp_path))
         found = stopping.stopped_early(results)
         assert found is not None
         assert len(found.through) + len(found.stopped) == 60
@@ -224,7 +225,7 @@ class TestTheSection:
 
     def test_one_score(self, tmp_path: Path) -> None:
         stopped_study(tmp_path, goals=False)
-        text = stopping.write(Results.load(tmp_path), tmp_path)
+        text = markdown(stopping.write(Results.load(tmp_path), tmp_path))
         assert "Kendall's tau of development score at each rung" in text
         assert "`sts`" not in text
 
@@ -243,10 +244,10 @@ class TestTheSection:
         stopped_study(tmp_path, trials=12)
         results = Results.load(tmp_path)
         assert "too few explored trials ran through" in stopping.stopping_in_short(results)
-        assert "Too few trials ran through" in stopping.write(results, tmp_path)
+        assert "Too few trials ran through" in markdown(stopping.write(results, tmp_path))
 
     def test_an_older_ledger_has_no_such_section(self, tmp_path: Path) -> None:
         study(tmp_path, GOALS_OF, explored=6, pruned=6)
         results = Results.load(tmp_path)
         assert StudyInfo.load(tmp_path).stopping == {}
-        assert stopping.write(results, tmp_path) == stopping.stopping_in_short(results) == ""
+        assert markdown(stopping.write(results, tmp_path)) == stopping.stopping_in_short(results) == ""
