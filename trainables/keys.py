@@ -89,6 +89,13 @@ class Key:
         names = self.names
         return choices(map(repr, names)) if names is not None else _describe(self)
 
+    @property
+    def explained(self) -> str:
+        """Its meaning, with that of each of its names where their entries have one."""
+        meanings = {name: getattr(entry, "meaning", "") for name, entry in (self.names or {}).items()}
+        listed = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items() if meaning)
+        return f"{self.meaning} {listed}." if listed else self.meaning
+
 
 def key(
     default: Any,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from trainables.encoders.pooling import POOLINGS, Pooling
 from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.hub_names import is_id
@@ -96,7 +97,8 @@ def model_card(
 
 def _oldest(recipe: Mapping[str, Value]) -> str:
     """The version of sentence-transformers that has all modules of a saved model."""
-    return "6" if recipe.get("pooling.mode") == "mean_without_cls" else "5.4"
+    mode = recipe.get("pooling.mode")
+    return POOLINGS[str(mode)].since if mode in POOLINGS else Pooling.since
 
 
 def write_card(folder: Path, text: str) -> None:

@@ -85,7 +85,7 @@ class TransformerEncoder(nn.Module):
     def unsavable(self) -> str | None:
         """Why stock modules cannot give its embeddings, or None. That padding is counted is no part of a saved model:
         it depends on the batch."""
-        if self.pooling.saved is None:
+        if self.pooling.stock is None:
             return f"the pooling {self.pooling.name!r} cannot be written as modules of sentence-transformers"
         return None
 

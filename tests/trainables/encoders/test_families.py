@@ -87,7 +87,7 @@ class TestEveryFamily:
         np.testing.assert_allclose(theirs.encode(TEXTS), every.encode(TEXTS), atol=1e-5, rtol=0)
         for mode in fitting(FAMILIES[family]):
             encoder = load(folders[family], mode)
-            stock = encoder.pooling.saved(encoder.dim, 2, encoder.tokenizer)
+            stock = encoder.pooling.modules(encoder.dim, 2, encoder.tokenizer)
             pooled = SentenceTransformer(modules=[theirs[0], *stock], device="cpu")
             for side in ("right", "left") if FAMILIES[family].causal else ("right",):
                 theirs.tokenizer.padding_side = side
