@@ -11,6 +11,7 @@ which `load` turns into the object.
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -26,6 +27,7 @@ class Entry(Protocol):
 
 
 E = TypeVar("E", bound=Entry)
+T = TypeVar("T")
 
 
 class Registry(Mapping[str, E]):
@@ -105,3 +107,17 @@ def load(target: Any) -> Any:
         if attribute in dir(importlib.import_module(module)):
             raise
         raise UserError(f"an entry names {target!r}, but {module} has no {attribute!r}") from None
+
+
+def classes_in(package: str, kind: type[T]) -> list[type[T]]:
+    """The classes of a kind that the modules of a package define with a `name` of their own, in the order of modules'
+    names and of lines."""
+    folder = importlib.import_module(package).__path__
+    modules = [importlib.import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(folder)]
+    return [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, kind) and value.__module__ == module.__name__
+        if "name" in vars(value)
+    ]

@@ -27,7 +27,7 @@ from trainables.errors import (
     unforeseen,
 )
 from trainables.objectives.directions import DIRECTIONS
-from trainables.objectives.scl import SCL
+from trainables.objectives.losses.scl import SCL
 from trainables.recipe import Recipe, keys, parse_assignment
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,55 +1,26 @@
 """Objectives: one contrastive kernel, and losses that choose its masks.
 
-To add one: a subclass of `Objective` (`objective.py`), whose fields are its keys, added here or in a plugin file. The
-recipe's `objective.name` picks it.
+To add one: a subclass of `Objective` (`objective.py`), whose fields are its keys, in a module of `losses/`, or added in
+a plugin file. The recipe's `objective.name` picks it.
 """
 
 from __future__ import annotations
 
 from trainables.corpora.layouts import LAYOUTS, Layout
 from trainables.errors import UserError, choices
-from trainables.objectives.ce import CrossEntropy
-from trainables.objectives.ce_augment import AugmentedCrossEntropy
-from trainables.objectives.directions import FORWARD, SAME_SIDE, Directed
-from trainables.objectives.distill import Distill
-from trainables.objectives.mlm import MaskedLanguage
-from trainables.objectives.mnrl import MNRL, SimCSE
-from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import Objective
 from trainables.objectives.options import FILTERS
-from trainables.objectives.scl import SCL
-from trainables.objectives.scored import AnglE, CoSENT, Cosine
-from trainables.objectives.supcon import SupCon
-from trainables.objectives.supmpn import SupMPN
 from trainables.objectives.temperature import Temperature
-from trainables.objectives.triplets import BatchAll, BatchHard, Triplet
 from trainables.objectives.widths import Widths
-from trainables.recipe import EncoderConfig, Recipe
-from trainables.registry import Registry
+from trainables.recipe import EncoderConfig, ObjectiveConfig, Recipe
+from trainables.registry import Registry, classes_in
 
+_LOSSES = classes_in("trainables.objectives.losses", Objective)
 OBJECTIVES: Registry[type[Objective]] = Registry(
     "objective",
-    # Liao 2021. Cross-entropy needs the three labels.
-    SCL,
-    CrossEntropy,
-    AugmentedCrossEntropy,
-    # CLSR, DeCLUTR
-    NTXent,
-    # SupMPN, and what it compares itself with
-    MNRL,
-    SimCSE,
-    SupCon,
-    SupMPN,
-    Triplet,
-    BatchAll,
-    BatchHard,
-    MaskedLanguage,
-    # scored pairs
-    CoSENT,
-    AnglE,
-    Cosine,
-    # a teacher in place of labels
-    Distill,
+    *sorted(
+        _LOSSES, key=lambda loss: loss.name != ObjectiveConfig.name
+    ),  # the default first: tables list keys as it does
 )
 """The values of `objective.name`."""
 
@@ -77,7 +48,6 @@ def check_objective(recipe: Recipe) -> None:
         made.check_widths(recipe.head.kind)
     if isinstance(made, Temperature):
         made.check_bounds()
-    _check_directions(made)
     for part in layout.parts:
         made.check(part)
     if objective.mlm_only and recipe.objective.mlm == 0:
@@ -165,23 +135,6 @@ def _check_filter(recipe: Recipe) -> None:
         raise UserError(
             f"{said} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
             "objective.false_negatives=self"
-        )
-
-
-def _check_directions(objective: Objective) -> None:
-    if not isinstance(objective, Directed):
-        return
-    alone = [name for name in objective.directions if name in SAME_SIDE]
-    if objective.partition == "apart" and alone:
-        raise UserError(
-            f"objective.partition=apart gives each direction a softmax of its own, and {alone[0]} has no positive; set "
-            "objective.partition=joint"
-        )
-    if objective.bank and (objective.hardness or objective.directions != FORWARD):
-        key = "objective.hardness" if objective.hardness else "objective.directions"
-        raise UserError(
-            f"{key} needs to know which text of a bank is a query and whose hard negative it is, and objective.bank "
-            "holds texts alone; set objective.bank=0"
         )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from trainables.corpora.layouts import Layout
+from trainables.errors import UserError
 from trainables.keys import Range, at_least, key
 from trainables.lazy_torch import torch
 from trainables.objectives.comparison import Comparison
@@ -60,6 +62,20 @@ class Directed(Contrastive):
         "both.",
         when=("hardness", bool),
     )
+
+    def check(self, layout: type[Layout]) -> None:
+        alone = [name for name in self.directions if name in SAME_SIDE]
+        if self.partition == "apart" and alone:
+            raise UserError(
+                f"objective.partition=apart gives each direction a softmax of its own, and {alone[0]} has no positive; "
+                "set objective.partition=joint"
+            )
+        if self.bank and (self.hardness or self.directions != FORWARD):
+            key = "objective.hardness" if self.hardness else "objective.directions"
+            raise UserError(
+                f"{key} needs to know which text of a bank is a query and whose hard negative it is, and "
+                "objective.bank holds texts alone; set objective.bank=0"
+            )
 
     def compare(self, batch: EmbeddedBatch) -> Comparison:
         found = super().compare(batch)

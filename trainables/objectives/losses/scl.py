@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainables.keys import Range, between, key
-from trainables.objectives.ce import classified
 from trainables.objectives.comparison import Comparison
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
+from trainables.objectives.losses.ce import classified
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.to_device import to_device
 

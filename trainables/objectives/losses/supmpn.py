@@ -9,7 +9,7 @@ from typing import Literal
 
 from trainables.keys import Value, key
 from trainables.objectives.comparison import Comparison
-from trainables.objectives.mnrl import Ranking
+from trainables.objectives.losses.mnrl import Ranking
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS
 
