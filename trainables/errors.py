@@ -114,8 +114,8 @@ def reason(error: BaseException) -> str:
 def unforeseen(error: BaseException) -> str:
     """As `reason`, of an error whose kind tells, too, as its text was not made for people."""
     words = words_of(error)
-    told = isinstance(error, UserError) or not words
-    return reason(error) if told else sentence(f"{type(error).__name__}: {words}", SHORT)
+    readable = isinstance(error, UserError) or not words
+    return reason(error) if readable else sentence(f"{type(error).__name__}: {words}", SHORT)
 
 
 def shown(value: object) -> str:

@@ -70,8 +70,8 @@ class Key:
     @functools.cached_property
     def names(self) -> Registry[Any] | None:
         """The registry of its names, if it has one."""
-        found: Registry[Any] | None = load(self.registry) if self.registry else None
-        return found
+        registry: Registry[Any] | None = load(self.registry) if self.registry else None
+        return registry
 
     @functools.cached_property
     def options(self) -> tuple[Any, ...]:
@@ -115,8 +115,8 @@ def key(
 ) -> Any:
     """A field of a part; see `Key`. `check` is asked of every value but None and names of its own. The default is a
     promise: recipes are known by what differs from it."""
-    said = {**locals()}
-    return field(default=said.pop("default"), metadata=said)
+    metadata = {**locals()}
+    return field(default=metadata.pop("default"), metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -153,17 +153,17 @@ def keys_of(part: type[Options]) -> Mapping[str, Key]:
 
 @functools.cache
 def _keys_of(part: Any) -> Mapping[str, Key]:
-    hints, found = get_type_hints(part), {}
+    hints, items = get_type_hints(part), {}
     for item in dataclasses.fields(part):
         if not item.metadata:
             continue
-        said = dict(item.metadata)
-        said["label"] = said["label"] or item.name.replace("_", " ")
-        owner: Any = next(one for one in part.__mro__ if item.name in inspect.get_annotations(one))
+        metadata = dict(item.metadata)
+        metadata["label"] = metadata["label"] or item.name.replace("_", " ")
+        owner: Any = next(base for base in part.__mro__ if item.name in inspect.get_annotations(base))
         name = f"{owner.section}.{item.name}"
         default: Any = item.default
-        found[item.name] = Key(name, hints[item.name], default, **said)
-    return found
+        items[item.name] = Key(name, hints[item.name], default, **metadata)
+    return items
 
 
 def options_of(entry: Any) -> type[Options] | None:

@@ -152,12 +152,12 @@ def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
     """What a file of settings holds, or `missing`; `UserError` for one that is broken, or of another type."""
     path = place(name, file)
     try:
-        found = parse_json(path.read_bytes()) if path is not None else missing
+        content = parse_json(path.read_bytes()) if path is not None else missing
     except ValueError as error:
         raise UserError(f"{path} is no part of a sentence-transformers model ({error})") from None
-    if not isinstance(found, type(missing)):
-        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(found)})")
-    return found
+    if not isinstance(content, type(missing)):
+        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(content)})")
+    return content
 
 
 def place(name: str, file: str) -> Path | None:

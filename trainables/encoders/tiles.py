@@ -114,13 +114,13 @@ def _weights(
 ):
     """(tile, tile) twice: how much each token takes of each, and what dropout multiplies that with."""
     own = tl.load(sentence + rows, mask=real, other=-1)
-    seen = own[:, None] == own[None, :]
+    visible = own[:, None] == own[None, :]
     ahead = rows[None, :] - rows[:, None]
     if causal:
-        seen = seen & (ahead <= 0)
+        visible = visible & (ahead <= 0)
     if window > 0:
-        seen = seen & (ahead < window) & (ahead > -window)
-    scores = tl.where(seen, tl.dot(q, tl.trans(k), input_precision=products) * scaling, float("-inf"))
+        visible = visible & (ahead < window) & (ahead > -window)
+    scores = tl.where(visible, tl.dot(q, tl.trans(k), input_precision=products) * scaling, float("-inf"))
     weights = tl.exp(scores - tl.max(scores, 1)[:, None])
     weights = weights / tl.sum(weights, 1)[:, None]
     kept = tl.full((tile, tile), 1.0, tl.float32)

@@ -145,8 +145,8 @@ class TransformerEncoder(nn.Module):
         passes = self.passes([len(ids) for ids in tokens])
         # Once for all passes, or each would keep its own bf16 copy of every weight.
         with computing(self.device, self.training_precision):
-            embedded = torch.cat([self._pooled([tokens[i] for i in one]) for one in passes])
-        order = torch.tensor([i for one in passes for i in one])
+            embedded = torch.cat([self._pooled([tokens[i] for i in places]) for places in passes])
+        order = torch.tensor([i for places in passes for i in places])
         return embedded[to_device(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:

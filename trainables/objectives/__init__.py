@@ -75,7 +75,7 @@ def check_bank(recipe: Recipe) -> None:
 def group_shape(recipe: Recipe) -> tuple[int | None, int | None]:
     """How many positives and hard negatives the layout `groups` makes for each anchor; None takes all of its own."""
     objective = recipe.part(Objective)
-    positives, negatives = (_asked(recipe, key) for key in ("objective.positives", "objective.negatives"))
+    positives, negatives = (_number(recipe, key) for key in ("objective.positives", "objective.negatives"))
     return (
         objective.most_positives if positives is None else positives,
         objective.most_negatives if negatives is None else negatives,
@@ -97,14 +97,14 @@ def guide_config(recipe: Recipe) -> EncoderConfig | None:
     return EncoderConfig(name=name) if isinstance(name, str) else None
 
 
-def _asked(recipe: Recipe, key: str) -> int | None:
+def _number(recipe: Recipe, key: str) -> int | None:
     value = recipe.flat().get(key)
     return value if isinstance(value, int) else None
 
 
 def _check_number(key: str, word: str, recipe: Recipe, most: int | None) -> None:
-    asked, name = _asked(recipe, key), recipe.objective.name
-    if asked is None or most is None or asked <= most:
+    number, name = _number(recipe, key), recipe.objective.name
+    if number is None or most is None or number <= most:
         return
     if most == 0:
         raise UserError(f"the objective {name!r} takes no {word}s; set {key}=none")
@@ -113,27 +113,27 @@ def _check_number(key: str, word: str, recipe: Recipe, most: int | None) -> None
 
 def _check_filter(recipe: Recipe) -> None:
     flat, objective = recipe.flat(), recipe.part(Objective)
-    asked = flat.get("objective.false_negatives")
-    if asked not in FILTERS:
+    rule = flat.get("objective.false_negatives")
+    if rule not in FILTERS:
         return
-    said = f"objective.false_negatives={asked}"
+    setting = f"objective.false_negatives={rule}"
     if not objective.filters:
         raise UserError(
-            f"{said} needs the scores of a softmax, which the objective {objective.name!r} has not; set "
+            f"{setting} needs the scores of a softmax, which the objective {objective.name!r} has not; set "
             "objective.false_negatives=mask"
         )
-    if asked == "self":
+    if rule == "self":
         return
     if flat["objective.guide"] is None:
-        raise UserError(f"{said} needs a guide; name an encoder by objective.guide, a hub id or a folder")
+        raise UserError(f"{setting} needs a guide; name an encoder by objective.guide, a hub id or a folder")
     if recipe.part(Layout).tokens:
         raise UserError(
-            f"{said} lets another encoder read the texts, and corpus.layout={recipe.corpus.layout} cuts tokens of the "
-            "trained one; set objective.false_negatives=self, or take another layout"
+            f"{setting} lets another encoder read the texts, and corpus.layout={recipe.corpus.layout} cuts tokens of "
+            "the trained one; set objective.false_negatives=self, or take another layout"
         )
     if objective.memory()[0]:
         raise UserError(
-            f"{said} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
+            f"{setting} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
             "objective.false_negatives=self"
         )
 

@@ -49,7 +49,7 @@ class NTXent(Contrastive):
         shared = (paired & ~itself).clone()
         if self.false_negatives != "keep":
             agreed = groups.agree(text)  # (groups, groups)
-            found = groups.agree(batch.text[item]).int()
-            means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, found) > 0
+            agreeing = groups.agree(batch.text[item]).int()
+            means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, agreeing) > 0
             shared = positives | (shared & ~torch.cat([agreed, means], dim=1)[owner])
         return Comparison(vectors, vectors, torch.cat([text, mean_text]), positives, shared, groups, owner)
