@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 from trainables.registry import Registry, load
 
 Value = Union[str, int, float, bool, None, tuple[str, ...]]
@@ -202,7 +202,7 @@ def validate(item: Key, value: Any) -> Any:
         raise UserError(f"{item.name} {problem}, not {shown(value)}")
     names = item.names if value != item.default else None  # a default is known, and loads nothing
     if names is not None and value not in names:
-        hint = f"; {meant(value, names)}".rstrip("; ")
+        hint = f"; {did_you_mean(value, names)}".rstrip("; ")
         raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}{hint}")
     return value
 

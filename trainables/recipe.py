@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 from trainables.fingerprints import fingerprints, found_again, identity
 from trainables.keys import Key, Options, Value, keys_of, options_of, parse, validate
 from trainables.registry import Registry
@@ -434,5 +434,5 @@ def _find(name: str) -> Key:
     for item in known.values():
         if item.alias == name:
             return item
-    hint = meant(name, known).rstrip() or "`--keys` prints them all"
+    hint = did_you_mean(name, known).rstrip() or "`--keys` prints them all"
     raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")

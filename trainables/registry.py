@@ -15,7 +15,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 
 
 class Entry(Protocol):
@@ -75,7 +75,7 @@ class Registry(Mapping[str, E]):
         """The entry of that name; `UserError` with the nearest and all names if there is none, from `get`, too."""
         if name not in self._entries:
             names = choices(map(repr, self._entries))
-            hint = meant(name, self._entries)
+            hint = did_you_mean(name, self._entries)
             raise UserError(f"there is no {self.noun} {shown(name)}; {hint}the names are {names}")
         return self._entries[name]
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
 from trainables.corpora.own_rows import IN_WORDS, TAKEN, Columns, Kind
 from trainables.corpora.tables import Record, Table
-from trainables.errors import UserError, choices, listed, meant
+from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
     NAMES,
     SEVERAL,
@@ -89,7 +89,7 @@ def reading(table: Table, named: Columns | None, labels: str | None) -> Reading:
         elif kind == "pairs":
             doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
     if kind is None:
-        near = "".join(meant(column, [name]) for column, name in misspelt(table.columns))
+        near = "".join(did_you_mean(column, [name]) for column, name in misspelt(table.columns))
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
             f"{f'{no_header}; else ' if no_header else near}say it, as in "
@@ -115,7 +115,7 @@ def _check_there(table: Table, named: Columns) -> None:
     if missing:
         raise UserError(
             f"{table.name}: no column {missing[0]!r}, which --columns names (found: {listed(table.columns)}); "
-            f"{meant(missing[0], table.columns)}give names that are there"
+            f"{did_you_mean(missing[0], table.columns)}give names that are there"
         )
 
 
