@@ -83,8 +83,8 @@ def _tasks(mteb: Any, name: str) -> list[Any]:
         return [*mteb.get_benchmark(name).tasks]
     known = [*(one.metadata.name for one in mteb.get_tasks()), *(one.name for one in mteb.get_benchmarks())]
     raise UserError(
-        f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {did_you_mean(name, known)}names are such as "
-        "STS12, NFCorpus or 'MTEB(eng, v2)'"
+        f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {did_you_mean(name, known)}names are "
+        "such as STS12, NFCorpus or 'MTEB(eng, v2)'"
     )
 
 

@@ -74,8 +74,8 @@ def registered(name: str) -> Space:
     known = spaces()
     if name not in known:
         raise UserError(
-            f"there is no space {name!r}; {did_you_mean(name, known)}the spaces are {choices(known)}, or a file of your own: "
-            "./my_space.py"
+            f"there is no space {name!r}; {did_you_mean(name, known)}the spaces are {choices(known)}, or a file of "
+            "your own: ./my_space.py"
         )
     return known[name]
 

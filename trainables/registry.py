@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from trainables.errors import UserError, choices, did_you_mean, shown
 
 
-class Entry(Protocol):
+class Named(Protocol):
     """What every entry has."""
 
     @property
@@ -26,7 +26,7 @@ class Entry(Protocol):
         """What a recipe or a command line calls it."""
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=Named)
 T = TypeVar("T")
 
 
@@ -35,7 +35,7 @@ class Registry(Mapping[str, E]):
 
     changes: ClassVar[int] = 0
     """How often entries came or went, in all registries: what is gathered from them is gathered anew."""
-    added: ClassVar[list[tuple[Registry[Any], Entry]]] = []
+    added: ClassVar[list[tuple[Registry[Any], Named]]] = []
     """All entries that `add` brought, in that order, each with its registry; not those that a registry began with."""
 
     def __init__(self, noun: str, *entries: E) -> None:
@@ -67,7 +67,7 @@ class Registry(Mapping[str, E]):
         self._lent.discard(name)
         Registry.changes += 1
 
-    def holds(self, entry: Entry) -> bool:
+    def holds(self, entry: Named) -> bool:
         """Whether it is there, this one and not another of its name."""
         return self._entries.get(entry.name) is entry
 

@@ -26,11 +26,11 @@ def attend(
     looks: Looks,
 ) -> Tensor:  # (tokens, heads, size)
     """What the sentences of each run make of their values. Differentiable once."""
-    attended: Tensor = _Attention.apply(query, key, value, packing, looks)
+    attended: Tensor = _RunAttention.apply(query, key, value, packing, looks)
     return attended
 
 
-class _Attention(torch.autograd.Function):
+class _RunAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
         heads, tokens, size = query.shape

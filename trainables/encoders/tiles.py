@@ -32,13 +32,13 @@ def attend(
 ) -> Tensor:  # (tokens, heads, size)
     """What each token makes of the values of its sentence; with a `window`, of those that are fewer tokens away.
     Differentiable once."""
-    attended: Tensor = _Attention.apply(
+    attended: Tensor = _TileAttention.apply(
         query, key, value, tiles.begins, tiles.sentence, tiles.tokens, scaling, dropout, causal, window
     )
     return attended
 
 
-class _Attention(torch.autograd.Function):
+class _TileAttention(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.kernel import contrastive, in_parts, nearer
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.options import FILTERS, Softmax
@@ -37,7 +37,7 @@ class Contrastive(Softmax, Objective):
 
     cosine: ClassVar[bool] = True
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         """Anchors, candidates and masks."""
         raise NotImplementedError
 
@@ -74,7 +74,7 @@ class Contrastive(Softmax, Objective):
             contrasted = (batch_alone.candidates[used].detach(), batch_alone.text[used])
         return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **further}, contrasted)
 
-    def _unmasked(self, batch: EmbeddedBatch) -> Comparison | None:
+    def _unmasked(self, batch: EmbeddedBatch) -> ContrastSet | None:
         """What it would compare if it kept every candidate, with the same draws; where somebody can judge that."""
         if batch.entailed is None:
             return None
@@ -82,7 +82,7 @@ class Contrastive(Softmax, Objective):
         keeping = replace(self, false_negatives="keep")
         return keeping.compare(replace(batch, projected=batch.projected.detach(), generator=draws))
 
-    def _near(self, batch: EmbeddedBatch, compared: Comparison) -> Tensor:
+    def _near(self, batch: EmbeddedBatch, compared: ContrastSet) -> Tensor:
         """(anchors, candidates), boolean: which are nearer to the anchor than its positives."""
         judged_by, cosine, margin = compared, self.cosine, 0.1
         if self.false_negatives == "guide":
@@ -91,7 +91,7 @@ class Contrastive(Softmax, Objective):
         limit = margin if self.filter_margin is None else self.filter_margin
         return nearer(judged_by.normalised() if cosine else judged_by, limit, self.filter_by == "relative")
 
-    def _losses(self, compared: Comparison, temperature: float | Tensor) -> Tensor:  # (anchors,)
+    def _losses(self, compared: ContrastSet, temperature: float | Tensor) -> Tensor:  # (anchors,)
         """The kernel's loss of each anchor."""
         scaled = compared.normalised() if self.cosine else compared
 

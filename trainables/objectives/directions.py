@@ -11,7 +11,7 @@ from trainables.corpora.layouts import Layout
 from trainables.errors import UserError
 from trainables.keys import Range, at_least, key
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import EmbeddedBatch
 
@@ -77,7 +77,7 @@ class Directed(Contrastive):
                 "objective.bank holds texts alone; set objective.bank=0"
             )
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         compared = super().compare(batch)
         if self.hardness:
             own, entailed = compared.groups.own, compared.groups.entailed
@@ -85,7 +85,7 @@ class Directed(Contrastive):
             compared = replace(compared, hardness=self.hardness * raised.to(compared.anchors.dtype))
         return compared if self.directions == FORWARD else self._further(compared, batch.text[compared.groups.anchor])
 
-    def _further(self, base: Comparison, text: Tensor) -> Comparison:
+    def _further(self, base: ContrastSet, text: Tensor) -> ContrastSet:
         """With the other directions. `text`: (anchors,) the fingerprints of the queries."""
         queries, documents = base.anchors, base.candidates
         partners = documents[base.positives.int().argmax(dim=1)]  # a query without a document counts for nothing

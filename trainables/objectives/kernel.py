@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +37,7 @@ def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor 
     return losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)
 
 
-def nearer(compared: Comparison, margin: float, relative: bool) -> Tensor:
+def nearer(compared: ContrastSet, margin: float, relative: bool) -> Tensor:
     """(anchors, candidates), boolean: the candidates whose score is above that of the anchor's farthest positive by
     more than the margin, itself or that share of the positive's score. Never a positive of the anchor; none where it
     has no positive."""
