@@ -239,18 +239,18 @@ class TestFullPasses:
     @given(st.lists(st.integers(1, 200), max_size=80), st.integers(1, 2000))
     def test_properties(self, lengths: list[int], most: int):
         passes = full_passes(lengths, most)
-        assert [lengths[i] for one in passes for i in one] == sorted(lengths, reverse=True)
-        assert sorted(i for one in passes for i in one) == list(range(len(lengths)))
-        sums = [sum(lengths[i] for i in one) for one in passes]
-        assert all(len(one) == 1 or total <= most for one, total in zip(passes, sums, strict=True))
+        assert [lengths[i] for members in passes for i in members] == sorted(lengths, reverse=True)
+        assert sorted(i for members in passes for i in members) == list(range(len(lengths)))
+        sums = [sum(lengths[i] for i in members) for members in passes]
+        assert all(len(members) == 1 or total <= most for members, total in zip(passes, sums, strict=True))
         for total, following in zip(sums, passes[1:], strict=False):  # each is as full as it can be
             assert total + lengths[following[0]] > most
 
     @given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(60, 500))
     def test_the_sentences_of_a_pass_are_one_pass(self, lengths: list[int], most: int):
         """So that passes done one by one draw the random numbers that all at once would draw."""
-        for one in full_passes(lengths, most):
-            assert full_passes([lengths[i] for i in one], most) == [list(range(len(one)))]
+        for members in full_passes(lengths, most):
+            assert full_passes([lengths[i] for i in members], most) == [list(range(len(members)))]
 
 
 class TestHeads:

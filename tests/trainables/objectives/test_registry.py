@@ -181,8 +181,8 @@ class TestAStrangersEntry:
     def added(self) -> Iterator[Callable[..., None]]:
         names = []
 
-        def add(**said: Any) -> None:
-            OBJECTIVES.add(type("Mine", (MNRL,), {"name": "mine", **said}))
+        def add(**fields: Any) -> None:
+            OBJECTIVES.add(type("Mine", (MNRL,), {"name": "mine", **fields}))
             names.append("mine")
 
         yield add
