@@ -20,7 +20,7 @@ from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.encoders.projection import Identity
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.objectives.mnrl import MNRL
+from trainables.objectives.losses.mnrl import MNRL
 from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval.embedded import Embedded

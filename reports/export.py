@@ -27,7 +27,7 @@ from reports.recipe_names import called
 from reports.results import Results
 from reports.wording import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
-from trainables.errors import UserError, meant
+from trainables.errors import UserError, did_you_mean
 from trainables.recipe import SCENES, SCENES_ENCODER
 from trainables.senteval.tasks import TASKS, kind_of
 
@@ -99,7 +99,7 @@ def _best_first(results: Results, row: str) -> list[Record]:
     """The row's trials by what the study looked for."""
     records = results.of_row(row) or _of_name(results, row)
     if not records and row not in results.asked_rows:
-        hint = meant(row, results.asked_rows)
+        hint = did_you_mean(row, results.asked_rows)
         raise UserError(f"the study has no row {row!r}; {hint}its rows are {', '.join(results.asked_rows)}")
     if not records:
         raise UserError(f"the row {row!r} has no finished trial: {results.why_missing(row)}")

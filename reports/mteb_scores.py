@@ -25,7 +25,7 @@ from reports.ledger.names import to_write
 from reports.mteb_metadata import MODEL_META, metadata
 from reports.recipe_names import called
 from reports.results import Results
-from trainables.errors import UserError, meant, shown
+from trainables.errors import UserError, did_you_mean, shown
 from trainables.files import write_whole
 
 FOLDER = "mteb"
@@ -83,8 +83,8 @@ def _tasks(mteb: Any, name: str) -> list[Any]:
         return [*mteb.get_benchmark(name).tasks]
     known = [*(one.metadata.name for one in mteb.get_tasks()), *(one.name for one in mteb.get_benchmarks())]
     raise UserError(
-        f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {meant(name, known)}names are such as "
-        "STS12, NFCorpus or 'MTEB(eng, v2)'"
+        f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {did_you_mean(name, known)}names are "
+        "such as STS12, NFCorpus or 'MTEB(eng, v2)'"
     )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from search_spaces.space import Claim, Column, Domain, Figure, PremiseCount, Row, Space, Table
-from trainables.errors import UserError, choices, meant
+from trainables.errors import UserError, choices, did_you_mean
 from trainables.plugins import read_source, run_source
 
 __all__ = [
@@ -74,8 +74,8 @@ def registered(name: str) -> Space:
     known = spaces()
     if name not in known:
         raise UserError(
-            f"there is no space {name!r}; {meant(name, known)}the spaces are {choices(known)}, or a file of your own: "
-            "./my_space.py"
+            f"there is no space {name!r}; {did_you_mean(name, known)}the spaces are {choices(known)}, or a file of "
+            "your own: ./my_space.py"
         )
     return known[name]
 

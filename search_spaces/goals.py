@@ -20,7 +20,7 @@ from typing import Any
 
 from search_spaces.names import check_score, development_number, refuse_twice
 from search_spaces.paper import Scores
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 from trainables.registry import Registry
 from trainables.senteval.tasks import GROUPS, TASKS, kind_of
 
@@ -241,7 +241,9 @@ def _of_task(text: str, where: str) -> Goal:
     task, dot, asked = text.partition(".")
     if task not in TASKS:
         names = f"there is {choices(map(repr, GOALS))}, or a task, as TASK or TASK.NUMBER"
-        raise UserError(f"{where}: no goal is called {shown(text)}; {meant(text, [*GOALS, *TASKS]).rstrip() or names}")
+        raise UserError(
+            f"{where}: no goal is called {shown(text)}; {did_you_mean(text, [*GOALS, *TASKS]).rstrip() or names}"
+        )
     if not dot:
         asked = kind_of(task).development
     numbers = [name for name in TASKS[task].numbers if name.startswith("dev_")]

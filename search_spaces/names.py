@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 from trainables.senteval.tasks import TASKS
 
 
@@ -14,7 +14,7 @@ def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
     known = list(names)
     if name in known:
         return
-    right = meant(name, known).rstrip() or f"there is {choices(map(repr, known)) if known else 'none'}"
+    right = did_you_mean(name, known).rstrip() or f"there is {choices(map(repr, known)) if known else 'none'}"
     raise UserError(f"{where}: no {noun} is called {shown(name)}; {right}")
 
 

@@ -9,10 +9,9 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from tests.gloo_worker import OBJECTIVE_CASES, Tiny
+from tests.gloo_worker import Tiny
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
-from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe
 from trainables.training import chunks
 from trainables.training.chunks import Chunks
@@ -21,14 +20,6 @@ from trainables.training.gradients import GradientSum
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.trial.build import build_model
 
-CASES = [
-    *OBJECTIVE_CASES,
-    *(  # objectives of plugins
-        {"objective.name": name, "corpus.layout": OBJECTIVES[name].layouts[0]}
-        for name in OBJECTIVES
-        if name not in {changes["objective.name"] for changes in OBJECTIVE_CASES} | {"mlm"}
-    ),
-]
 GROUPS = {"corpus.layout": "groups", "objective.name": "mnrl", "objective.temperature": 0.05}
 BANK = {**GROUPS, "objective.bank": 9, "head.kind": "mlp"}
 WHOLE = 10_000

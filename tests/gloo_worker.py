@@ -28,6 +28,7 @@ from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
+from trainables.objectives import OBJECTIVES
 from trainables.objectives.directions import DIRECTIONS
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.training import gradients
@@ -46,7 +47,7 @@ GUIDED = {
     "objective.guide": "scenes-small",
     "objective.filter_margin": -0.1,
 }
-OBJECTIVE_CASES = [
+OBJECTIVE_CASES: list[dict[str, Any]] = [
     {"objective.name": "scl"},
     {"objective.name": "scl", "objective.positives": 1, "objective.negatives": 2, "head.kind": "mlp", "head.dim": 7},
     {"objective.name": "scl", "objective.weight": 1.0, "objective.temperature": 0.1, "head.kind": "linear"},
@@ -88,6 +89,12 @@ OBJECTIVE_CASES = [
             {"objective.matches": "embeddings", "head.kind": "linear", "head.dim": 128},
         )
     ),
+]
+
+OBJECTIVE_CASES += [
+    {"objective.name": name, "corpus.layout": loss.layouts[0]}
+    for name, loss in OBJECTIVES.items()
+    if not loss.mlm_only and name not in {changes["objective.name"] for changes in OBJECTIVE_CASES}
 ]
 
 # Batches of (premise, hypothesis, label); sentences differ in length.

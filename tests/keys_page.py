@@ -33,7 +33,7 @@ def page() -> str:
 
 def _described(item: Key) -> Iterator[str]:
     alias = f", or `{item.alias}`" if item.alias else ""
-    yield f"- **`{item.name}`**{alias} = `{_value(item.default)}`: {item.kind}. {item.meaning}"
+    yield f"- **`{item.name}`**{alias} = `{_value(item.default)}`: {item.kind}. {item.explained}"
     for chooser, names in choosers(item.name).items():
         yield f"  Of `{chooser}` {', '.join(f'`{name}`' for name in names)}."
     if isinstance(item.search, Range):

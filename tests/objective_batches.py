@@ -127,6 +127,18 @@ def gradients(value: Tensor, batch: EmbeddedBatch, objective: Built) -> list[Ten
     return [torch.zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]
 
 
+def check_gradient(objective: Built, batch: EmbeddedBatch) -> None:
+    """That the gradient at the projected embeddings is that of differences, in a random direction."""
+    loss = lambda projected: objective(replace(batch, projected=projected)).value  # noqa: E731
+    assert torch.autograd.gradcheck(loss, (batch.projected,), fast_mode=True)
+
+
+def check_equal(value: Tensor, oracle: Tensor, batch: EmbeddedBatch, objective: Built) -> None:
+    """That two losses of a batch have the same value and gradients to the tenth digit."""
+    torch.testing.assert_close(value, oracle, **EXACT)
+    torch.testing.assert_close(gradients(value, batch, objective), gradients(oracle, batch, objective), **EXACT)
+
+
 def _dice(seed: int):  # type: ignore[no-untyped-def]
     random = torch.Generator().manual_seed(seed)
     return lambda top: int(torch.randint(top, (1,), generator=random))

@@ -25,7 +25,7 @@ Refuse = Callable[[int, str], UserError]
 Lines = Iterable[tuple[int, str]]
 
 _DELIMITERS = ",;\t|"
-_SAID = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """A first line by which spreadsheets are told the delimiter."""
 
 csv.field_size_limit(LONGEST_LINE)  # of a whole process; a field of several lines has the bound of one
@@ -37,8 +37,8 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
     ahead = _Ahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
     columns: list[str] = []
     for number, line in ahead:
-        if not columns and (said := _SAID.fullmatch(line)):
-            delimiter = said[1]
+        if not columns and (separator := _SEPARATOR.fullmatch(line)):
+            delimiter = separator[1]
             if delimiter not in _DELIMITERS:
                 raise refuse(number, f"{line.strip()}: columns stand between commas, semicolons, tabs or bars alone")
             continue

@@ -114,8 +114,8 @@ def reason(error: BaseException) -> str:
 def unforeseen(error: BaseException) -> str:
     """As `reason`, of an error whose kind tells, too, as its text was not made for people."""
     words = words_of(error)
-    told = isinstance(error, UserError) or not words
-    return reason(error) if told else sentence(f"{type(error).__name__}: {words}", SHORT)
+    readable = isinstance(error, UserError) or not words
+    return reason(error) if readable else sentence(f"{type(error).__name__}: {words}", SHORT)
 
 
 def shown(value: object) -> str:
@@ -129,7 +129,7 @@ def listed(names: Sequence[object]) -> str:
     return ", ".join([*first, *([f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else [])]) or "none"
 
 
-def meant(name: object, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """`did you mean 'tpe'? ` where a known name is like this one, else nothing."""
     near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}? " if near else ""

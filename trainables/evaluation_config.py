@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from trainables import recipe
-from trainables.errors import UserError, meant, shown
+from trainables.errors import UserError, did_you_mean, shown
 from trainables.keys import Key, Options, Value, key, keys_of, parse
 
 PREFIX = "evaluation."
@@ -98,6 +98,6 @@ def parse_assignment(text: str) -> tuple[str, Value]:
 def _find(name: str) -> Key:
     known = evaluation_keys()
     if name not in known:
-        hint = meant(name, known).rstrip() or "`--keys` prints them all"
+        hint = did_you_mean(name, known).rstrip() or "`--keys` prints them all"
         raise UserError(f"{shown(name)} is not a key of an evaluation; {hint}")
     return known[name]

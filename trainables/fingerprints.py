@@ -26,20 +26,21 @@ _ASIDE = ("README.md",)
 def identity(text: str, holds: str = "", known: Mapping[str, str] | None = None) -> str:
     """What the places in a text, joined by commas, are known by. `holds`: the part of a folder that is read. `known`
     are digits by `place`, for what is no longer there."""
-    found = fingerprints(text, holds)
+    digits = fingerprints(text, holds)
     parts = [part.strip() for part in text.split(",")]
     places = [_place(part, holds) for part in parts]
     return ",".join(
-        (known or {}).get(place) or found.get(place) or part for part, place in zip(parts, places, strict=True)
+        (known or {}).get(place) or digits.get(place) or part for part, place in zip(parts, places, strict=True)
     )
 
 
 def found_again(text: str, holds: str, known: Mapping[str, str]) -> str:
     """The text with what is gone replaced by a place that is there, and by `known` holds the same."""
-    there = {digits: place for place, digits in known.items() if expanded(place).exists()}
+    places = {digits: place for place, digits in known.items() if expanded(place).exists()}
     parts = [part.strip() for part in text.split(",")]
-    gone = {part: known.get(_place(part, holds)) for part in parts if not expanded(_place(part, holds)).exists()}
-    return ",".join(there.get(gone.get(part) or "", part).removesuffix(f"/{holds}" if holds else "") for part in parts)
+    missing = {part: known.get(_place(part, holds)) for part in parts if not expanded(_place(part, holds)).exists()}
+    now = (places.get(missing.get(part) or "", part) for part in parts)
+    return ",".join(place.removesuffix(f"/{holds}" if holds else "") for place in now)
 
 
 def fingerprints(text: str, holds: str = "") -> dict[str, str]:
@@ -61,10 +62,10 @@ def fingerprint(path: Path) -> str:
 def _of(path: Path) -> str:
     if path.is_file():
         return _digits(path)
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(_files(path)):
-        found.update(f"{file.relative_to(path).as_posix()} {_digits(file)}\n".encode())
-    return found.hexdigest()[:DIGITS]
+        digest.update(f"{file.relative_to(path).as_posix()} {_digits(file)}\n".encode())
+    return digest.hexdigest()[:DIGITS]
 
 
 def _files(folder: Path) -> Iterator[Path]:

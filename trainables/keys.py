@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 from trainables.registry import Registry, load
 
 Value = Union[str, int, float, bool, None, tuple[str, ...]]
@@ -70,8 +70,8 @@ class Key:
     @functools.cached_property
     def names(self) -> Registry[Any] | None:
         """The registry of its names, if it has one."""
-        found: Registry[Any] | None = load(self.registry) if self.registry else None
-        return found
+        registry: Registry[Any] | None = load(self.registry) if self.registry else None
+        return registry
 
     @functools.cached_property
     def options(self) -> tuple[Any, ...]:
@@ -88,6 +88,13 @@ class Key:
         """Its type in words: `a number or none`, or the names to choose from."""
         names = self.names
         return choices(map(repr, names)) if names is not None else _describe(self)
+
+    @property
+    def explained(self) -> str:
+        """Its meaning, with that of each of its names where their entries have one."""
+        meanings = {name: getattr(entry, "meaning", "") for name, entry in (self.names or {}).items()}
+        listed = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items() if meaning)
+        return f"{self.meaning} {listed}." if listed else self.meaning
 
 
 def key(
@@ -108,8 +115,8 @@ def key(
 ) -> Any:
     """A field of a part; see `Key`. `check` is asked of every value but None and names of its own. The default is a
     promise: recipes are known by what differs from it."""
-    said = {**locals()}
-    return field(default=said.pop("default"), metadata=said)
+    metadata = {**locals()}
+    return field(default=metadata.pop("default"), metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -146,17 +153,17 @@ def keys_of(part: type[Options]) -> Mapping[str, Key]:
 
 @functools.cache
 def _keys_of(part: Any) -> Mapping[str, Key]:
-    hints, found = get_type_hints(part), {}
+    hints, items = get_type_hints(part), {}
     for item in dataclasses.fields(part):
         if not item.metadata:
             continue
-        said = dict(item.metadata)
-        said["label"] = said["label"] or item.name.replace("_", " ")
-        owner: Any = next(one for one in part.__mro__ if item.name in inspect.get_annotations(one))
+        metadata = dict(item.metadata)
+        metadata["label"] = metadata["label"] or item.name.replace("_", " ")
+        owner: Any = next(base for base in part.__mro__ if item.name in inspect.get_annotations(base))
         name = f"{owner.section}.{item.name}"
         default: Any = item.default
-        found[item.name] = Key(name, hints[item.name], default, **said)
-    return found
+        items[item.name] = Key(name, hints[item.name], default, **metadata)
+    return items
 
 
 def options_of(entry: Any) -> type[Options] | None:
@@ -195,7 +202,7 @@ def validate(item: Key, value: Any) -> Any:
         raise UserError(f"{item.name} {problem}, not {shown(value)}")
     names = item.names if value != item.default else None  # a default is known, and loads nothing
     if names is not None and value not in names:
-        hint = f"; {meant(value, names)}".rstrip("; ")
+        hint = f"; {did_you_mean(value, names)}".rstrip("; ")
         raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}{hint}")
     return value
 

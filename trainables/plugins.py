@@ -22,7 +22,7 @@ from typing import Any
 
 from trainables.errors import OUTSIDE, SHORT, UserError, reason, sentence, unforeseen
 from trainables.files import check_plain
-from trainables.registry import Entry, Registry
+from trainables.registry import Named, Registry
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Ran:
     """A file, and what it added."""
 
     module: types.ModuleType
-    added: tuple[tuple[Registry[Any], Entry], ...]
+    added: tuple[tuple[Registry[Any], Named], ...]
 
     @property
     def is_space(self) -> bool:

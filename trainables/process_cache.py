@@ -70,23 +70,23 @@ def stamp(place: Path) -> tuple[tuple[str, int, int], ...]:
 
 def size_of(value: object) -> int:
     """Bytes of a value with all that it holds: containers, dataclasses, arrays, and a torch module's tensors."""
-    seen: set[int] = set()
+    counted: set[int] = set()
     total, waiting = 0, [value]
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        part = waiting.pop()
+        if id(part) in counted:
             continue
-        seen.add(id(one))
-        if hasattr(one, "nbytes"):  # an array or a tensor, whose own size may leave its data out
-            total += int(one.nbytes)
+        counted.add(id(part))
+        if hasattr(part, "nbytes"):  # an array or a tensor, whose own size may leave its data out
+            total += int(part.nbytes)
             continue
-        total += sys.getsizeof(one)
-        if isinstance(one, Mapping):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple | set | frozenset):
-            waiting += one
-        elif hasattr(one, "state_dict"):
-            waiting += one.state_dict().values()
-        elif dataclasses.is_dataclass(one):
-            waiting += [getattr(one, field.name) for field in dataclasses.fields(one)]
+        total += sys.getsizeof(part)
+        if isinstance(part, Mapping):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple | set | frozenset):
+            waiting += part
+        elif hasattr(part, "state_dict"):
+            waiting += part.state_dict().values()
+        elif dataclasses.is_dataclass(part):
+            waiting += [getattr(part, field.name) for field in dataclasses.fields(part)]
     return total

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 from trainables.fingerprints import fingerprints, found_again, identity
 from trainables.keys import Key, Options, Value, keys_of, options_of, parse, validate
 from trainables.registry import Registry
@@ -84,11 +84,11 @@ class Recipe:
 
     def __post_init__(self) -> None:
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.given.items()}
-        asked = Registry.changes, tuple(given.items()), tuple(map(type, given.values()))  # 1 and True are not one value
+        key = Registry.changes, tuple(given.items()), tuple(map(type, given.values()))  # 1 and True are not one value
         try:
-            self.__dict__.update(_made(*asked))
+            self.__dict__.update(_made(*key))
         except TypeError:  # a value that cannot be remembered, as no valid one is
-            self.__dict__.update(_made.__wrapped__(*asked))
+            self.__dict__.update(_made.__wrapped__(*key))
 
     @cached_property
     def _read(self) -> _Parts:
@@ -225,8 +225,8 @@ class Recipe:
     def places(self) -> dict[str, str]:
         """The digits of the local files and folders that count in the hash, by path."""
         named = [(keys()[name], value) for name, value in self.flat().items()]
-        found = [fingerprints(value, item.holds) for item, value in named if item.place and isinstance(value, str)]
-        return {place: digits for one in found for place, digits in one.items()}
+        digits = [fingerprints(value, item.holds) for item, value in named if item.place and isinstance(value, str)]
+        return {place: digest for each in digits for place, digest in each.items()}
 
 
 def keys() -> Mapping[str, Key]:
@@ -294,19 +294,19 @@ def _gathered(changes: int) -> _Gathered:
                     f"{part.__name__} defines {item.name} otherwise than it is defined already; inherit the key, or "
                     "give yours another name"
                 )
-            said = direct.setdefault(item.name, set())
+            causes = direct.setdefault(item.name, set())
             if chooser is not None:
                 names = owners.setdefault(item.name, {})
                 names[chooser] = (*names.get(chooser, ()), chosen)
-                said.add(chooser)
+                causes.add(chooser)
             if item.when is not None:
-                said.add(keys_of(part)[item.when[0]].name)
+                causes.add(keys_of(part)[item.when[0]].name)
             if not _Live(trains=False, fits=True, pools=True).has(item.name):
-                said.update(_DECIDES_TRAINING)
+                causes.update(_DECIDES_TRAINING)
             elif not _Live(trains=False, fits=False, pools=True).has(item.name):
-                said.update((*_DECIDES_TRAINING, "pooling.after"))
+                causes.update((*_DECIDES_TRAINING, "pooling.after"))
             elif not _Live(trains=True, fits=True, pools=False).has(item.name):
-                said.add("encoder.kind")
+                causes.add("encoder.kind")
             if item.names is not None:
                 for name, entry in item.names.items():
                     brought = options_of(entry)
@@ -317,19 +317,19 @@ def _gathered(changes: int) -> _Gathered:
         gather(section, None, "")
     deciding = {name: _closed(name, direct) for name in known}
     order = sorted(known, key=_place)
-    deciders = tuple(name for name in order if any(name in those for those in deciding.values()))
+    deciders = tuple(name for name in order if any(name in others for others in deciding.values()))
     return _Gathered({name: known[name] for name in order}, owners, deciding, deciders)
 
 
 def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
     """All that decides it, also through others."""
-    found, left = set[str](), [*direct[name]]
-    while left:
-        other = left.pop()
-        if other not in found:
-            found.add(other)
-            left += direct[other]
-    return frozenset(found - {name})
+    reached, waiting = set[str](), [*direct[name]]
+    while waiting:
+        other = waiting.pop()
+        if other not in reached:
+            reached.add(other)
+            waiting += direct[other]
+    return frozenset(reached - {name})
 
 
 @functools.lru_cache(maxsize=4096)
@@ -341,37 +341,37 @@ def _made(changes: int, items: tuple[tuple[str, Any], ...], types: tuple[type, .
 
 def _read(given: Mapping[str, Value]) -> _Parts:
     """What these values give."""
-    found, parts = dict[str, Value](), list[Options]()
+    values, parts = dict[str, Value](), list[Options]()
     live = _Live.of(given)
 
-    def read(part: type[Options], there: bool) -> None:
+    def read(part: type[Options], present: bool) -> None:
         items = keys_of(part)
-        asked = part(**{name: given.get(item.name, item.default) for name, item in items.items()})
-        has = {name: there and live.has(item.name) and _exists(item, asked, live) for name, item in items.items()}
-        made = part(**{name: getattr(asked, name) for name in items if has[name]})
+        whole = part(**{name: given.get(item.name, item.default) for name, item in items.items()})
+        has = {name: present and live.has(item.name) and _exists(item, whole, live) for name, item in items.items()}
+        made = part(**{name: getattr(whole, name) for name in items if has[name]})
         parts.append(made)
         for name, item in items.items():
             if has[name]:
-                found[item.name] = getattr(made, name)
+                values[item.name] = getattr(made, name)
             brought = options_of(item.names[getattr(made, name)]) if item.names is not None else None
             if brought is not None:
                 read(brought, has[name])
 
     for section in SECTIONS:
         read(section, True)
-    return dict(sorted(found.items(), key=lambda item: _place(item[0]))), tuple(parts)
+    return dict(sorted(values.items(), key=lambda item: _place(item[0]))), tuple(parts)
 
 
 def _released(given: Mapping[str, Value]) -> dict[str, Value]:
     """What the preset sets."""
     if given.get(FIDELITY) != "released":
         return {}
-    found: dict[str, Value] = {}
+    preset: dict[str, Value] = {}
     for name in ("objective.name", "corpus.layout"):
         item = keys()[name]
         assert item.names is not None
-        found |= item.names[str(given.get(name, item.default))].released
-    return found
+        preset |= item.names[str(given.get(name, item.default))].released
+    return preset
 
 
 @functools.lru_cache(maxsize=4096)
@@ -442,5 +442,5 @@ def _find(name: str) -> Key:
     for item in known.values():
         if item.alias == name:
             return item
-    hint = meant(name, known).rstrip() or "`--keys` prints them all"
+    hint = did_you_mean(name, known).rstrip() or "`--keys` prints them all"
     raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")

@@ -11,13 +11,14 @@ which `load` turns into the object.
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from trainables.errors import UserError, choices, meant, shown
+from trainables.errors import UserError, choices, did_you_mean, shown
 
 
-class Entry(Protocol):
+class Named(Protocol):
     """What every entry has."""
 
     @property
@@ -25,7 +26,8 @@ class Entry(Protocol):
         """What a recipe or a command line calls it."""
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=Named)
+T = TypeVar("T")
 
 
 class Registry(Mapping[str, E]):
@@ -33,7 +35,7 @@ class Registry(Mapping[str, E]):
 
     changes: ClassVar[int] = 0
     """How often entries came or went, in all registries: what is gathered from them is gathered anew."""
-    added: ClassVar[list[tuple[Registry[Any], Entry]]] = []
+    added: ClassVar[list[tuple[Registry[Any], Named]]] = []
     """All entries that `add` brought, in that order, each with its registry; not those that a registry began with."""
 
     def __init__(self, noun: str, *entries: E) -> None:
@@ -65,7 +67,7 @@ class Registry(Mapping[str, E]):
         self._lent.discard(name)
         Registry.changes += 1
 
-    def holds(self, entry: Entry) -> bool:
+    def holds(self, entry: Named) -> bool:
         """Whether it is there, this one and not another of its name."""
         return self._entries.get(entry.name) is entry
 
@@ -73,7 +75,7 @@ class Registry(Mapping[str, E]):
         """The entry of that name; `UserError` with the nearest and all names if there is none, from `get`, too."""
         if name not in self._entries:
             names = choices(map(repr, self._entries))
-            hint = meant(name, self._entries)
+            hint = did_you_mean(name, self._entries)
             raise UserError(f"there is no {self.noun} {shown(name)}; {hint}the names are {names}")
         return self._entries[name]
 
@@ -105,3 +107,17 @@ def load(target: Any) -> Any:
         if attribute in dir(importlib.import_module(module)):
             raise
         raise UserError(f"an entry names {target!r}, but {module} has no {attribute!r}") from None
+
+
+def classes_in(package: str, kind: type[T]) -> list[type[T]]:
+    """The classes of a kind that the modules of a package define with a `name` of their own, in the order of modules'
+    names and of lines."""
+    folder = importlib.import_module(package).__path__
+    modules = [importlib.import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(folder)]
+    return [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, kind) and value.__module__ == module.__name__
+        if "name" in vars(value)
+    ]

@@ -27,9 +27,7 @@ class EncoderConfig(Options):
 
     kind: str = key(
         "transformer",
-        "transformer: trained here, with a pooling of ours; static: the mean of the tokens' vectors, trained here; "
-        "word_vectors: the average of the words' vectors; pipeline: a finished sentence-transformers model with its "
-        "own pooling; these two for evaluation only.",
+        "What makes an embedding of a sentence.",
         registry="trainables.encoders.kinds:ENCODERS",
     )
     name: str = key(
@@ -111,9 +109,7 @@ class PoolingConfig(Options):
 
     mode: str = key(
         "mean_without_cls",
-        "How token states become one vector. mean: the mean over all tokens; mean_without_cls: over all but the first, "
-        "[CLS]; cls: the state of [CLS]; max: the largest value of each dimension; last: the state of the last token, "
-        "for decoders; first_last_mean: the mean over the tokens of the first layer's and the last layer's states.",
+        "How token states become one vector.",
         together=True,
         registry="trainables.encoders.pooling:POOLINGS",
         label="pooling",

@@ -41,13 +41,13 @@ _NEARLY = 0.81
 
 def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Which columns have which role, by their names; a space in them is as `_`."""
-    found: dict[str, tuple[str, ...]] = {}
+    roles: dict[str, tuple[str, ...]] = {}
     for role, names in NAMES.items():
-        fitting = (tuple(one for one in columns if re.fullmatch(name, _plain(one))) for name in names)
+        fitting = (tuple(column for column in columns if re.fullmatch(name, _plain(column))) for name in names)
         known = next(filter(None, fitting), ())
         if known:
-            found[role] = known if role in SEVERAL else known[:1]
-    return found
+            roles[role] = known if role in SEVERAL else known[:1]
+    return roles
 
 
 def near_role(column: str) -> tuple[str, str] | None:
@@ -81,7 +81,8 @@ def is_empty(cell: object) -> bool:
 def texts_of(cell: object) -> list[object]:
     """The texts of a cell that holds one, a list or none. A passage, as in `{"title": ..., "text": ...}`, is the text
     after its title. What is no text stands as it is."""
-    return [text for one in (cell if isinstance(cell, list) else [cell]) if not is_empty(text := _of_passage(one))]
+    passages = cell if isinstance(cell, list) else [cell]
+    return [text for passage in passages if not is_empty(text := _of_passage(passage))]
 
 
 def _of_passage(cell: object) -> object:
@@ -92,10 +93,10 @@ def _of_passage(cell: object) -> object:
 def as_number(cell: object) -> float | None:
     """A finite number; None for what is none."""
     try:
-        found = math.nan if isinstance(cell, str) and "_" in cell else float(cell)  # type: ignore[arg-type]
+        number = math.nan if isinstance(cell, str) and "_" in cell else float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def no_number(cell: object) -> bool:

@@ -51,14 +51,14 @@ def read_fields(kind: type[T], content: Any, where: str = "") -> T:
     and newer versions may hold others. `ValueError` names the first field that is missing, or not of its type."""
     if not isinstance(content, Mapping):
         raise ValueError(f"{where or 'it'} must be an object, not {shown(content)}")
-    hints, found = _hints(kind), {}  # type: ignore[arg-type]
+    hints, values = _hints(kind), {}  # type: ignore[arg-type]
     for item in dataclasses.fields(kind):  # type: ignore[arg-type]
         place = f"{where}.{item.name}" if where else item.name
         if item.name in content:
-            found[item.name] = _read(hints[item.name], content[item.name], place)
+            values[item.name] = _read(hints[item.name], content[item.name], place)
         elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
             raise ValueError(f"{place} is missing")
-    return kind(**found)
+    return kind(**values)
 
 
 def check_types(item: Any, where: str) -> None:
@@ -68,7 +68,7 @@ def check_types(item: Any, where: str) -> None:
         origin, parts = get_origin(hint), get_args(hint)
         value = getattr(item, name)
         kind, values = (parts[0], value) if origin is tuple and parts[1:] == (...,) else (hint, (value,))
-        if not isinstance(values, tuple | list) or not all(_is_plainly(kind, one) for one in values):
+        if not isinstance(values, tuple | list) or not all(_is_plainly(kind, part) for part in values):
             many = "several, each " if values is value else ""
             raise UserError(f"{where}: {name} must be {many}{_in_words(kind)}, not {shown(value)}")
 
@@ -133,13 +133,13 @@ def _read(hint: Any, value: Any, where: str) -> Any:
         _refuse_unusable(value, where)
         return value
     if origin is Annotated:
-        found = _read(parts[0], value, where)
-        for problem in (check(found) for check in parts[1:]):
+        inner = _read(parts[0], value, where)
+        for problem in (check(inner) for check in parts[1:]):
             if problem:
                 raise ValueError(
                     f"{where} {problem}" + ("" if isinstance(value, list | dict) else f", not {shown(value)}")
                 )
-        return found
+        return inner
     if not _matches(hint, value):
         raise ValueError(f"{where} must be {_in_words(hint)}, not {shown(value)}")
     if origin in (Union, types.UnionType):
@@ -215,8 +215,8 @@ def _deeper(value: Any, levels: int) -> bool:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"it says {shown(twice)} twice")
-    return found
+    return content

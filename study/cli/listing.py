@@ -45,6 +45,6 @@ def describe(item: Key) -> str:
         default = ",".join(default) or "(an empty list)"
     alias = f"; or {item.alias}" if item.alias else ""
     said = textwrap.wrap(f"{item.kind}{alias}", WIDTH - 6, break_on_hyphens=False)
-    meaning = textwrap.wrap(item.meaning, WIDTH - 6, break_on_hyphens=False)
+    meaning = textwrap.wrap(item.explained, WIDTH - 6, break_on_hyphens=False)
     lines = [f"  {item.name} = {'none' if default is None else default}", *(f"      {line}" for line in said + meaning)]
     return "\n".join(lines)

@@ -322,7 +322,7 @@ def test_the_check_can_fail(tmp_path: Path):
     assert found == ["ray.train", "study.plan", "trainables.recipe"]
     assert not [name for name in MAY_IMPORT if within(name, ("reports",)) and within("study.plan", allowed(name))]
     assert within("trainables.recipe", allowed("reports.report"))
-    assert not within("trainables.training.loop", allowed("trainables.objectives.scl"))
+    assert not within("trainables.training.loop", allowed("trainables.objectives.losses.scl"))
     assert within("trainables.corpora.scenes", allowed("trainables.encoders.builtin"))
     assert not within("trainables.recipes", ("trainables.recipe",))
 

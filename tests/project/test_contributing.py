@@ -37,6 +37,7 @@ from trainables.corpora.augment import AUGMENTATIONS
 from trainables.corpora.layouts import LAYOUTS, SamplerRequest, make_sampler
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import load_encoder
+from trainables.encoders import pooling as poolings
 from trainables.encoders.contract import TrainableEncoder, trainable
 from trainables.encoders.kinds import ENCODERS
 from trainables.encoders.model_card import model_card
@@ -45,6 +46,7 @@ from trainables.encoders.projection import PROJECTIONS
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, parse_assignment
 from trainables.objectives import OBJECTIVES, chosen_objective
+from trainables.objectives.losses import supmpn
 from trainables.objectives.objective import Objective
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
@@ -406,3 +408,27 @@ class TestFormatKeepsTheContract(FormatContract):
     def form(self, plug: Plug) -> Format:
         entry: Format = plug("my_format.py", FORMATS)
         return entry
+
+
+def test_the_diffs_of_a_pooling_and_an_objective_are_whole() -> None:
+    """Each is one file, and passes the contract of its registry."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    pooling, objective = (
+        "\n".join(line[1:] for line in block.splitlines() if line.startswith("+") and not line.startswith("+++"))
+        for block in re.findall(r"```diff\n(.*?)```", page, re.S)
+    )
+    beside = dict(vars(poolings))
+    exec(pooling, beside)
+    states = torch.arange(10.0).unsqueeze(1)
+    assert beside["POOLINGS"]["second"]().pool_row((states,), torch.tensor([4, 6])).tolist() == [[1.0], [5.0]]
+    beside = dict(vars(supmpn))
+    exec(objective, beside)
+    OBJECTIVES.add(beside["InfoNCE"])
+    try:
+        for name in vars(ObjectiveContract):
+            arguments = {"several_workers": (2,), "a_filter": ("self",)}
+            if name.startswith("test_"):
+                more = next((values for part, values in arguments.items() if part in name), ())
+                getattr(ObjectiveContract(), name)(OBJECTIVES["infonce"], *more)
+    finally:
+        OBJECTIVES.remove("infonce")

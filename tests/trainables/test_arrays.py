@@ -48,11 +48,11 @@ def written(path: Path, save: Callable[..., None] = np.savez_compressed) -> Path
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_arrays_are_read_as_they_were_written(tmp_path: Path, save: Callable[..., None]):
-    found = read_arrays(written(tmp_path / "kept.npz", save))
-    assert found.keys() == WRITTEN.keys()
+    arrays = read_arrays(written(tmp_path / "kept.npz", save))
+    assert arrays.keys() == WRITTEN.keys()
     for name, array in WRITTEN.items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
+        assert arrays[name].dtype == array.dtype
 
 
 def flips(content: bytes) -> Iterator[bytes]:
@@ -71,11 +71,11 @@ def test_every_flipped_byte_is_refused_or_changes_nothing(tmp_path: Path):
     for flipped in flips(content):
         path.write_bytes(flipped)
         try:
-            found = read_arrays(path)
+            arrays = read_arrays(path)
         except ValueError:
             refused += 1
             continue
-        assert all(np.array_equal(found[name], kept[name]) for name in found.keys() & kept.keys())
+        assert all(np.array_equal(arrays[name], kept[name]) for name in arrays.keys() & kept.keys())
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert refused > len(content)

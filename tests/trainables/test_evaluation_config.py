@@ -19,8 +19,8 @@ def test_it_is_no_part_of_a_recipe_and_of_no_hash() -> None:
 
 
 def test_it_survives_json() -> None:
-    asked = EvaluationConfig("data", ("STS12", "MR"), "fast", "topics")
-    assert EvaluationConfig.from_flat(json.loads(json.dumps(asked.flat()))) == asked
+    config = EvaluationConfig("data", ("STS12", "MR"), "fast", "topics")
+    assert EvaluationConfig.from_flat(json.loads(json.dumps(config.flat()))) == config
     assert EvaluationConfig().override({"evaluation.protocol": "fast"}) == EvaluationConfig(protocol="fast")
 
 

@@ -57,7 +57,7 @@ def hub_cache(cached: Path, monkeypatch: pytest.MonkeyPatch, nothing_kept: None)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "parts"),
     [
         ("org/model", ("org/model", None)),
         ("org/model@v1", ("org/model", "v1")),
@@ -65,8 +65,8 @@ def hub_cache(cached: Path, monkeypatch: pytest.MonkeyPatch, nothing_kept: None)
         ("model@1f2a", ("model", "1f2a")),
     ],
 )
-def test_a_name_and_its_revision(text: str, found: tuple[str, str | None]) -> None:
-    assert on_hub(text) == found
+def test_a_name_and_its_revision(text: str, parts: tuple[str, str | None]) -> None:
+    assert on_hub(text) == parts
 
 
 def test_what_is_there_is_no_name_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,12 +77,12 @@ def test_what_is_there_is_no_name_of_the_hub(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("text", ["org/model@", "@v1", "org/model@v1@v2", "org/model@../v1", "a b@v1", "org/model@v 1"])
 def test_a_revision_that_is_none_is_refused(text: str) -> None:
-    said = f"^'{text}' pins no revision of the hub; write owner/name@REVISION: a commit, a tag or a branch$"
+    refusal = f"^'{text}' pins no revision of the hub; write owner/name@REVISION: a commit, a tag or a branch$"
     for kind in ("transformer", "pipeline", "static"):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=refusal):
             check_encoder(EncoderConfig(kind, text))
     for refuse in (on_hub, check_nli, check_paraphraser):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=refusal):
             refuse(text)  # type: ignore[operator]
 
 
@@ -126,10 +126,10 @@ def test_it_is_part_of_the_hash_and_of_the_card() -> None:
 
 
 def test_data_sets_of_a_revision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make_encoder: Any) -> None:
-    asked: list[tuple[str, Any]] = []
+    requests: list[tuple[str, Any]] = []
 
     def loaded(name: str, *_: Any, revision: str | None = None, **given: Any) -> Any:
-        asked.append((name, revision))
+        requests.append((name, revision))
         if "split" not in given:
             return None  # a builder
         rows = {"premise": ["a"], "hypothesis": ["b"], "label": [0], "text": ["two dogs run in the park"]}
@@ -141,7 +141,7 @@ def test_data_sets_of_a_revision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     check_nli("org/pairs@v1")
     assert load_nli("org/pairs@v1").premises == ["a"]
     assert len(load_documents("org/texts@v2", make_encoder().tokenizer, shortest=1, cache=tmp_path)) == 1
-    assert set(asked) == {("org/pairs", "v1"), ("org/texts", "v2")}
+    assert set(requests) == {("org/pairs", "v1"), ("org/texts", "v2")}
 
 
 def test_a_paraphraser_of_a_revision(hub_cache: Path, tmp_path: Path) -> None:

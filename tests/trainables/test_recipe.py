@@ -27,7 +27,7 @@ from trainables.errors import (
     unforeseen,
 )
 from trainables.objectives.directions import DIRECTIONS
-from trainables.objectives.scl import SCL
+from trainables.objectives.losses.scl import SCL
 from trainables.recipe import Recipe, keys, parse_assignment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,20 +73,20 @@ def values(key: str) -> st.SearchStrategy[Any]:
     options = get_args(hint) if get_origin(hint) is not Literal and get_args(hint) else (hint,)
     if get_origin(hint) is tuple:
         return st.lists(st.text(max_size=5), max_size=3).map(tuple)
-    found: list[st.SearchStrategy[Any]] = []
+    values: list[st.SearchStrategy[Any]] = []
     for option in options:
         if option is type(None):
-            found.append(st.none())
+            values.append(st.none())
         elif option is int:
-            found.append(st.integers(4, 10**6))
+            values.append(st.integers(4, 10**6))
         elif option is float:
             top = 1.0 if key in SHARES else 1e6
-            found.append(st.floats(1e-9, top, allow_subnormal=False) | st.just(1))
+            values.append(st.floats(1e-9, top, allow_subnormal=False) | st.just(1))
         elif option is str:
-            found.append(st.text(max_size=10).filter(lambda text: "~" not in text))  # no other user's home folder
+            values.append(st.text(max_size=10).filter(lambda text: "~" not in text))  # no other user's home folder
         elif get_origin(option) is Literal:
-            found.append(st.sampled_from(get_args(option)))
-    return st.one_of(found)
+            values.append(st.sampled_from(get_args(option)))
+    return st.one_of(values)
 
 
 overrides = st.fixed_dictionaries({}, optional={key: values(key) for key in EVERY})
@@ -122,8 +122,8 @@ class TestHash:
         assert (recipe.hash == Recipe().hash) == (recipe.flat().items() <= DEFAULTS.items())
 
     def test_a_default_is_a_promise(self):
-        found = {name: json.loads(json.dumps(item.default)) for name, item in keys().items()}
-        assert found == PROMISED
+        values = {name: json.loads(json.dumps(item.default)) for name, item in keys().items()}
+        assert values == PROMISED
 
     def test_a_folder_counts_by_what_it_holds(self, tmp_path: Path):
         """A study that was moved is the same study; so is one whose files are gone, by what it wrote down of them."""
@@ -131,13 +131,13 @@ class TestHash:
             (tmp_path / name / "deeper").mkdir(parents=True)
             (tmp_path / name / "deeper" / "pairs.csv").write_text(text)
             (tmp_path / name / "README.md").write_text(name)
-        here, moved, other = (Recipe().override({"corpus.nli": str(tmp_path / name)}) for name in "abc")
-        assert here.hash == moved.hash != other.hash
-        written, before = here.places, here.hash
+        first, moved, other = (Recipe().override({"corpus.nli": str(tmp_path / name)}) for name in "abc")
+        assert first.hash == moved.hash != other.hash
+        written, before = first.places, first.hash
         (tmp_path / "a" / "deeper" / "pairs.csv").write_text("another text")
-        gone = Recipe.from_flat(here.flat())
-        assert gone.hash not in (before, other.hash)
-        assert gone.hash_with(written) == before
+        missing = Recipe.from_flat(first.flat())
+        assert missing.hash not in (before, other.hash)
+        assert missing.hash_with(written) == before
 
     def test_what_is_not_here_counts_as_its_text(self):
         named = [Recipe().override({"encoder.name": name}) for name in ("some/model", "some/model@v2", "./no/model")]
@@ -145,7 +145,7 @@ class TestHash:
         assert [recipe.places for recipe in named] == [{}, {}, {}]
 
     def test_one_and_one_point_nought_are_alike(self):
-        whole, real = (Recipe().override({"objective.temperature": one}) for one in (1, 1.0))
+        whole, real = (Recipe().override({"objective.temperature": number}) for number in (1, 1.0))
         assert whole.hash == real.hash
         assert type(whole.flat()["objective.temperature"]) is float
 
@@ -304,9 +304,9 @@ class TestErrors:
     def test_what_others_brought_in_is_short_and_can_be_printed(self, value: Any):
         assert shown(value).isprintable()
         assert len(shown(value)) <= SHOWN + 10
-        for said, most in ((sentence(str(value)), LONGEST), (reason(ValueError(value)), SHORT)):
-            assert said.isprintable()
-            assert len(said) <= most + 10
+        for text, most in ((sentence(str(value)), LONGEST), (reason(ValueError(value)), SHORT)):
+            assert text.isprintable()
+            assert len(text) <= most + 10
 
     def test_an_error_has_its_kind_where_nobody_foresaw_it_or_it_says_nothing(self):
         assert reason(ValueError("no JSON\nat all")) == "no JSON"

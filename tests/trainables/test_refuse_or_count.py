@@ -49,10 +49,10 @@ def read(part: str, file: str) -> tuple[int, int]:
     if part == "train":
         left_out: Counter[str] = Counter()
         return len([*find_kind([file]).rows(left_out)]), left_out.total()
-    (task,) = own_tasks(*([file] if part == one else [] for one in ("dev", "test")))
+    (task,) = own_tasks(*([file] if part == name else [] for name in ("dev", "test")))
     data = read_task(task, Path())
     (split,) = data.splits.values()
-    return len(split), sum(int(said.split()[0]) for said in data.left_out)
+    return len(split), sum(int(sentence.split()[0]) for sentence in data.left_out)
 
 
 CELLS = [(part, kind, name) for part in ("train", "dev", "test") for kind, rows in ROWS.items() for name in rows[0]]
@@ -125,13 +125,13 @@ def benchmark(folder: Path, queries: list[Row], corpus: list[Row], qrels: list[s
 @pytest.mark.parametrize("part", ["dev", "test"])
 @pytest.mark.parametrize("case", BENCHMARK)
 def test_what_a_benchmark_lacks_is_counted(case: str, part: str, tmp_path: Path) -> None:
-    *files, said = BENCHMARK[case]
+    *files, sentence = BENCHMARK[case]
     folder = benchmark(tmp_path / "faq", *files)  # type: ignore[arg-type]
-    (task,) = own_tasks(*([str(folder)] if part == one else [] for one in ("dev", "test")))
+    (task,) = own_tasks(*([str(folder)] if part == name else [] for name in ("dev", "test")))
     data = read_task(task, Path())
     assert len(data.splits[part]) == 3
     (counted,) = data.left_out
-    assert re.search(said, counted)
+    assert re.search(sentence, counted)
 
 
 def test_a_grade_is_a_whole_number_however_it_is_written(tmp_path: Path) -> None:

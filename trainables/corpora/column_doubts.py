@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from trainables.corpora.tables import OpenTable, Record
-from trainables.errors import UserError, listed, meant
+from trainables.errors import UserError, did_you_mean, listed
 from trainables.tabular import is_empty, near_role, roles_of
 
 _LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
@@ -37,7 +37,7 @@ def by_order(where: str, first: str, second: str) -> str:
     that is known, or nearly, says the other order."""
     columns = [first, second]
     other = f"anchor={second},positive={first}"
-    near = "".join(meant(column, [name]) for column, name in misspelt(columns))
+    near = "".join(did_you_mean(column, [name]) for column, name in misspelt(columns))
     if _side(first) == "positive" or _side(second) == "anchor":
         raise UserError(
             f"{where}: of its columns {listed(columns)} not all names are known; {near}say which is which, as in "

@@ -15,7 +15,7 @@ from trainables.corpora.column_doubts import by_order, check_lists, headless, mi
 from trainables.corpora.columns import assignments
 from trainables.corpora.own_rows import KINDS, Columns
 from trainables.corpora.tables import OpenTable, Record
-from trainables.errors import UserError, choices, listed, meant
+from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
     NAMES,
     SEVERAL,
@@ -85,7 +85,7 @@ def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Read
         elif kind == "pairs":
             doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
     if kind is None:
-        near = "".join(meant(column, [name]) for column, name in misspelt(table.columns))
+        near = "".join(did_you_mean(column, [name]) for column, name in misspelt(table.columns))
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
             f"{f'{no_header}; else ' if no_header else near}say it, as in "
@@ -111,7 +111,7 @@ def _check_there(table: OpenTable, named: Columns) -> None:
     if missing:
         raise UserError(
             f"{table.name}: no column {missing[0]!r}, which --columns names (found: {listed(table.columns)}); "
-            f"{meant(missing[0], table.columns)}give names that are there"
+            f"{did_you_mean(missing[0], table.columns)}give names that are there"
         )
 
 

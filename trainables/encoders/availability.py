@@ -16,7 +16,7 @@ WORD_VECTORS = (".txt", ".vec", ".npy")
 """How files of word vectors end."""
 
 _unreachable: list[str] = []
-"""Why the hub could not be reached, once that was seen: it is then not tried again."""
+"""Why the hub could not be reached, after the first attempt; it is not tried again."""
 
 
 def missing_word_vectors(config: EncoderConfig) -> Missing | None:
@@ -84,11 +84,11 @@ def _too_few_layers(config: EncoderConfig) -> Missing | None:
     if config.name == SCENES_ENCODER:
         from trainables.encoders.builtin import LAYERS
 
-        there: int | None = LAYERS
+        layers: int | None = LAYERS
     else:
         folder = _at_hand(config.name)
-        there = cuttable_layers(folder) if folder else None
-    unfit = None if there is None else unfit_layers(config, there)
+        layers = cuttable_layers(folder) if folder else None
+    unfit = None if layers is None else unfit_layers(config, layers)
     return (unfit, "ask for fewer, or leave it at none") if unfit else None
 
 
@@ -134,7 +134,7 @@ def _foreign_modules(folder: Path) -> Missing | None:
     return None
 
 
-def _missing_on_hub(name: str, wanted: str) -> Missing | None:
+def _missing_on_hub(name: str, file: str) -> Missing | None:
     # It takes half a second to import, which a study of local models need not wait for.
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import (
@@ -147,8 +147,8 @@ def _missing_on_hub(name: str, wanted: str) -> Missing | None:
     elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
     place, revision = on_hub(name)
     try:
-        found = try_to_load_from_cache(place, wanted, revision=revision)
-        if isinstance(found, str) and _has_weights(Path(found).parent):
+        cached = try_to_load_from_cache(place, file, revision=revision)
+        if isinstance(cached, str) and _has_weights(Path(cached).parent):
             return None
         if _unreachable:
             return _unreached(name), elsewhere
@@ -164,7 +164,7 @@ def _missing_on_hub(name: str, wanted: str) -> Missing | None:
     except Exception as error:  # every network library has its own; each means that the hub was not reached
         _unreachable.append(type(error).__name__)
         return _unreached(name), elsewhere
-    return _plain(name) if wanted == "modules.json" and wanted not in files else None
+    return _plain(name) if file == "modules.json" and file not in files else None
 
 
 @functools.cache
@@ -176,11 +176,11 @@ def from_hub(name: str, file: str) -> Path | None:
 
     place, revision = on_hub(name)
     try:
-        found = try_to_load_from_cache(place, file, revision=revision)
-        if isinstance(found, str):
-            return Path(found)
-        there = not _unreachable and file in _files(name)
-        return Path(hf_hub_download(place, file, revision=revision)) if there else None
+        cached = try_to_load_from_cache(place, file, revision=revision)
+        if isinstance(cached, str):
+            return Path(cached)
+        in_repository = not _unreachable and file in _files(name)
+        return Path(hf_hub_download(place, file, revision=revision)) if in_repository else None
     except (HFValidationError, HfHubHTTPError):
         return None
     except Exception as error:  # as above

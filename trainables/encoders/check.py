@@ -196,18 +196,18 @@ def _check_padding(recipe: Recipe) -> None:
 
 def _check_mask_token(name: str) -> None:
     """Refuse masked language modelling with a local tokenizer whose files name no mask token."""
-    named, found = False, False
+    named, has_mask = False, False
     for file in ("tokenizer_config.json", "special_tokens_map.json"):
         path = Path(name) / file
         if path.is_file():
             named = True
             try:
-                found |= bool(json.loads(path.read_text(encoding="utf-8"))["mask_token"])
+                has_mask |= bool(json.loads(path.read_text(encoding="utf-8"))["mask_token"])
             except LookupError:
                 continue
             except (ValueError, TypeError, RecursionError):
                 raise UserError(f"{path} is no JSON object; save the tokenizer again") from None
-    if named and not found:
+    if named and not has_mask:
         raise UserError(
             f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
             "set objective.mlm to 0, or name another encoder"

@@ -45,8 +45,8 @@ class Encoder(Protocol):
 def for_documents(encoder: E) -> E | None:
     """What encodes the documents of a search; None: the encoder itself, as all else. One that puts another prompt
     before documents has it as `for_documents`."""
-    found: E | None = getattr(encoder, "for_documents", None)
-    return found
+    documents: E | None = getattr(encoder, "for_documents", None)
+    return documents
 
 
 class BaseEncoder(Encoder, Protocol):

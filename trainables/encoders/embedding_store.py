@@ -81,8 +81,8 @@ class EmbeddingStore:
         taken = np.empty((len(rows), self.dim), dtype=np.float32)
         part = np.searchsorted(self._starts, rows, side="right") - 1
         for number in np.unique(part):
-            here = part == number
-            taken[here] = self._parts[number][rows[here] - self._starts[number]]
+            in_part = part == number
+            taken[in_part] = self._parts[number][rows[in_part] - self._starts[number]]
         return taken
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:  # (sentences, dim) float32
@@ -122,8 +122,8 @@ class EmbeddingStore:
                 for left in self.folder.glob(f".*{PARTIAL}"):  # by a process that was killed
                     left.unlink()
                 self._read()
-                wanted, first = np.unique(digests, return_index=True)
-                missing = np.sort(first[self._find(wanted) < 0])  # in the order of the sentences
+                distinct, first = np.unique(digests, return_index=True)
+                missing = np.sort(first[self._find(distinct) < 0])  # in the order of the sentences
                 for start in range(0, len(missing), AT_ONCE):
                     block = missing[start : start + AT_ONCE]
                     self._write([sentences[i] for i in block], digests[block])

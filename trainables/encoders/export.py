@@ -1,7 +1,4 @@
-"""Write a model so that `SentenceTransformer(folder)` gives the same embeddings, without custom code.
-
-`saved_modules.py` says how a pooling is expressed with modules of sentence-transformers.
-"""
+"""Write a model so that `SentenceTransformer(folder)` gives the same embeddings, without custom code."""
 
 from __future__ import annotations
 
@@ -52,7 +49,6 @@ def save_transformer(
     from sentence_transformers.sentence_transformer.modules import Pooling as StockPooling
 
     config = backbone.config
-    assert pooling.saved is not None
     quieten()
     with _scratch_beside(folder) as scratch:
         plain = scratch / "transformer"
@@ -60,7 +56,7 @@ def save_transformer(
         tokenizer.save_pretrained(plain)
         states = {"output_hidden_states": pooling.every_layer}
         transformer = Transformer(str(plain), max_seq_length=max_length, config_kwargs=states)
-        pooled = pooling.saved(config.hidden_size, config.num_hidden_layers, tokenizer)
+        pooled = pooling.modules(config.hidden_size, config.num_hidden_layers, tokenizer)
         for module in pooled:
             if isinstance(module, StockPooling):
                 module.include_prompt = pools_prompt

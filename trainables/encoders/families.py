@@ -81,8 +81,8 @@ _LAYERS = ("num_hidden_layers", "n_layers", "num_layers")
 def named_family(name: str) -> str | None:
     """What the config.json of a model's folder calls its family; None where there is no such folder or file, or the
     file does not say."""
-    found = _configured(Path(name)).get("model_type")
-    return found if isinstance(found, str) else None
+    family = _configured(Path(name)).get("model_type")
+    return family if isinstance(family, str) else None
 
 
 def cuttable_layers(folder: Path) -> int | None:
@@ -101,12 +101,12 @@ def width(folder: Path) -> int | None:
     return next((config[name] for name in _WIDTH if isinstance(config.get(name), int)), None)
 
 
-def unfit_layers(config: EncoderConfig, there: int) -> str | None:
-    """Why the first so many layers of a model cannot be kept, in a sentence; None where they can. `there`: as
+def unfit_layers(config: EncoderConfig, layers: int) -> str | None:
+    """Why the first so many layers of a model cannot be kept, in a sentence; None where they can. `layers`: as
     `cuttable_layers` counts them."""
-    if config.layers is None or config.layers <= there:
+    if config.layers is None or config.layers <= layers:
         return None
-    has = f"{there} layers" if there else "layers that cannot be cut"
+    has = f"{layers} layers" if layers else "layers that cannot be cut"
     return f"encoder.layers is {config.layers}, but {config.name!r} has {has}"
 
 
@@ -115,10 +115,10 @@ def _configured(folder: Path) -> dict[str, Any]:
     for file in (folder / "config.json", folder / "0_Transformer" / "config.json"):
         if file.is_file():
             try:
-                found = json.loads(file.read_text(encoding="utf-8"))
+                config = json.loads(file.read_text(encoding="utf-8"))
             except (ValueError, RecursionError):
                 return {}
-            return found if isinstance(found, dict) else {}
+            return config if isinstance(config, dict) else {}
     return {}
 
 
@@ -144,10 +144,10 @@ def family_of(backbone: PreTrainedModel) -> Family:
 def layer_list(backbone: PreTrainedModel) -> nn.ModuleList | None:
     """The model's layers; None where they cannot be cut."""
     path = family_of(backbone).layers
-    found: Any = backbone
+    part: Any = backbone
     for name in path.split(".") if path else ():
-        found = getattr(found, name)
-    return found if path else None
+        part = getattr(part, name)
+    return part if path else None
 
 
 def longest_input(config: Mapping[str, Any]) -> int | None:

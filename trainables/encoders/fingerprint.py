@@ -22,16 +22,16 @@ _PLACES = ("name_or_path", "vocab_file", "merges_file", "tokenizer_file")
 
 def digest(what: type, settings: Mapping[str, object], tensors: Iterable[tuple[str, Tensor | np.ndarray]]) -> str:
     """The digits for an encoder of the class `what`, from its settings and its tensors by name, in any order."""
-    found = hashlib.blake2b(digest_size=8)
-    found.update(f"{what.__module__}.{what.__qualname__} ".encode())
-    found.update(json.dumps(settings, sort_keys=True, default=repr).encode())
+    state = hashlib.blake2b(digest_size=8)
+    state.update(f"{what.__module__}.{what.__qualname__} ".encode())
+    state.update(json.dumps(settings, sort_keys=True, default=repr).encode())
     for name, tensor in sorted(tensors, key=lambda item: item[0]):
         if ".pooler." in name:  # used by no pooling here; drawn anew at each loading where a checkpoint has none
             continue
         array = tensor.detach().cpu() if isinstance(tensor, Tensor) else torch.from_numpy(tensor)
-        found.update(f" {name} {array.dtype} {tuple(array.shape)} ".encode())
-        found.update(array.contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
+        state.update(f" {name} {array.dtype} {tuple(array.shape)} ".encode())
+        state.update(array.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return state.hexdigest()
 
 
 def model_settings(backbone: PreTrainedModel) -> dict[str, object]:

@@ -19,5 +19,5 @@ def spare(model: nn.Module) -> None:
 
 def gelu(values: Tensor) -> Tensor:
     """`F.gelu`. Without gradients `values` are lost."""
-    found: Tensor = F.gelu(values) if torch.is_grad_enabled() else torch.ops.aten.gelu_(values)
-    return found
+    activated: Tensor = F.gelu(values) if torch.is_grad_enabled() else torch.ops.aten.gelu_(values)
+    return activated

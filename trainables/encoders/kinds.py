@@ -64,6 +64,8 @@ class EncoderKind:
     """Whether it is a `TransformerEncoder`, into whose linear layers `encoder.adapter=lora` can be put."""
     options: type[Options] | None = None
     """Keys of its own, which a loader finds in `EncoderRequest.options`."""
+    meaning: str = ""
+    """What it is, as `--keys` and docs/keys.md print it."""
     untrained: Literal["evaluate", "refuse"] = "refuse"
     """What a recipe with epochs means for one that is not trainable: it is evaluated as it is, or refused."""
     finished: Callable[[str], bool] | str | None = None
@@ -84,6 +86,7 @@ ENCODERS = Registry(
         layers=True,
         tokens=True,
         lora=True,
+        meaning="trained here, with a pooling of ours",
     ),
     EncoderKind(
         "static",
@@ -93,6 +96,7 @@ ENCODERS = Registry(
         pools=False,
         layers=False,
         options=StaticStart,
+        meaning="the mean of the tokens' vectors, trained here",
     ),
     EncoderKind(
         "word_vectors",
@@ -102,6 +106,7 @@ ENCODERS = Registry(
         pools=False,
         layers=False,
         untrained="evaluate",
+        meaning="the average of the words' vectors, for evaluation only",
         finished=f"{_AVAILABILITY}:is_word_vectors",
     ),
     EncoderKind(
@@ -112,6 +117,7 @@ ENCODERS = Registry(
         pools=False,
         layers=False,
         finished=f"{_AVAILABILITY}:is_pipeline",
+        meaning="a finished sentence-transformers model with its own pooling, for evaluation only",
     ),
 )
 """The values of `encoder.kind`."""

@@ -46,12 +46,12 @@ def _matrices(folder: Path) -> list[str]:
     """Modules of a model's folder that have a weight with two dimensions and may be linear layers."""
     from safetensors import SafetensorError, safe_open  # most studies do not need it
 
-    found = []
+    matrices = []
     try:
         for file in sorted(folder.glob("*.safetensors")):
             with safe_open(file, "numpy") as weights:
                 shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118
-            found += [name.removesuffix(".weight") for name, shape in shapes.items() if len(shape) == 2]
+            matrices += [name.removesuffix(".weight") for name, shape in shapes.items() if len(shape) == 2]
     except SafetensorError:  # loading says what is wrong with the file
         return []
-    return [name for name in found if not name.endswith(_NOT_LINEAR)]
+    return [name for name in matrices if not name.endswith(_NOT_LINEAR)]

@@ -77,7 +77,7 @@ class MLMHead(nn.Module):
         """What `loss` adds up, one function for each pass of at most `most` tokens, and its count."""
         masked, labels = mask_tokens(tokens, self.tokenizer, generator)
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
-        passes = [[own[i] for i in one] for one in self._passes.cut([len(masked[i]) for i in own], most)]
+        passes = [[own[i] for i in places] for places in self._passes.cut([len(masked[i]) for i in own], most)]
         parts: list[Callable[[], Tensor]] = [
             functools.partial(self._guess, [masked[i] for i in rows], [labels[i] for i in rows]) for rows in passes
         ]
@@ -86,12 +86,12 @@ class MLMHead(nn.Module):
     def _guess(self, tokens: list[list[int]], labels: list[list[int]]) -> Tensor:  # ()
         with computing(self.device, self.precision):
             states, _ = self._passes.states(tokens)
-            wanted = torch.tensor([label for row in labels for label in row])
-            hidden = (wanted != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for
-            found = states[-1][to_device(hidden, self.device)]
-            logits = self.head(found)  # (hidden tokens, vocabulary): the vocabulary is large
+            targets = torch.tensor([label for row in labels for label in row])
+            hidden = (targets != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for
+            masked = states[-1][to_device(hidden, self.device)]
+            logits = self.head(masked)  # (hidden tokens, vocabulary): the vocabulary is large
             logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-            return F.cross_entropy(logits, to_device(wanted[hidden], self.device), reduction="sum")
+            return F.cross_entropy(logits, to_device(targets[hidden], self.device), reduction="sum")
 
 
 def mask_tokens(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from trainables.encoders.pooling import POOLINGS, Pooling
 from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.hub_names import is_id
@@ -62,7 +63,7 @@ def model_card(
         "",
         f"SentEval, protocol `{_inline(evaluation.protocol)}`, in percent.",
         "",
-        *_table(("task", "examples", "scores"), (_score_row(task, found) for task, found in scores.items())),
+        *_table(("task", "examples", "scores"), (_score_row(task, numbers) for task, numbers in scores.items())),
         "",
     ]
     if recipe.get("pooling.padding") == "count":
@@ -96,7 +97,8 @@ def model_card(
 
 def _oldest(recipe: Mapping[str, Value]) -> str:
     """The version of sentence-transformers that has all modules of a saved model."""
-    return "6" if recipe.get("pooling.mode") == "mean_without_cls" else "5.4"
+    mode = recipe.get("pooling.mode")
+    return POOLINGS[str(mode)].since if mode in POOLINGS else Pooling.since
 
 
 def write_card(folder: Path, text: str) -> None:
@@ -107,7 +109,7 @@ def write_card(folder: Path, text: str) -> None:
 def without_folders(value: str) -> str:
     """Text with the last name alone of each absolute path in it: a card that goes to the hub tells nothing of the
     machine it was made on."""
-    return _PATH.sub(lambda found: Path(found[0]).name, value)
+    return _PATH.sub(lambda path: Path(path[0]).name, value)
 
 
 def _front_matter(encoder: str) -> list[str]:
@@ -137,10 +139,10 @@ def quoted(value: str) -> str:
     return json.dumps(one_line(value), ensure_ascii=False)  # a JSON string is one of YAML
 
 
-def _score_row(task: str, found: Mapping[str, object]) -> tuple[str, str, str]:
-    numbers = [f"{name} {value:.2f}" for name, value in found.items() if isinstance(value, float) and name != "seconds"]
-    examples = found.get("examples")
-    return task, "" if examples is None else f"{examples}", ", ".join(numbers) or f"none: {found.get('reason', '')}"
+def _score_row(task: str, numbers: Mapping[str, object]) -> tuple[str, str, str]:
+    texts = [f"{name} {value:.2f}" for name, value in numbers.items() if isinstance(value, float) and name != "seconds"]
+    examples = numbers.get("examples")
+    return task, "" if examples is None else f"{examples}", ", ".join(texts) or f"none: {numbers.get('reason', '')}"
 
 
 def _flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:

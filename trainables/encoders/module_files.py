@@ -26,8 +26,6 @@ _OF_TRANSFORMERS = tuple(
     for family in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 """What the settings of a model's transformer may be called, today's name first."""
-_MODES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "lasttoken": "last"}
-"""Poolings of ours that their files name otherwise."""
 NO_LIMIT = 10**9
 """A tokenizer without a longest input has a number above this."""
 
@@ -124,43 +122,42 @@ def own_pooling(name: str) -> str | None:
 
 def pooling_mode(name: str, module: Mapping[str, Any]) -> str | None:
     """What a module of poolings takes, by our name where we have one; None for several at once."""
-    held = module_settings(name, module)
-    on = [key.removeprefix("pooling_mode_") for key, value in held.items() if value is True and "_mode_" in key]
-    mode = held.get("pooling_mode", on or "mean")
+    settings = module_settings(name, module)
+    on = [key.removeprefix("pooling_mode_") for key, value in settings.items() if value is True and "_mode_" in key]
+    mode = settings.get("pooling_mode", on or "mean")
     mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
-    return _MODES.get(mode, mode) if isinstance(mode, str) else None
+    if not isinstance(mode, str):
+        return None
+    ours = {pooling.stock: pooling.name for pooling in POOLINGS.values() if pooling.before is None}
+    older = mode.removesuffix("_tokens").removesuffix("_token")  # the names in a list of flags
+    return ours.get(mode) or ours.get(older) or mode
 
 
 def layered_pooling(name: str, module: Mapping[str, Any]) -> str | None:
-    """Which pooling of ours a module makes of the mean after it, as `saved_modules.py` writes them; None: none."""
-    held = module_settings(name, module)
-    if module_kind(module) == "MultiVectorMask":
-        masks_cls = held.get("skiplist_words") in (["[CLS]"], ["<s>"]) and not held.get("keep_only_token_ids")
-        return "mean_without_cls" if masks_cls and held.get("skiplist_tasks") == ["query", "document"] else None
-    if module_kind(module) == "WeightedLayerPooling" and held.get("layer_start") == 1:
-        weights = _layer_weights(place(name, f"{module.get('path')}/model.safetensors"))
-        ends = [1.0, *[0.0] * (len(weights) - 2), 1.0] if len(weights) > 1 else [2.0]
-        return "first_last_mean" if weights == ends else None
-    return None
+    """The pooling of ours that a module makes of the mean after it; None: none."""
+    kind, settings = module_kind(module), module_settings(name, module)
 
+    def weights(tensor: str) -> list[float]:
+        from safetensors.numpy import load_file
 
-def _layer_weights(file: Path | None) -> list[float]:
-    from safetensors.numpy import load_file
+        file = place(name, f"{module.get('path')}/model.safetensors")
+        numbers: list[float] = [] if file is None else load_file(file)[tensor].tolist()
+        return numbers
 
-    weights: list[float] = [] if file is None else load_file(file)["layer_weights"].tolist()
-    return weights
+    poolings = (pooling for pooling in POOLINGS.values() if pooling.before == kind)
+    return next((pooling.name for pooling in poolings if pooling.made(settings, weights)), None)
 
 
 def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
     """What a file of settings holds, or `missing`; `UserError` for one that is broken, or of another type."""
     path = place(name, file)
     try:
-        found = parse_json(path.read_bytes()) if path is not None else missing
+        content = parse_json(path.read_bytes()) if path is not None else missing
     except ValueError as error:
         raise UserError(f"{path} is no part of a sentence-transformers model ({error})") from None
-    if not isinstance(found, type(missing)):
-        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(found)})")
-    return found
+    if not isinstance(content, type(missing)):
+        raise UserError(f"{path} is no part of a sentence-transformers model (it holds {shown(content)})")
+    return content
 
 
 def place(name: str, file: str) -> Path | None:

@@ -62,10 +62,10 @@ def attention(
     """Of transformers' attention interface: (1, tokens, heads, size). Without `packing` it is the usual attention of a
     padded pass."""
     if packing is None:
-        found, _ = sdpa_attention_forward(
+        output, _ = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
         )
-        return found, None
+        return output, None
     causal = more.get("is_causal")
     causal = getattr(module, "is_causal", False) if causal is None else causal
     window = more.get("sliding_window")
@@ -86,18 +86,18 @@ def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: 
     for run in zip(*map(packing.by_run, (query, key, value)), strict=True):
         # torch's kernel takes a quarter less time where heads stand after sentences
         queries, keys, values = (part.transpose(0, 1) for part in run)
-        seen = looks.mask(queries.shape[2], query.device)
-        found = F.scaled_dot_product_attention(queries, keys, values, seen, scale=looks.scaling)
-        attended.append(found.transpose(1, 2).flatten(0, 1))
+        mask = looks.mask(queries.shape[2], query.device)
+        output = F.scaled_dot_product_attention(queries, keys, values, mask, scale=looks.scaling)
+        attended.append(output.transpose(1, 2).flatten(0, 1))
     return torch.cat(attended)
 
 
 def _mask(*arguments: Any, attention_mask: Tensor | None = None, **more: Any) -> Tensor | None:
     """A padded pass has a mask, a packed one needs none."""
-    found: Tensor | None = (
+    mask: Tensor | None = (
         None if attention_mask is None else sdpa_mask(*arguments, attention_mask=attention_mask, **more)
     )
-    return found
+    return mask
 
 
 AttentionInterface.register(PACKED, attention)

@@ -33,9 +33,9 @@ class Postprocessed:
         documents = for_documents(self.encoder)
         if documents is None:
             return None
-        found = copy.copy(self)
-        found.encoder = documents
-        return found
+        processed = copy.copy(self)
+        processed.encoder = documents
+        return processed
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32 embeddings, in the order of the sentences."""

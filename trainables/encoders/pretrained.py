@@ -57,9 +57,9 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
     if config.layers is not None:
         _keep_layers(backbone, config)
     stated = stated_length(config.name)  # it comes before the tokenizer's
-    wanted = stated if config.max_length is None else config.max_length
+    limit = stated if config.max_length is None else config.max_length
     usual = tokenizer.model_max_length if stated is None else None
-    lengths = (wanted, longest_input(backbone.config.to_dict()), usual)
+    lengths = (limit, longest_input(backbone.config.to_dict()), usual)
     device = chosen_device(request.device)
     # Weights in bf16 cannot train in fp32; autocast still sums and normalises in fp32.
     precision = resolve_precision("bf16" if config.dtype == "bf16" else request.training_precision, device)

@@ -26,11 +26,11 @@ def attend(
     looks: Looks,
 ) -> Tensor:  # (tokens, heads, size)
     """What the sentences of each run make of their values. Differentiable once."""
-    attended: Tensor = _Attention.apply(query, key, value, packing, looks)
+    attended: Tensor = _RunAttention.apply(query, key, value, packing, looks)
     return attended
 
 
-class _Attention(torch.autograd.Function):
+class _RunAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
         heads, tokens, size = query.shape
@@ -42,9 +42,9 @@ class _Attention(torch.autograd.Function):
             for *run, place in zip(*map(packing.by_run, (query, key, value, attended.transpose(0, 1))), strict=True):
                 q, k, v = (_gathered(part, dtype) for part in run)
                 scores = torch.baddbmm(q.new_empty(()), q, k.mT, beta=0, alpha=ctx.scaling)
-                seen = looks.mask(q.shape[1], q.device)
-                if seen is not None:
-                    scores.masked_fill_(~seen, -torch.inf)
+                visible = looks.mask(q.shape[1], q.device)
+                if visible is not None:
+                    scores.masked_fill_(~visible, -torch.inf)
                 weights = scores.softmax(-1)
                 kept = factors(weights.shape, looks.dropout, weights.device, dtype)
                 place.copy_(((weights * kept) @ v).view(place.shape))
@@ -70,8 +70,8 @@ class _Attention(torch.autograd.Function):
                 of_queries = torch.baddbmm(nothing, of_scores, k, beta=0, alpha=ctx.scaling)
                 of_keys = torch.baddbmm(nothing, of_scores.mT, q, beta=0, alpha=ctx.scaling)
                 of_values = (weights * kept).mT @ own
-                for found, place in zip((of_queries, of_keys, of_values), places, strict=True):
-                    place.copy_(found.view(place.shape))
+                for computed, place in zip((of_queries, of_keys, of_values), places, strict=True):
+                    place.copy_(computed.view(place.shape))
         return (*gradients, None, None)
 
 

@@ -63,7 +63,8 @@ class StaticEncoder(nn.Module):
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         """Token ids of each sentence, without special tokens; none for a sentence of which nothing is left."""
-        return [one.ids for one in self.tokenizer.encode_batch_fast(list(sentences), add_special_tokens=False)]
+        encodings = self.tokenizer.encode_batch_fast(list(sentences), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         """Means, with gradient, in the order of the sentences."""

@@ -44,10 +44,10 @@ def static_files(name: str) -> StaticFiles | None:
 def missing_static(config: EncoderConfig) -> Missing | None:
     """Why there are no token vectors, or no word embeddings, at `encoder.name`."""
     name = config.name
-    there = name == WORDLLAMA or name.endswith(_SUFFIX) or Path(name).exists()
-    if not there and (first_module(name) or ("",))[0] == STATIC:
+    local = name == WORDLLAMA or name.endswith(_SUFFIX) or Path(name).exists()
+    if not local and (first_module(name) or ("",))[0] == STATIC:
         return None  # on the hub, and fetched when it is loaded
-    files = static_files(name) if there else None
+    files = static_files(name) if local else None
     if files is None:
         return missing_transformer(config)
     if files.weights is None and name == WORDLLAMA:
@@ -70,9 +70,9 @@ def _of_file(weights: Path | None) -> StaticFiles:
 
 def _installed() -> Path | None:
     """Of several sizes the largest."""
-    found = importlib.util.find_spec(WORDLLAMA)  # imports nothing
+    package = importlib.util.find_spec(WORDLLAMA)  # imports nothing
     folders = (
-        [Path(folder) / "weights" for folder in (found.submodule_search_locations or ()) if folder] if found else []
+        [Path(folder) / "weights" for folder in (package.submodule_search_locations or ()) if folder] if package else []
     )
     files = [file for folder in folders for file in folder.glob(f"*{_SUFFIX}")]
     return max(files, key=lambda file: (file.stat().st_size, file.name), default=None)

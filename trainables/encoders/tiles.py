@@ -32,13 +32,13 @@ def attend(
 ) -> Tensor:  # (tokens, heads, size)
     """What each token makes of the values of its sentence; with a `window`, of those that are fewer tokens away.
     Differentiable once."""
-    attended: Tensor = _Attention.apply(
+    attended: Tensor = _TileAttention.apply(
         query, key, value, tiles.begins, tiles.sentence, tiles.tokens, scaling, dropout, causal, window
     )
     return attended
 
 
-class _Attention(torch.autograd.Function):
+class _TileAttention(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
@@ -114,13 +114,13 @@ def _weights(
 ):
     """(tile, tile) twice: how much each token takes of each, and what dropout multiplies that with."""
     own = tl.load(sentence + rows, mask=real, other=-1)
-    seen = own[:, None] == own[None, :]
+    visible = own[:, None] == own[None, :]
     ahead = rows[None, :] - rows[:, None]
     if causal:
-        seen = seen & (ahead <= 0)
+        visible = visible & (ahead <= 0)
     if window > 0:
-        seen = seen & (ahead < window) & (ahead > -window)
-    scores = tl.where(seen, tl.dot(q, tl.trans(k), input_precision=products) * scaling, float("-inf"))
+        visible = visible & (ahead < window) & (ahead > -window)
+    scores = tl.where(visible, tl.dot(q, tl.trans(k), input_precision=products) * scaling, float("-inf"))
     weights = tl.exp(scores - tl.max(scores, 1)[:, None])
     weights = weights / tl.sum(weights, 1)[:, None]
     kept = tl.full((tile, tile), 1.0, tl.float32)

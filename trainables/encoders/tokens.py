@@ -32,10 +32,10 @@ def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str],
         numbers = np.array([token for row in ids for token in row], dtype=np.int32)
         return numbers, np.cumsum([0, *map(len, ids)])
 
-    found = hashlib.blake2b(json.dumps(tokenizer_settings(tokenizer), sort_keys=True, default=repr).encode())
+    digest = hashlib.blake2b(json.dumps(tokenizer_settings(tokenizer), sort_keys=True, default=repr).encode())
     for sentence in sentences:
-        found.update(sentence.encode(errors="surrogatepass") + b"\0")
-    numbers, ends = PROCESS_CACHE.get(("tokens", found.digest(), longest), flat)
+        digest.update(sentence.encode(errors="surrogatepass") + b"\0")
+    numbers, ends = PROCESS_CACHE.get(("tokens", digest.digest(), longest), flat)
     ids, places = numbers.tolist(), ends.tolist()
     return [ids[start:end] for start, end in pairwise(places)]
 

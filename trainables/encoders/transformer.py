@@ -85,7 +85,7 @@ class TransformerEncoder(nn.Module):
     def unsavable(self) -> str | None:
         """Why stock modules cannot give its embeddings, or None. That padding is counted is no part of a saved model:
         it depends on the batch."""
-        if self.pooling.saved is None:
+        if self.pooling.stock is None:
             return f"the pooling {self.pooling.name!r} cannot be written as modules of sentence-transformers"
         return None
 
@@ -145,8 +145,8 @@ class TransformerEncoder(nn.Module):
         passes = self.passes([len(ids) for ids in tokens])
         # Once for all passes, or each would keep its own bf16 copy of every weight.
         with computing(self.device, self.training_precision):
-            embedded = torch.cat([self._pooled([tokens[i] for i in one]) for one in passes])
-        order = torch.tensor([i for one in passes for i in one])
+            embedded = torch.cat([self._pooled([tokens[i] for i in places]) for places in passes])
+        order = torch.tensor([i for places in passes for i in places])
         return embedded[to_device(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:

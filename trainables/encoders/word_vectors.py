@@ -94,8 +94,8 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
             except ValueError:
                 raise refuse(number, f"after the word {shown(word)} only numbers may follow") from None
             if len(row) != len(rows[0] if rows else row) or not len(row):
-                wanted = len(rows[0]) if rows else "at least one"
-                raise refuse(number, f"{len(row)} numbers after the word {shown(word)}, not {wanted}")
+                expected = len(rows[0]) if rows else "at least one"
+                raise refuse(number, f"{len(row)} numbers after the word {shown(word)}, not {expected}")
             if not np.isfinite(row).all():
                 raise refuse(number, f"NaN or infinity after the word {shown(word)}")
             words.append(word)
@@ -126,14 +126,14 @@ def _is_number(text: str) -> bool:
 
 def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
     try:
-        found = map_array(path)
+        matrix = map_array(path)
     except ValueError as error:
         raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format ({error})") from None
-    if found.dtype.kind not in "fiu":
+    if matrix.dtype.kind not in "fiu":
         raise UserError(f"{path} is no matrix of numbers in NumPy's .npy format")
-    if found.ndim != 2 or not found.size:
-        raise UserError(f"{path} holds an array of shape {found.shape}, not a matrix (words, dim)")
-    vectors = found.astype(np.float32)
+    if matrix.ndim != 2 or not matrix.size:
+        raise UserError(f"{path} holds an array of shape {matrix.shape}, not a matrix (words, dim)")
+    vectors = matrix.astype(np.float32)
     wrong = ~np.isfinite(vectors).all(axis=1)
     if wrong.any():
         raise UserError(f"{path}, row {int(wrong.argmax()) + 1}: NaN or infinity among its numbers")

@@ -1,55 +1,26 @@
 """Objectives: one contrastive kernel, and losses that choose its masks.
 
-To add one: a subclass of `Objective` (`objective.py`), whose fields are its keys, added here or in a plugin file. The
-recipe's `objective.name` picks it.
+To add one: a subclass of `Objective` (`objective.py`), whose fields are its keys, in a module of `losses/`, or added in
+a plugin file. The recipe's `objective.name` picks it.
 """
 
 from __future__ import annotations
 
 from trainables.corpora.layouts import LAYOUTS, Layout
 from trainables.errors import UserError, choices
-from trainables.objectives.ce import CrossEntropy
-from trainables.objectives.ce_augment import AugmentedCrossEntropy
-from trainables.objectives.directions import FORWARD, SAME_SIDE, Directed
-from trainables.objectives.distill import Distill
-from trainables.objectives.mlm import MaskedLanguage
-from trainables.objectives.mnrl import MNRL, SimCSE
-from trainables.objectives.ntxent import NTXent
 from trainables.objectives.objective import Objective
 from trainables.objectives.options import FILTERS
-from trainables.objectives.scl import SCL
-from trainables.objectives.scored import AnglE, CoSENT, Cosine
-from trainables.objectives.supcon import SupCon
-from trainables.objectives.supmpn import SupMPN
 from trainables.objectives.temperature import Temperature
-from trainables.objectives.triplets import BatchAll, BatchHard, Triplet
 from trainables.objectives.widths import Widths
-from trainables.recipe import EncoderConfig, Recipe
-from trainables.registry import Registry
+from trainables.recipe import EncoderConfig, ObjectiveConfig, Recipe
+from trainables.registry import Registry, classes_in
 
+_LOSSES = classes_in("trainables.objectives.losses", Objective)
 OBJECTIVES: Registry[type[Objective]] = Registry(
     "objective",
-    # Liao 2021. Cross-entropy needs the three labels.
-    SCL,
-    CrossEntropy,
-    AugmentedCrossEntropy,
-    # CLSR, DeCLUTR
-    NTXent,
-    # SupMPN, and what it compares itself with
-    MNRL,
-    SimCSE,
-    SupCon,
-    SupMPN,
-    Triplet,
-    BatchAll,
-    BatchHard,
-    MaskedLanguage,
-    # scored pairs
-    CoSENT,
-    AnglE,
-    Cosine,
-    # a teacher in place of labels
-    Distill,
+    *sorted(
+        _LOSSES, key=lambda loss: loss.name != ObjectiveConfig.name
+    ),  # the default first: tables list keys as it does
 )
 """The values of `objective.name`."""
 
@@ -77,7 +48,6 @@ def check_objective(recipe: Recipe) -> None:
         made.check_widths(recipe.head.kind)
     if isinstance(made, Temperature):
         made.check_bounds()
-    _check_directions(made)
     for part in layout.parts:
         made.check(part)
     if objective.mlm_only and recipe.objective.mlm == 0:
@@ -105,7 +75,7 @@ def check_bank(recipe: Recipe) -> None:
 def group_shape(recipe: Recipe) -> tuple[int | None, int | None]:
     """How many positives and hard negatives the layout `groups` makes for each anchor; None takes all of its own."""
     objective = recipe.part(Objective)
-    positives, negatives = (_asked(recipe, key) for key in ("objective.positives", "objective.negatives"))
+    positives, negatives = (_number(recipe, key) for key in ("objective.positives", "objective.negatives"))
     return (
         objective.most_positives if positives is None else positives,
         objective.most_negatives if negatives is None else negatives,
@@ -127,14 +97,14 @@ def guide_config(recipe: Recipe) -> EncoderConfig | None:
     return EncoderConfig(name=name) if isinstance(name, str) else None
 
 
-def _asked(recipe: Recipe, key: str) -> int | None:
+def _number(recipe: Recipe, key: str) -> int | None:
     value = recipe.flat().get(key)
     return value if isinstance(value, int) else None
 
 
 def _check_number(key: str, word: str, recipe: Recipe, most: int | None) -> None:
-    asked, name = _asked(recipe, key), recipe.objective.name
-    if asked is None or most is None or asked <= most:
+    number, name = _number(recipe, key), recipe.objective.name
+    if number is None or most is None or number <= most:
         return
     if most == 0:
         raise UserError(f"the objective {name!r} takes no {word}s; set {key}=none")
@@ -143,45 +113,28 @@ def _check_number(key: str, word: str, recipe: Recipe, most: int | None) -> None
 
 def _check_filter(recipe: Recipe) -> None:
     flat, objective = recipe.flat(), recipe.part(Objective)
-    asked = flat.get("objective.false_negatives")
-    if asked not in FILTERS:
+    rule = flat.get("objective.false_negatives")
+    if rule not in FILTERS:
         return
-    said = f"objective.false_negatives={asked}"
+    setting = f"objective.false_negatives={rule}"
     if not objective.filters:
         raise UserError(
-            f"{said} needs the scores of a softmax, which the objective {objective.name!r} has not; set "
+            f"{setting} needs the scores of a softmax, which the objective {objective.name!r} has not; set "
             "objective.false_negatives=mask"
         )
-    if asked == "self":
+    if rule == "self":
         return
     if flat["objective.guide"] is None:
-        raise UserError(f"{said} needs a guide; name an encoder by objective.guide, a hub id or a folder")
+        raise UserError(f"{setting} needs a guide; name an encoder by objective.guide, a hub id or a folder")
     if recipe.part(Layout).tokens:
         raise UserError(
-            f"{said} lets another encoder read the texts, and corpus.layout={recipe.corpus.layout} cuts tokens of the "
-            "trained one; set objective.false_negatives=self, or take another layout"
+            f"{setting} lets another encoder read the texts, and corpus.layout={recipe.corpus.layout} cuts tokens of "
+            "the trained one; set objective.false_negatives=self, or take another layout"
         )
     if objective.memory()[0]:
         raise UserError(
-            f"{said} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
+            f"{setting} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
             "objective.false_negatives=self"
-        )
-
-
-def _check_directions(objective: Objective) -> None:
-    if not isinstance(objective, Directed):
-        return
-    alone = [name for name in objective.directions if name in SAME_SIDE]
-    if objective.partition == "apart" and alone:
-        raise UserError(
-            f"objective.partition=apart gives each direction a softmax of its own, and {alone[0]} has no positive; set "
-            "objective.partition=joint"
-        )
-    if objective.bank and (objective.hardness or objective.directions != FORWARD):
-        key = "objective.hardness" if objective.hardness else "objective.directions"
-        raise UserError(
-            f"{key} needs to know which text of a bank is a query and whose hard negative it is, and objective.bank "
-            "holds texts alone; set objective.bank=0"
         )
 
 

@@ -16,7 +16,7 @@ OF_ANCHORS = ("anchors", "positives", "shared", "owner", "ones", "partners", "ha
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ContrastSet:
     """Anchors, candidates and masks over the whole batch; see `kernel.contrastive` for the masks."""
 
     anchors: Tensor  # (anchors, dim)
@@ -34,7 +34,7 @@ class Comparison:
     """(anchors, candidates): so many times its similarity, without gradient, is added to a score."""
 
     @classmethod
-    def of_groups(cls, batch: EmbeddedBatch, groups: Groups, positives: Tensor, shared: Tensor) -> Comparison:
+    def of_groups(cls, batch: EmbeddedBatch, groups: Groups, positives: Tensor, shared: Tensor) -> ContrastSet:
         """The anchor of each group with the second texts of all pairs; masks are (groups, pairs)."""
         return cls(
             batch.projected[groups.anchor],
@@ -46,16 +46,16 @@ class Comparison:
             torch.arange(len(positives), device=positives.device),
         )
 
-    def rows(self, part: slice) -> Comparison:
+    def rows(self, part: slice) -> ContrastSet:
         """Some of the anchors, with all candidates."""
         return replace(self, **{name: value[part] for name in OF_ANCHORS if (value := getattr(self, name)) is not None})
 
-    def cut(self, width: int | None) -> Comparison:
+    def cut(self, width: int | None) -> ContrastSet:
         """With the first so many numbers of all vectors; None: with all."""
         partners = None if self.partners is None else self.partners[:, :width]
         return replace(self, anchors=self.anchors[:, :width], candidates=self.candidates[:, :width], partners=partners)
 
-    def normalised(self) -> Comparison:
+    def normalised(self) -> ContrastSet:
         """With vectors of length 1, so that similarities are cosines."""
         length_1 = torch.nn.functional.normalize
         partners = None if self.partners is None else length_1(self.partners, dim=1)
@@ -63,7 +63,7 @@ class Comparison:
             self, anchors=length_1(self.anchors, dim=1), candidates=length_1(self.candidates, dim=1), partners=partners
         )
 
-    def with_bank(self, vectors: Tensor, text: Tensor) -> Comparison:
+    def with_bank(self, vectors: Tensor, text: Tensor) -> ContrastSet:
         """With further candidates, (entries, dim): negatives of each anchor that knows none of their texts."""
         known = self.groups.agree(text)[self.owner]  # (anchors, entries)
         return replace(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.kernel import contrastive, in_parts, nearer
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.options import FILTERS, Softmax
@@ -37,7 +37,7 @@ class Contrastive(Softmax, Objective):
 
     cosine: ClassVar[bool] = True
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         """Anchors, candidates and masks."""
         raise NotImplementedError
 
@@ -50,30 +50,31 @@ class Contrastive(Softmax, Objective):
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         unmasked = self._unmasked(batch)
-        compared = found = self.compare(batch)
+        batch_alone = compared = self.compare(batch)
         if batch.bank is not None:
             assert batch.bank_text is not None
-            found = found.with_bank(batch.bank, batch.bank_text)
-        taken: dict[str, Tensor] = {}
+            compared = compared.with_bank(batch.bank, batch.bank_text)
+        further: dict[str, Tensor] = {}
         if self.filters:
-            near = self._near(batch, found)
-            taken = {"filtered_negatives": (found.shared & near & found.positives.any(dim=1, keepdim=True)).sum()}
-            found = replace(found, shared=found.shared & ~near)
+            near = self._near(batch, compared)
+            filtered = compared.shared & near & compared.positives.any(dim=1, keepdim=True)
+            further = {"filtered_negatives": filtered.sum()}
+            compared = replace(compared, shared=compared.shared & ~near)
         if unmasked is not None:
             assert batch.entailed is not None
-            taken |= judged(batch.entailed, batch.text, unmasked, found.shared)
-        mine = found.rows(batch.share(len(found.anchors)))
+            further |= judged(batch.entailed, batch.text, unmasked, compared.shared)
+        mine = compared.rows(batch.share(len(compared.anchors)))
         tau = self.tau(batch.temperature)
         losses = self.at_widths(lambda width: self._losses(mine.cut(width), tau))  # (anchors of this worker,)
-        counts = counts_of(found.positives, found.shared & ~found.positives)
+        counts = counts_of(compared.positives, compared.shared & ~compared.positives)
         contrasted = None
         if self.bank:
             # By some anchor; neutral rows are not. A step with a bank waits here, for how many they are.
-            used = (compared.positives | compared.shared).any(dim=0).nonzero().squeeze(1)
-            contrasted = (compared.candidates[used].detach(), compared.text[used])
-        return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **taken}, contrasted)
+            used = (batch_alone.positives | batch_alone.shared).any(dim=0).nonzero().squeeze(1)
+            contrasted = (batch_alone.candidates[used].detach(), batch_alone.text[used])
+        return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **further}, contrasted)
 
-    def _unmasked(self, batch: EmbeddedBatch) -> Comparison | None:
+    def _unmasked(self, batch: EmbeddedBatch) -> ContrastSet | None:
         """What it would compare if it kept every candidate, with the same draws; where somebody can judge that."""
         if batch.entailed is None:
             return None
@@ -81,21 +82,21 @@ class Contrastive(Softmax, Objective):
         keeping = replace(self, false_negatives="keep")
         return keeping.compare(replace(batch, projected=batch.projected.detach(), generator=draws))
 
-    def _near(self, batch: EmbeddedBatch, found: Comparison) -> Tensor:
+    def _near(self, batch: EmbeddedBatch, compared: ContrastSet) -> Tensor:
         """(anchors, candidates), boolean: which are nearer to the anchor than its positives."""
-        seen, cosine, margin = found, self.cosine, 0.1
+        judged_by, cosine, margin = compared, self.cosine, 0.1
         if self.false_negatives == "guide":
             assert batch.guide is not None, "the model gives the guide's embeddings"
-            seen, cosine, margin = self.compare(replace(batch, projected=batch.guide)), True, 0.0
-        asked = margin if self.filter_margin is None else self.filter_margin
-        return nearer(seen.normalised() if cosine else seen, asked, self.filter_by == "relative")
+            judged_by, cosine, margin = self.compare(replace(batch, projected=batch.guide)), True, 0.0
+        limit = margin if self.filter_margin is None else self.filter_margin
+        return nearer(judged_by.normalised() if cosine else judged_by, limit, self.filter_by == "relative")
 
-    def _losses(self, found: Comparison, temperature: float | Tensor) -> Tensor:  # (anchors,)
+    def _losses(self, compared: ContrastSet, temperature: float | Tensor) -> Tensor:  # (anchors,)
         """The kernel's loss of each anchor."""
-        seen = found.normalised() if self.cosine else found
+        scaled = compared.normalised() if self.cosine else compared
 
         def losses(part: slice) -> Tensor:
-            own = seen.rows(part)
+            own = scaled.rows(part)
             return contrastive(own.scores(temperature), own.positives, own.shared, own.ones)
 
-        return in_parts(losses, len(seen.anchors), len(seen.candidates))
+        return in_parts(losses, len(scaled.anchors), len(scaled.candidates))

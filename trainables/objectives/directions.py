@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from trainables.corpora.layouts import Layout
+from trainables.errors import UserError
 from trainables.keys import Range, at_least, key
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import EmbeddedBatch
 
@@ -61,54 +63,68 @@ class Directed(Contrastive):
         when=("hardness", bool),
     )
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
-        found = super().compare(batch)
-        if self.hardness:
-            own, entailed = found.groups.own, found.groups.entailed
-            raised = {"in_batch": ~own, "hard": own & ~entailed, "all": ~(own & entailed)}[self.hardness_of]
-            found = replace(found, hardness=self.hardness * raised.to(found.anchors.dtype))
-        return found if self.directions == FORWARD else self._further(found, batch.text[found.groups.anchor])
+    def check(self, layout: type[Layout]) -> None:
+        alone = [name for name in self.directions if name in SAME_SIDE]
+        if self.partition == "apart" and alone:
+            raise UserError(
+                f"objective.partition=apart gives each direction a softmax of its own, and {alone[0]} has no positive; "
+                "set objective.partition=joint"
+            )
+        if self.bank and (self.hardness or self.directions != FORWARD):
+            key = "objective.hardness" if self.hardness else "objective.directions"
+            raise UserError(
+                f"{key} needs to know which text of a bank is a query and whose hard negative it is, and "
+                "objective.bank holds texts alone; set objective.bank=0"
+            )
 
-    def _further(self, found: Comparison, text: Tensor) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
+        compared = super().compare(batch)
+        if self.hardness:
+            own, entailed = compared.groups.own, compared.groups.entailed
+            raised = {"in_batch": ~own, "hard": own & ~entailed, "all": ~(own & entailed)}[self.hardness_of]
+            compared = replace(compared, hardness=self.hardness * raised.to(compared.anchors.dtype))
+        return compared if self.directions == FORWARD else self._further(compared, batch.text[compared.groups.anchor])
+
+    def _further(self, base: ContrastSet, text: Tensor) -> ContrastSet:
         """With the other directions. `text`: (anchors,) the fingerprints of the queries."""
-        queries, documents = found.anchors, found.candidates
-        partners = documents[found.positives.int().argmax(dim=1)]  # a query without a document counts for nothing
+        queries, documents = base.anchors, base.candidates
+        partners = documents[base.positives.int().argmax(dim=1)]  # a query without a document counts for nothing
         itself = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
-        pair, others = itself & found.positives.any(dim=1, keepdim=True), ~itself  # (queries, queries)
+        pair, others = itself & base.positives.any(dim=1, keepdim=True), ~itself  # (queries, queries)
         if self.false_negatives != "keep":
-            others = others & ~found.groups.agree(text)
-        hardness = torch.zeros_like(found.shared, dtype=queries.dtype) if found.hardness is None else found.hardness
+            others = others & ~base.groups.agree(text)
+        hardness = torch.zeros_like(base.shared, dtype=queries.dtype) if base.hardness is None else base.hardness
         if self.partition == "apart":
             return replace(
-                found,
+                base,
                 anchors=torch.cat([queries, partners]),
                 candidates=torch.cat([documents, queries]),
-                text=torch.cat([found.text, text]),
-                positives=torch.block_diag(found.positives, pair).bool(),
-                shared=torch.block_diag(found.shared, others).bool(),
-                owner=found.owner.repeat(2),
-                hardness=None if found.hardness is None else torch.block_diag(hardness, 0.0 * pair),
+                text=torch.cat([base.text, text]),
+                positives=torch.block_diag(base.positives, pair).bool(),
+                shared=torch.block_diag(base.shared, others).bool(),
+                owner=base.owner.repeat(2),
+                hardness=None if base.hardness is None else torch.block_diag(hardness, 0.0 * pair),
             )
         back = "doc_to_query" in self.directions
-        none, nothing = torch.zeros_like(pair), torch.zeros_like(found.shared)
-        further = found.shared & ~found.groups.own
+        none, nothing = torch.zeros_like(pair), torch.zeros_like(base.shared)
+        further = base.shared & ~base.groups.own
         # Candidates, fingerprints, positives, shared. The documents' come first. The pair counts once each way.
         blocks = {
             "doc_to_query": (queries, text, pair, others | pair),
-            "doc_to_doc": (documents, found.text, nothing, further),
-            "query_to_doc": (documents, found.text, found.positives, found.shared | (found.positives & back)),
+            "doc_to_doc": (documents, base.text, nothing, further),
+            "query_to_doc": (documents, base.text, base.positives, base.shared | (base.positives & back)),
             "query_to_query": (queries, text, none, others),
         }
-        asked = {name: block for name, block in blocks.items() if name in self.directions}
-        candidates, texts, positives, shared = zip(*asked.values(), strict=True)
-        raised = [hardness if name == FORWARD[0] else 0.0 * block[2] for name, block in asked.items()]
+        chosen = {name: block for name, block in blocks.items() if name in self.directions}
+        candidates, texts, positives, shared = zip(*chosen.values(), strict=True)
+        raised = [hardness if name == FORWARD[0] else 0.0 * block[2] for name, block in chosen.items()]
         return replace(
-            found,
+            base,
             candidates=torch.cat(candidates),
             text=torch.cat(texts),
             positives=torch.cat(positives, dim=1),
             shared=torch.cat(shared, dim=1),
             partners=partners,
-            to_partners=sum(len(block[0]) for name, block in asked.items() if name.startswith("doc")),
-            hardness=None if found.hardness is None else torch.cat(raised, dim=1),
+            to_partners=sum(len(block[0]) for name, block in chosen.items() if name.startswith("doc")),
+            hardness=None if base.hardness is None else torch.cat(raised, dim=1),
         )

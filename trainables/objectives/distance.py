@@ -10,8 +10,8 @@ from torch import Tensor
 
 def distance(a: Tensor, b: Tensor) -> Tensor:  # (n, dim), (m, dim) -> (n, m)
     """Euclidean; exact between near points, and with gradient 0 where two points are one (a text and its copy)."""
-    found: Tensor = _Distance.apply(a, b)
-    return found
+    distances: Tensor = _Distance.apply(a, b)
+    return distances
 
 
 class _Distance(torch.autograd.Function):

@@ -91,7 +91,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Classes:
+class GroupMembers:
     """The members of all groups, with their positives and negatives. Candidates: all members, then hard negatives."""
 
     members: Tensor  # (members,) index into items: the anchors, then the positives
@@ -102,7 +102,7 @@ class Classes:
     owner: Tensor  # (members,) the group of each
 
     @classmethod
-    def of(cls, batch: EmbeddedBatch, mask: bool) -> Classes:
+    def of(cls, batch: EmbeddedBatch, mask: bool) -> GroupMembers:
         groups = Groups.of_batch(batch)
         hard, owner = groups.negatives, groups.owner
         members = torch.cat([groups.anchor, batch.hypothesis[groups.positives]])

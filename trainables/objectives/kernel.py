@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,20 +37,20 @@ def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor 
     return losses.sum(dim=1) / positives.sum(dim=1).clamp(min=1)
 
 
-def nearer(found: Comparison, margin: float, relative: bool) -> Tensor:
+def nearer(compared: ContrastSet, margin: float, relative: bool) -> Tensor:
     """(anchors, candidates), boolean: the candidates whose score is above that of the anchor's farthest positive by
     more than the margin, itself or that share of the positive's score. Never a positive of the anchor; none where it
     has no positive."""
 
     def near(part: slice) -> Tensor:
-        own = found.rows(part)
+        own = compared.rows(part)
         scores = own.similarities()
         least = scores.masked_fill(~own.positives, torch.inf).min(dim=1, keepdim=True).values
         limit = least + (least.abs() if relative else 1.0) * margin
         return (scores > limit) & ~own.positives
 
     with torch.no_grad():
-        return in_parts(near, len(found.anchors), len(found.candidates))
+        return in_parts(near, len(compared.anchors), len(compared.candidates))
 
 
 def in_parts(of: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:

@@ -11,7 +11,7 @@ from trainables.lazy_torch import torch
 from trainables.objectives.groups import Groups
 from trainables.objectives.kernel import draw
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.objectives.options import KEEPS, Texts
+from trainables.objectives.options import KEEPS, TextMask
 from trainables.sections import NEGATIVES, POSITIVES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ RELEASED: Mapping[str, Value] = {**KEEPS, "objective.anchors": "rows", **OUTSIDE
 
 
 @dataclass(frozen=True)
-class LiaoPairs(Texts):
+class LiaoPairs(TextMask):
     """The keys that say which pairs are contrasted."""
 
     positives: int | None = POSITIVES()

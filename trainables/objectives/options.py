@@ -15,7 +15,7 @@ KEEPS: Mapping[str, Value] = {"objective.false_negatives": "keep"}
 
 
 @dataclass(frozen=True)
-class Texts(Options):
+class TextMask(Options):
     """Of objectives that contrast texts."""
 
     section = "objective"
@@ -33,7 +33,7 @@ FILTERS = ("guide", "self")
 
 
 @dataclass(frozen=True)
-class Softmax(Temperature, Texts, Widths):
+class Softmax(Temperature, TextMask, Widths):
     """Of objectives that contrast in a softmax."""
 
     guide: str | None = key(
@@ -67,7 +67,7 @@ class Softmax(Temperature, Texts, Widths):
 
 
 @dataclass(frozen=True)
-class Margin(Texts):
+class Margin(TextMask):
     """Of the triplet losses."""
 
     margin: float = key(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def judged(entailed: Tensor, text: Tensor, unmasked: Comparison, left: Tensor) -> dict[str, Tensor]:
+def judged(entailed: Tensor, text: Tensor, unmasked: ContrastSet, left: Tensor) -> dict[str, Tensor]:
     """What filters caught, and what else they took; counts over the whole batch, () each.
 
     A candidate is truly false where its text follows from the text of the group's anchor: it would be a positive, had

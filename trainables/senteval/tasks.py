@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from trainables.errors import UserError, meant
+from trainables.errors import UserError, did_you_mean
 from trainables.labels import LABELS
 from trainables.registry import Registry
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
@@ -270,7 +270,7 @@ def task_names(names: Sequence[str]) -> tuple[str, ...]:
     known = groups()
     for name in names:
         if name not in known and name not in TASKS:
-            hint = meant(name, [*TASKS, *known])
+            hint = did_you_mean(name, [*TASKS, *known])
             raise UserError(
                 f"{name!r} is no SentEval task; {hint}a task of your own needs --plugin FILE; "
                 f"groups: {', '.join(known)}; tasks: {', '.join(TASKS)}"

@@ -44,10 +44,10 @@ class LayoutContract:
             check_batch(sampler.batch(step), type(layout))
 
     def test_a_batch_depends_on_request_and_step_alone(self, layout: Layout, request_for_it: SamplerRequest) -> None:
-        one, other = (make_sampler(layout, request_for_it)[0] for _ in range(2))
-        steps = range(min(2 * one.steps_per_epoch, 20))
-        forwards = [one.batch(step) for step in steps]
-        backwards = [other.batch(step) for step in reversed(steps)]
+        first, second = (make_sampler(layout, request_for_it)[0] for _ in range(2))
+        steps = range(min(2 * first.steps_per_epoch, 20))
+        forwards = [first.batch(step) for step in steps]
+        backwards = [second.batch(step) for step in reversed(steps)]
         assert all(equal(a, b) for a, b in zip(forwards, reversed(backwards), strict=True))
 
     def test_the_description_is_ready_for_the_record(self, layout: Layout, request_for_it: SamplerRequest) -> None:
@@ -68,17 +68,17 @@ class LayoutContract:
         assert entry.reads in keys()
 
     def test_remarks_are_single_sentences(self, layout: Layout, request_for_it: SamplerRequest) -> None:
-        said = layout.remarks(dataclasses.replace(request_for_it, encoder=None))
-        assert all(remark.strip() and "\n" not in remark for remark in said)
+        remarks = layout.remarks(dataclasses.replace(request_for_it, encoder=None))
+        assert all(remark.strip() and "\n" not in remark for remark in remarks)
 
     def test_sentences_are_told_once_and_in_order(self, layout: Layout, request_for_it: SamplerRequest) -> None:
         if not layout.has_sentences:
             with pytest.raises(UserError, match=layout.name):
                 training_sentences(layout, request_for_it, 3)
             return
-        told = training_sentences(layout, request_for_it, 1000)
-        assert len(set(told)) == len(told) > 0
-        assert training_sentences(layout, request_for_it, 2) == told[:2]
+        sentences = training_sentences(layout, request_for_it, 1000)
+        assert len(set(sentences)) == len(sentences) > 0
+        assert training_sentences(layout, request_for_it, 2) == sentences[:2]
 
 
 def check_batch(batch: Batch, entry: type[Layout]) -> None:
@@ -106,8 +106,8 @@ def check_batch(batch: Batch, entry: type[Layout]) -> None:
         assert len(np.unique(batch.group)) == rows, "a population takes one pair a group"
 
 
-def equal(one: Batch, other: Batch) -> bool:
+def equal(first: Batch, second: Batch) -> bool:
     """Whether two batches hold the same."""
     arrays = ("premise", "hypothesis", "label", "group", "score")
-    same = all(np.array_equal(np.array(getattr(one, name)), np.array(getattr(other, name))) for name in arrays)
-    return same and one.sentences == other.sentences and one.tokens == other.tokens
+    same = all(np.array_equal(np.array(getattr(first, name)), np.array(getattr(second, name))) for name in arrays)
+    return same and first.sentences == second.sentences and first.tokens == second.tokens

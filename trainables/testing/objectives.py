@@ -50,9 +50,9 @@ class ObjectiveContract:
         assert loss.value.shape == ()
         assert bool(torch.isfinite(loss.value))
         loss.value.backward()
-        found = [tensor.grad for tensor in (batch.embeddings, batch.projected) if tensor.grad is not None]
-        assert found, "no gradient reaches the embeddings"
-        assert all(bool(torch.isfinite(gradient).all()) for gradient in found)
+        gradients = [tensor.grad for tensor in (batch.embeddings, batch.projected) if tensor.grad is not None]
+        assert gradients, "no gradient reaches the embeddings"
+        assert all(bool(torch.isfinite(gradient).all()) for gradient in gradients)
 
     @pytest.mark.parametrize("workers", [2, 3])
     def test_the_parts_of_several_workers_add_up_to_the_loss_of_one(self, entry: type[Objective], workers: int) -> None:

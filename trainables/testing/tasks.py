@@ -106,36 +106,36 @@ class TaskKindContract:
         assert {kind.main, *kind.unfitted, *filter(None, (kind.development, kind.chance))} <= {*kind.reported}
 
     def test_one_seed_gives_one_score(self, kind: TaskKind, task: Task, data: Path) -> None:
-        (first, found), (second, again) = _scored(task, data), _score_anew(task, data)
+        (first, scores), (second, again) = _scored(task, data), _score_anew(task, data)
         assert [*first] == [*kind.numbers_of(task), "examples"]
         for name in kind.numbers_of(task):
             (low, high), value = kind.range_of(name), first[name]
             assert value is None or (isinstance(value, int | float) and low <= value <= high)
         assert first == second
-        for one, other in zip(found.answers, again.answers, strict=True):
-            assert one.predicted.shape == one.gold.shape
-            assert (one.predicted == other.predicted).all()
+        for mine, theirs in zip(scores.answers, again.answers, strict=True):
+            assert mine.predicted.shape == mine.gold.shape
+            assert (mine.predicted == theirs.predicted).all()
 
     def test_without_tests_the_development_numbers_are_the_same(self, kind: TaskKind, task: Task, data: Path) -> None:
         """Bit for bit, of the splits that it names alone; and no number of a test part is there."""
-        (whole, _), (alone, found) = _scored(task, data), _score_anew(task, data, "development")
+        (whole, _), (alone, scores) = _scored(task, data), _score_anew(task, data, "development")
         numbers = {name: value for name, value in alone.items() if name != "examples"}
         assert numbers == {name: whole[name] for name in numbers if name.startswith("dev_")}
         assert kind.development in ("", *numbers)
-        assert {answers.split for answers in found.answers} <= {"dev"}
+        assert {answers.split for answers in scores.answers} <= {"dev"}
         assert "test" not in kind.splits_without_test
 
     def test_numbers_follow_from_what_is_kept_to_the_last_bit(self, kind: TaskKind, task: Task, data: Path) -> None:
-        numbers, found = _scored(task, data)
-        told = set(found.fitted)
-        for answers in found.answers:
-            (kept,) = [one for _, one in answers_in(answers.arrays(task.name))]
+        numbers, scores = _scored(task, data)
+        names = set(scores.fitted)
+        for answers in scores.answers:
+            (kept,) = [stored for _, stored in answers_in(answers.arrays(task.name))]
             assert kept is not None
             again = kind.numbers(task, kept, PROTOCOLS["fast"])
             assert all(name.startswith("dev_") == (answers.split == "dev") for name in again)
             assert {name: numbers[name] for name in again} == again
-            told |= {*again}
-        assert told == {*kind.numbers_of(task)}, "a number comes from the answers or from a fit"
+            names |= {*again}
+        assert names == {*kind.numbers_of(task)}, "a number comes from the answers or from a fit"
 
     def test_effects_are_what_leaving_an_item_out_does(self, kind: TaskKind, task: Task, data: Path) -> None:
         """But for its sign, and but for what the size of the item's sub-corpus does, which stays by definition.
@@ -163,9 +163,9 @@ class TaskKindContract:
             assert 1 / NEAR < -(expected @ moved) / (expected @ expected) < NEAR, f"{number}: effects of another size"
 
     def test_items_that_are_drawn_together_have_a_number(self, kind: TaskKind, task: Task, data: Path) -> None:
-        found = kind.groups(kind.tested(read_task(task, data)))
-        (answers,) = [one for one in _scored(task, data)[1].answers if one.split == "test"]
-        assert found is None or found.shape == answers.gold.shape
+        numbers = kind.groups(kind.tested(read_task(task, data)))
+        (answers,) = [part for part in _scored(task, data)[1].answers if part.split == "test"]
+        assert numbers is None or numbers.shape == answers.gold.shape
 
     def test_what_a_search_looks_for_can_be_had_while_training_goes_on(
         self, kind: TaskKind, task: Task, data: Path

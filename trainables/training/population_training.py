@@ -2,8 +2,8 @@
 
 The adapters and projection heads of equal shape are stacked, so that one batched matrix product serves all members, and
 gradients are written out instead of recorded. Otherwise the arithmetic of each member is that of
-`trainables.training.loop` and `trainables.objectives.ntxent`. Members exchange nothing, so one that diverges leaves the
-others as they are.
+`trainables.training.loop` and `trainables.objectives.losses.ntxent`. Members exchange nothing, so one that diverges
+leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
-from trainables.objectives.ntxent import NTXent
+from trainables.objectives.losses.ntxent import NTXent
 from trainables.objectives.truly_false import counted
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable

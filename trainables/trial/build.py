@@ -24,7 +24,7 @@ from trainables.encoders.projection import Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives import chosen_objective, guide_config
 from trainables.objectives.contrastive import Contrastive
-from trainables.objectives.distill import Distill
+from trainables.objectives.losses.distill import Distill
 from trainables.objectives.widths import Widths
 from trainables.recipe import Recipe
 from trainables.record_parts import CorpusFiles, TrainedEncoder

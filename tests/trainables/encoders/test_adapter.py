@@ -137,38 +137,45 @@ class TestStore:
             make_encoder(training_precision="bf16").fingerprint() == plain.fingerprint()
         )  # `encode` knows nothing of it
 
+    @pytest.fixture(scope="class")
+    def saved(self, make_encoder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("models") / "plain"
+        make_encoder("mean").save(folder)
+        return folder
+
     @pytest.mark.parametrize("change", ["normaliser", "splitting", "special tokens", "activation", "norm"])
-    def test_a_fingerprint_never_stands_for_two_bases(self, make_encoder: Any, folder: Path, change: str) -> None:
+    def test_a_fingerprint_never_stands_for_two_bases(
+        self, make_encoder: Any, saved: Path, folder: Path, change: str
+    ) -> None:
         """Equal weights and vocabulary, but another configuration or tokenizer: the embeddings differ, and so do the
         keys, also of a pipeline and of models that were saved and loaded."""
         from tokenizers import normalizers, pre_tokenizers, processors
 
         sentences = ["A Man is Sleeping", "two dogs run"]
-        one, two = make_encoder("mean"), make_encoder("mean")
-        backend = two.tokenizer.backend_tokenizer
+        encoder = make_encoder("mean")
+        backend = encoder.tokenizer.backend_tokenizer
         if change == "normaliser":
             backend.normalizer = normalizers.BertNormalizer(lowercase=False)
         elif change == "splitting":
             backend.pre_tokenizer = pre_tokenizers.Split(" is ", "isolated")
         elif change == "special tokens":
-            end = ("[SEP]", two.tokenizer.sep_token_id)
+            end = ("[SEP]", encoder.tokenizer.sep_token_id)
             backend.post_processor = processors.TemplateProcessing(single="$A [SEP]", special_tokens=[end])
         elif change == "activation":
-            two.backbone.config.hidden_act = "relu"
+            encoder.backbone.config.hidden_act = "relu"
         else:
-            two.backbone.config.layer_norm_eps = 0.5
-        for number, encoder in enumerate((one, two)):
-            encoder.save(folder / str(number))
+            encoder.backbone.config.layer_norm_eps = 0.5
+        encoder.save(folder / "changed")
         for kind in ("transformer", "pipeline"):
-            names = [str(folder / str(number)) for number in range(2)]
-            bases = [load_encoder(EncoderConfig(kind, name), Mean(), device="cpu") for name in names]
-            first, second = (base.encode(sentences) for base in bases)
+            plain, changed, again = (
+                load_encoder(EncoderConfig(kind, str(path)), Mean(), device="cpu")
+                for path in (saved, folder / "changed", folder / "changed")
+            )
+            first, second = plain.encode(sentences), changed.encode(sentences)
             assert np.abs(first - second).max() > 0.01
-            assert bases[0].fingerprint() != bases[1].fingerprint()
-            again = load_encoder(EncoderConfig(kind, names[1]), Mean(), device="cpu")
-            assert again.fingerprint() == bases[1].fingerprint()
-            kept = [EmbeddingStore(base, folder / "embeddings").encode(sentences) for base in bases]
-            np.testing.assert_array_equal(kept, [first, second])
+            assert plain.fingerprint() != changed.fingerprint() == again.fingerprint()
+            stored = [EmbeddingStore(base, folder / "embeddings").encode(sentences) for base in (plain, changed)]
+            np.testing.assert_array_equal(stored, [first, second])
 
     def test_fingerprint_of_a_static_model(self) -> None:
         """A pipeline without a transformer, whose tokenizer is not one of transformers'."""
@@ -277,9 +284,9 @@ class TestSaving:
         wide = encoder.base.dim
         assert [tuple(w.shape) for w in encoder.parameters() if w.dim() == 2] == [(wide, wide), (5, wide)]
         encoder.save(folder / "model")
-        found = _reload(folder / "model")
-        assert found.shape == (len(SENTENCES), encoder.dim) == (len(SENTENCES), 5)
-        np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=1e-5)
+        reloaded = _reload(folder / "model")
+        assert reloaded.shape == (len(SENTENCES), encoder.dim) == (len(SENTENCES), 5)
+        np.testing.assert_allclose(reloaded, encoder.encode(SENTENCES), atol=1e-5)
 
     def test_a_pipeline_with_its_adapter_is_one_too(self, make_encoder: Any, folder: Path) -> None:
         make_encoder("mean").save(folder / "plain")
@@ -287,12 +294,12 @@ class TestSaving:
         assert isinstance(base, Pipeline)
         encoder = AdaptedEncoder(base, folder / "embeddings")
         encoder.save(folder / "model")
-        found = _reload(folder / "model")
-        np.testing.assert_allclose(found, encoder.encode(SENTENCES), atol=1e-5)
-        assert np.abs(found - base.encode(SENTENCES)).max() > 0.01
+        reloaded = _reload(folder / "model")
+        np.testing.assert_allclose(reloaded, encoder.encode(SENTENCES), atol=1e-5)
+        assert np.abs(reloaded - base.encode(SENTENCES)).max() > 0.01
         # What was saved can be the base of a further study.
         further = load_encoder(EncoderConfig(kind="pipeline", name=str(folder / "model")), MeanWithoutCLS())
-        np.testing.assert_allclose(further.encode(SENTENCES), found, atol=1e-5)
+        np.testing.assert_allclose(further.encode(SENTENCES), reloaded, atol=1e-5)
 
     def test_models_of_one_base_share_its_weights_on_disk(self, make_encoder: Any, folder: Path) -> None:
         base = make_encoder("mean")

@@ -40,9 +40,9 @@ def test_in_bf16_the_scale_is_not_rounded(probability: float) -> None:
 def test_neighbours_are_drawn_apart() -> None:
     """Four elements share a draw of 64 bits: whether one is dropped says nothing of the next."""
     torch.manual_seed(0)
-    gone = (dropout(torch.ones(MANY), 0.5) == 0).double()
+    dropped = (dropout(torch.ones(MANY), 0.5) == 0).double()
     for distance in (1, 2, 3, 4, 5):
-        together = float((gone[distance:] * gone[:-distance]).mean())
+        together = float((dropped[distance:] * dropped[:-distance]).mean())
         assert abs(together - 0.25) < 4 * (0.25 * 0.75 / MANY) ** 0.5
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from trainables.encoders.projection import MLP, PROJECTIONS, Identity, Linear, P
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
 
 # Each pooling for one sentence alone, from the states of all layers, (layers + 1) x (tokens, dim).
 ALONE = {
@@ -50,90 +49,49 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) ->
 
 @pytest.mark.parametrize("mode", POOLINGS)
 class TestEveryPooling:
-    def test_a_batch_equals_sentence_by_sentence_without_padding(self, mode: str, make_encoder: Any):
-        encoder = make_encoder(mode)
-        tokens = encoder.tokenize(SENTENCES)
-        assert len({len(ids) for ids in tokens}) > 2
-        with torch.no_grad():
-            together = encoder.embed(tokens)
-            for ids, embedding in zip(tokens, together, strict=True):
-                output = encoder.backbone(input_ids=torch.tensor([ids]), output_hidden_states=True)
-                alone = ALONE[mode](tuple(state[0] for state in output.hidden_states))
-                torch.testing.assert_close(embedding, alone, atol=2e-6, rtol=0)
+    """What `TrainableEncoderContract` does not ask of an encoder with it (test_encoder_kinds.py)."""
 
     def test_a_row_is_pooled_in_value_and_gradient_as_its_sentences_alone(self, mode: str):
-        lengths = torch.tensor([7, 5, 5, 2])
+        pooling, lengths = POOLINGS[mode](), torch.tensor([7, 5, 5, 2])
+        alone = ALONE.get(mode, lambda states: pooling.pool_row(states, torch.tensor([len(states[0])]))[0])
         states = tuple(torch.randn(19, 6).requires_grad_() for _ in range(3))
-        found = POOLINGS[mode]().pool_row(states, lengths)
-        alone = zip(*(state.split(lengths.tolist()) for state in states), strict=True)
-        right = torch.stack([ALONE[mode](sentence) for sentence in alone])
-        torch.testing.assert_close(found, right, atol=1e-6, rtol=0)
+        row = pooling.pool_row(states, lengths)
+        sentences = zip(*(state.split(lengths.tolist()) for state in states), strict=True)
+        right = torch.stack([alone(sentence) for sentence in sentences])
+        torch.testing.assert_close(row, right, atol=1e-6, rtol=0)
         weights = torch.randn_like(right)
-        gradients = (torch.autograd.grad((of * weights).sum(), states, allow_unused=True) for of in (found, right))
-        for mine, wanted in zip(*gradients, strict=True):
-            torch.testing.assert_close(mine, wanted, atol=1e-6, rtol=0)
-
-    def test_whether_it_can_be_saved_is_known_without_its_modules(self, mode: str, monkeypatch: pytest.MonkeyPatch):
-        """They import sentence-transformers, for which no trial shall wait that does not save."""
-        monkeypatch.setitem(sys.modules, "trainables.encoders.saved_modules", None)
-        assert POOLINGS[mode]().saved is not None
-
-    def test_embed_and_encode_agree_and_keep_the_order(self, mode: str, make_encoder: Any):
-        encoder = make_encoder(mode)
-        encoded = encoder.encode(SENTENCES)
-        assert encoded.dtype == np.float32
-        assert encoded.shape == (len(SENTENCES), encoder.dim)
-        np.testing.assert_array_equal(encoded, encoder.embed(encoder.tokenize(SENTENCES)).detach().numpy())
-        reverse = encoder.encode(SENTENCES[::-1])[::-1]
-        np.testing.assert_allclose(encoded, reverse, atol=2e-6)
-
-    def test_sentences_of_the_same_tokens_are_encoded_once(self, mode: str, make_encoder: Any):
-        encoder = make_encoder(mode)
-        respaced = [f"  {sentence.upper()} " for sentence in SENTENCES]
-        assert encoder.tokenize(respaced) == encoder.tokenize(SENTENCES)
-        seen: list[int] = []
-        states = encoder._passes.states
-        encoder._passes.states = lambda tokens, *more, **how: seen.append(len(tokens)) or states(tokens, *more, **how)
-        both = encoder.encode([*SENTENCES, *respaced, "Somebody else."])
-        assert sum(seen) == len(SENTENCES) + 1
-        np.testing.assert_array_equal(both[: len(SENTENCES)], both[len(SENTENCES) : -1])
-        np.testing.assert_allclose(both[:-1], encoder.encode(SENTENCES * 2), atol=2e-6)
-        np.testing.assert_allclose(both[-1:], encoder.encode(["Somebody else."]), atol=2e-6)
-
-    def test_gradients_reach_the_first_layer(self, mode: str, make_encoder: Any):
-        encoder = make_encoder(mode)
-        encoder.embed(encoder.tokenize(SENTENCES))[:, 0].sum().backward()
-        gradient = encoder.backbone.embeddings.word_embeddings.weight.grad
-        assert torch.isfinite(gradient).all()
-        assert gradient.abs().sum() > 0
-
-    def test_the_saved_folder_reloads_as_a_sentence_transformer(self, mode: str, make_encoder: Any, folder: Path):
-        from sentence_transformers import SentenceTransformer
-
-        encoder = make_encoder(mode)
-        encoder.save(folder)
-        theirs = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        sentences = [*SENTENCES, ""]
-        np.testing.assert_allclose(theirs.encode(sentences), encoder.encode(sentences), atol=1e-6)
-        assert [p.name for p in folder.parent.iterdir()] == [folder.name]  # no scratch left
-        suffixes = {p.suffix for p in folder.rglob("*") if p.is_file()}
-        assert ".safetensors" in suffixes
-        assert suffixes <= {".safetensors", ".json", ".txt"}, "no pickle, no code"
+        gradients = (torch.autograd.grad((of * weights).sum(), states, allow_unused=True) for of in (row, right))
+        for of_row, of_right in zip(*gradients, strict=True):
+            torch.testing.assert_close(of_row, of_right, atol=1e-6, rtol=0)
 
     def test_the_saved_folder_is_an_encoder_and_a_pipeline(self, mode: str, make_encoder: Any, folder: Path):
         encoder = make_encoder(mode)
         encoder.save(folder)
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name]  # no scratch left
         config = EncoderConfig(name=str(folder))
         check_encoder(config)
-        wanted = encoder.encode(SENTENCES)
-        back = load_encoder(config, POOLINGS[mode](), device="cpu")  # type: ignore[arg-type]
-        np.testing.assert_allclose(back.encode(SENTENCES), wanted, atol=1e-6)
+        sentences = [*SENTENCES, ""]
+        right = encoder.encode(sentences)
+        for pooling in POOLINGS[mode](), None:  # ours over its transformer, and its own pipeline
+            np.testing.assert_allclose(load_encoder(config, pooling, device="cpu").encode(sentences), right, atol=1e-6)
         recipe = Recipe().preferring({"encoder.name": str(folder), "pooling.mode": mode})
         assert left_out(recipe) == []
         assert left_out(recipe.override({"encoder.kind": "pipeline"})) == []
-        own = load_encoder(config, device="cpu")
-        assert own.dim == encoder.dim
-        np.testing.assert_allclose(own.encode(SENTENCES), wanted, atol=1e-6)
+
+    def test_what_it_is_stands_among_the_keys(self, mode: str):
+        assert f" {mode}: {POOLINGS[mode].meaning}" in keys()["pooling.mode"].explained
+
+
+def test_sentences_of_the_same_tokens_are_encoded_once(make_encoder: Any):
+    encoder = make_encoder("mean")
+    respaced = [f"  {sentence.upper()} " for sentence in SENTENCES]
+    passes: list[int] = []
+    states = encoder._passes.states
+    encoder._passes.states = lambda tokens, *more, **how: passes.append(len(tokens)) or states(tokens, *more, **how)
+    both = encoder.encode([*SENTENCES, *respaced, "Somebody else."])
+    assert sum(passes) == len(SENTENCES) + 1
+    np.testing.assert_array_equal(both[: len(SENTENCES)], both[len(SENTENCES) : -1])
+    np.testing.assert_allclose(both[-1:], encoder.encode(["Somebody else."]), atol=2e-6)
 
 
 @pytest.mark.parametrize("mode", ["mean_without_cls", "first_last_mean"])
@@ -281,18 +239,18 @@ class TestFullPasses:
     @given(st.lists(st.integers(1, 200), max_size=80), st.integers(1, 2000))
     def test_properties(self, lengths: list[int], most: int):
         passes = full_passes(lengths, most)
-        assert [lengths[i] for one in passes for i in one] == sorted(lengths, reverse=True)
-        assert sorted(i for one in passes for i in one) == list(range(len(lengths)))
-        sums = [sum(lengths[i] for i in one) for one in passes]
-        assert all(len(one) == 1 or total <= most for one, total in zip(passes, sums, strict=True))
+        assert [lengths[i] for members in passes for i in members] == sorted(lengths, reverse=True)
+        assert sorted(i for members in passes for i in members) == list(range(len(lengths)))
+        sums = [sum(lengths[i] for i in members) for members in passes]
+        assert all(len(members) == 1 or total <= most for members, total in zip(passes, sums, strict=True))
         for total, following in zip(sums, passes[1:], strict=False):  # each is as full as it can be
             assert total + lengths[following[0]] > most
 
     @given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(60, 500))
     def test_the_sentences_of_a_pass_are_one_pass(self, lengths: list[int], most: int):
         """So that passes done one by one draw the random numbers that all at once would draw."""
-        for one in full_passes(lengths, most):
-            assert full_passes([lengths[i] for i in one], most) == [list(range(len(one)))]
+        for members in full_passes(lengths, most):
+            assert full_passes([lengths[i] for i in members], most) == [list(range(len(members)))]
 
 
 class TestHeads:

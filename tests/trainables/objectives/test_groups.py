@@ -18,6 +18,7 @@ from tests.objective_batches import (
     DIM,
     EXACT,
     build,
+    check_equal,
     embedded,
     gradients,
     grouped,
@@ -51,9 +52,7 @@ def batch_for(name: str, seed: int, **shape: Any) -> EmbeddedBatch:
 def compare(batch: EmbeddedBatch, config: Any) -> None:
     objective = build(config)
     ours, theirs = objective(batch).value, GROUP_ORACLES[config.name](batch, config)
-    torch.testing.assert_close(ours, theirs, **EXACT)
-    for mine, wanted in zip(gradients(ours, batch, objective), gradients(theirs, batch, objective), strict=True):
-        torch.testing.assert_close(mine, wanted, **EXACT)
+    check_equal(ours, theirs, batch, objective)
 
 
 @pytest.mark.parametrize("fidelity", ["paper", "released"])
@@ -125,10 +124,10 @@ class TestAgainstLoops:
         whole = objective(batch)
         ours = sum(part.value for part in parts)
         torch.testing.assert_close(ours, whole.value, **EXACT)
-        for mine, wanted in zip(
+        for mine, expected in zip(
             gradients(ours, batch, objective), gradients(whole.value, batch, objective), strict=True
         ):
-            torch.testing.assert_close(mine, wanted, **EXACT)
+            torch.testing.assert_close(mine, expected, **EXACT)
         assert all(part.counts == whole.counts for part in parts)
 
     def test_the_group_numbers_and_the_order_of_rows_mean_nothing(self, name: str, fidelity: Any):
@@ -199,11 +198,11 @@ class TestMemoryBank:
         assert contrasted is not None
         vectors, texts = contrasted
         assert not vectors.requires_grad
-        wanted = contrasted_by_hand(name, batch)
-        torch.testing.assert_close(torch.tensor(sorted(vectors.tolist())), torch.tensor(sorted(wanted)), **EXACT)
+        expected = contrasted_by_hand(name, batch)
+        torch.testing.assert_close(torch.tensor(sorted(vectors.tolist())), torch.tensor(sorted(expected)), **EXACT)
         banked = objective(replace(later, bank=vectors, bank_text=texts))
         new = banked.counts["negatives"] - objective(later).counts["negatives"]
-        assert new == len(wanted) * banked.counts["anchors"]
+        assert new == len(expected) * banked.counts["anchors"]
 
     def test_a_mean_of_positives_has_its_anchor_s_text(self, name: str, fidelity: Any):
         if name != "ntxent":
@@ -300,7 +299,7 @@ class TestFilters:
         for seed in (5, 8, 11):
             batch = batch_for(name, seed)
             compare(batch, config)
-            plain, counts = (build(one)(batch).counts for one in (config_of(name), config))
+            plain, counts = (build(each)(batch).counts for each in (config_of(name), config))
             assert counts["negatives"] + counts["filtered_negatives"] == plain["negatives"]
             taken += int(counts["filtered_negatives"])
         assert taken > 0
@@ -332,11 +331,11 @@ class TestEveryTextAnAnchor:
 
     def test_with_one_positive_each_it_is_ntxent(self):
         batch = embedded(list(range(8)), [(n, n, n + 4, 0) for n in range(4)])
-        one, other = (
+        first, other = (
             build(config_of(name, **more)) for name, more in (("supcon", {"contrast": "all"}), ("ntxent", {}))
         )
-        torch.testing.assert_close(one(batch).value, other(batch).value, **EXACT)
-        assert one(batch).counts == other(batch).counts
+        torch.testing.assert_close(first(batch).value, other(batch).value, **EXACT)
+        assert first(batch).counts == other(batch).counts
 
 
 class TestAsOtherPeopleWriteThem:
@@ -350,39 +349,39 @@ class TestAsOtherPeopleWriteThem:
         batch = embedded(list(range(8)), list(self.pairs))
         scores = cosines(batch.projected, batch.projected) / 0.1
         scores = scores.masked_fill(torch.eye(8, dtype=torch.bool), -torch.inf)
-        wanted = F.cross_entropy(scores, (torch.arange(8) + 4) % 8)
-        torch.testing.assert_close(build(config_of("ntxent", temperature=0.1))(batch).value, wanted, **EXACT)
+        expected = F.cross_entropy(scores, (torch.arange(8) + 4) % 8)
+        torch.testing.assert_close(build(config_of("ntxent", temperature=0.1))(batch).value, expected, **EXACT)
 
     @pytest.mark.parametrize("name", ["mnrl", "simcse", "supmpn"])
     def test_supervised_simcse_is_cross_entropy_over_positives_and_negatives(self, name: str):
         batch = embedded(list(range(12)), list(self.triples))
         x = batch.projected
         scores = torch.cat([cosines(x[:4], x[4:8]), cosines(x[:4], x[8:])], dim=1) / 0.05
-        wanted = F.cross_entropy(scores, torch.arange(4))
-        torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, wanted, **EXACT)
+        expected = F.cross_entropy(scores, torch.arange(4))
+        torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, expected, **EXACT)
 
     @pytest.mark.parametrize("name", ["mnrl", "simcse", "supmpn", "supcon"])
     def test_unsupervised_simcse_is_cross_entropy_over_second_views(self, name: str):
         batch = embedded([0, 1, 2, 3, 0, 1, 2, 3], list(self.pairs))
-        wanted = F.cross_entropy(cosines(batch.projected[:4], batch.projected[4:]) / 0.05, torch.arange(4))
-        torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, wanted, **EXACT)
+        expected = F.cross_entropy(cosines(batch.projected[:4], batch.projected[4:]) / 0.05, torch.arange(4))
+        torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, expected, **EXACT)
 
     def test_triplet_is_torchs(self):
         batch = embedded(list(range(12)), list(self.triples))
         x = batch.projected
-        wanted = F.triplet_margin_loss(x[:4], x[4:8], x[8:], margin=5.0, eps=0.0)
-        torch.testing.assert_close(build(config_of("triplet", margin=5.0))(batch).value, wanted, **EXACT)
+        expected = F.triplet_margin_loss(x[:4], x[4:8], x[8:], margin=5.0, eps=0.0)
+        torch.testing.assert_close(build(config_of("triplet", margin=5.0))(batch).value, expected, **EXACT)
 
     def test_counts(self):
         batch = embedded(list(range(12)), list(self.triples))
-        wanted = {
+        expected = {
             "ntxent": (8, 8, 8 * 6),
             "mnrl": (4, 4, 4 * (3 + 4)),
             "supcon": (4, 4, 4 * 3),
             "triplet": (4, 4, 4),
             "batch_all": (8, 8, 8 * 6 + 4),
         }
-        for name, (anchors, positives, negatives) in wanted.items():
+        for name, (anchors, positives, negatives) in expected.items():
             assert build(config_of(name))(batch).counts == {
                 "anchors": anchors,
                 "positives": positives,
@@ -394,9 +393,9 @@ class TestAsOtherPeopleWriteThem:
 class TestDistance:
     def test_is_euclidean_with_gradient_0_where_two_points_are_one(self):
         point = torch.randn(1, 5, generator=torch.Generator().manual_seed(1)).requires_grad_()
-        found = distance(point, torch.cat([point, point + 1.0]))
-        torch.testing.assert_close(found, torch.tensor([[0.0, 5**0.5]]))
-        found[0, 0].backward()
+        distances = distance(point, torch.cat([point, point + 1.0]))
+        torch.testing.assert_close(distances, torch.tensor([[0.0, 5**0.5]]))
+        distances[0, 0].backward()
         assert (point.grad == 0).all()
 
     @given(seed=st.integers(0, 10**6), n=st.integers(0, 40), m=st.integers(0, 40), shift=st.sampled_from((0.0, 100.0)))
@@ -405,22 +404,22 @@ class TestDistance:
         random = torch.Generator().manual_seed(seed)
         a, b = (torch.randn(k, 3, generator=random, dtype=torch.float64) + shift for k in (n, m))
         b[: min(n, m) // 2] = a[: min(n, m) // 2]
-        wanted = torch.randn(n, m, generator=random, dtype=torch.float64)
+        expected = torch.randn(n, m, generator=random, dtype=torch.float64)
         a, b = a.requires_grad_(), b.requires_grad_()
         plain = (a.unsqueeze(1) - b).pow(2).sum(dim=2)
         plain = plain.where(plain > 0, 1.0).sqrt() * (plain > 0)
-        found = torch.autograd.grad(distance(a, b), (a, b), wanted)
-        for mine, theirs in zip(found, torch.autograd.grad(plain, (a, b), wanted), strict=True):
+        gradients_of = torch.autograd.grad(distance(a, b), (a, b), expected)
+        for mine, theirs in zip(gradients_of, torch.autograd.grad(plain, (a, b), expected), strict=True):
             torch.testing.assert_close(mine, theirs, **EXACT)
 
     def test_is_exact_between_near_points_far_from_the_origin(self):
         """What goes wrong by |a|² + |b|² - 2ab, which torch's `cdist` takes for large matrices."""
         points = torch.full((40, 3), 1000.0)
         moved = points + 0.0625
-        wanted = torch.full((40, 40), 3**0.5 / 16)
-        torch.testing.assert_close(distance(points, moved), wanted)
+        expected = torch.full((40, 40), 3**0.5 / 16)
+        torch.testing.assert_close(distance(points, moved), expected)
         naive = torch.cdist(points, moved, compute_mode="use_mm_for_euclid_dist")
-        assert (naive - wanted).abs().max() > 1e-2
+        assert (naive - expected).abs().max() > 1e-2
 
 
 def test_random_batches_hold_the_awkward_cases():

@@ -53,8 +53,8 @@ def guided(margin: float, strategy: str, anchors: bool = False, positives: bool 
 
     def peer(batch: EmbeddedBatch) -> Tensor:
         loss = made_guided(losses.GISTEmbedLoss, batch, margin, strategy, anchors, positives)
-        found: Tensor = loss([{"items": slice(n, n + PAIRS)} for n in range(0, len(batch.text), PAIRS)], None)
-        return found
+        value: Tensor = loss([{"items": slice(n, n + PAIRS)} for n in range(0, len(batch.text), PAIRS)], None)
+        return value
 
     return peer
 
@@ -63,7 +63,7 @@ def made_guided(kind: Any, batch: Any, margin: float, strategy: str, anchors: bo
     """Without the checks of its constructor, which wants models with tokenizers."""
     loss = kind.__new__(kind)
     torch.nn.Module.__init__(loss)
-    loss.model, loss.guide = _There(getattr(batch, "projected", None)), _There(batch.guide)
+    loss.model, loss.guide = _Embeddings(getattr(batch, "projected", None)), _Embeddings(batch.guide)
     loss.temperature, loss.margin, loss.margin_strategy = 0.05, margin, strategy
     loss.similarity_fct, loss.cross_entropy_loss = torch.nn.CosineSimilarity(dim=-1), torch.nn.CrossEntropyLoss()
     loss.must_retokenize = loss.gather_across_devices = False
@@ -79,11 +79,11 @@ def with_further(peer: Peer, margin: float, strategy: str) -> Peer:
         (a, p, n), (_, ours, theirs) = batch.guide.split(PAIRS), batch.projected.split(PAIRS)  # type: ignore[union-attr]
         positive = torch.cosine_similarity(a, p).unsqueeze(1)
         limit = positive - (positive.abs() if strategy == "relative" else 1.0) * margin
-        gone = (torch.cosine_similarity(p.unsqueeze(1), n, dim=2) > limit) | torch.eye(PAIRS, dtype=torch.bool)
+        masked = (torch.cosine_similarity(p.unsqueeze(1), n, dim=2) > limit) | torch.eye(PAIRS, dtype=torch.bool)
         scores = torch.cosine_similarity(ours.unsqueeze(1), theirs, dim=2) / 0.05
-        return scores.masked_fill(gone, -torch.inf)
+        return scores.masked_fill(masked, -torch.inf)
 
-    def found(batch: EmbeddedBatch) -> Tensor:
+    def loss_of(batch: EmbeddedBatch) -> Tensor:
         whole = torch.nn.functional.cross_entropy
 
         class Wider(torch.nn.Module):
@@ -93,10 +93,10 @@ def with_further(peer: Peer, margin: float, strategy: str) -> Peer:
         with mock.patch.object(torch.nn, "CrossEntropyLoss", Wider):
             return peer(batch)
 
-    return found
+    return loss_of
 
 
-class _There(torch.nn.Module):
+class _Embeddings(torch.nn.Module):
     def __init__(self, embeddings: Any) -> None:
         super().__init__()
         self.embeddings = embeddings
@@ -125,9 +125,9 @@ def one_triple_batch(seed: int) -> EmbeddedBatch:
     return embedded(list(range(3 * PAIRS)), rows, seed)
 
 
-def ranked(**asked: Any) -> Peer:
+def ranked(**arguments: Any) -> Peer:
     """MultipleNegativesRankingLoss with these options."""
-    loss = losses.MultipleNegativesRankingLoss(None, scale=20.0, **asked)
+    loss = losses.MultipleNegativesRankingLoss(None, scale=20.0, **arguments)
     return lambda batch: loss.compute_loss_from_embeddings(list(batch.projected.split(PAIRS)), None)
 
 
@@ -135,12 +135,12 @@ def cut(loss: Callable[[Any], Any], label: bool = False) -> Peer:
     """MatryoshkaLoss over embeddings that are there: the whole ones, and two widths with weights."""
 
     def peer(batch: EmbeddedBatch) -> Tensor:
-        model = _There(batch.projected)
+        model = _Embeddings(batch.projected)
         whole = model.get_embedding_dimension()
         made = losses.MatryoshkaLoss(model, loss(model), [whole, *map(int, WIDTHS)], [1.0, *map(float, WEIGHTS)])
         sides = [{"items": slice(n, n + PAIRS)} for n in range(0, len(batch.text), PAIRS)]
-        found: Tensor = made(sides, batch.score if label else None)
-        return found
+        value: Tensor = made(sides, batch.score if label else None)
+        return value
 
     return peer
 
@@ -153,8 +153,8 @@ def taught(batch: EmbeddedBatch, columns: int) -> tuple[list[Tensor], Tensor]:
         ours, theirs = batch.projected.split(PAIRS), [torch.cosine_similarity(anchor, other) for other in others]
         return list(ours), torch.stack(theirs, dim=1)
     anchors, others = batch.projected[:PAIRS], batch.projected[PAIRS:]
-    wanted = torch.cosine_similarity(anchor.unsqueeze(1), batch.guide[PAIRS:], dim=2)
-    return [anchors, *(other.expand(PAIRS, -1) for other in others)], wanted
+    right = torch.cosine_similarity(anchor.unsqueeze(1), batch.guide[PAIRS:], dim=2)
+    return [anchors, *(other.expand(PAIRS, -1) for other in others)], right
 
 
 def imitated(loss: Any, columns: int) -> Peer:
@@ -187,7 +187,7 @@ MARGINS = ((0.0, "absolute"), (0.1, "absolute"), (0.2, "relative"))
 
 
 @dataclass(frozen=True)
-class Asked:
+class Comparison:
     """Options of an objective with the batches that they are tried on, and the peer's loss; `entry` is what is shown
     to be equal."""
 
@@ -201,30 +201,30 @@ class Asked:
         """Values, and their gradients with respect to the embeddings."""
         batch = in_precision(self.batch(seed), torch.float32)
         ours, theirs = Built(options(objective, **self.options))(batch).value, self.loss(batch)
-        mine, wanted = (torch.autograd.grad(value, [batch.projected]) for value in (ours, theirs))
-        return Both((ours.detach(), theirs.detach()), (mine, wanted))
+        mine, right = (torch.autograd.grad(value, [batch.projected]) for value in (ours, theirs))
+        return Both((ours.detach(), theirs.detach()), (mine, right))
 
 
 RANKING, GUIDE = "MultipleNegativesRankingLoss", "objective.false_negatives=guide"
 WIDENED = "GISTEmbedLoss and, added by the test, positives beside others' hard negatives"
-ASKED: Mapping[str, Asked] = {
-    "mnrl": Asked("objective.name=mnrl", RANKING, pair_batch, {"temperature": 0.05}, ranked()),
-    "simcse": Asked("objective.name=simcse", RANKING, one_triple_batch, {"temperature": 0.05}, ranked()),
-    "cosent": Asked(
+COMPARISONS: Mapping[str, Comparison] = {
+    "mnrl": Comparison("objective.name=mnrl", RANKING, pair_batch, {"temperature": 0.05}, ranked()),
+    "simcse": Comparison("objective.name=simcse", RANKING, one_triple_batch, {"temperature": 0.05}, ranked()),
+    "cosent": Comparison(
         "objective.name=cosent",
         "CoSENTLoss",
         scored_batch,
         {"temperature": 0.05},
         over_pairs(losses.CoSENTLoss(None, scale=20.0)),
     ),
-    "angle": Asked(
+    "angle": Comparison(
         "objective.name=angle",
         "AnglELoss",
         scored_batch,
         {"temperature": 0.05},
         over_pairs(losses.AnglELoss(None, scale=20.0)),
     ),
-    "cosine": Asked(
+    "cosine": Comparison(
         "objective.name=cosine",
         "CosineSimilarityLoss",
         scored_batch,
@@ -232,7 +232,7 @@ ASKED: Mapping[str, Asked] = {
         over_pairs(losses.CosineSimilarityLoss(None)),
     ),
     **{
-        f"mnrl, guide, {batch.__name__}, {', '.join(directions[1:])} {margin} {strategy}": Asked(
+        f"mnrl, guide, {batch.__name__}, {', '.join(directions[1:])} {margin} {strategy}": Comparison(
             GUIDE,
             name,
             batch,
@@ -254,7 +254,7 @@ ASKED: Mapping[str, Asked] = {
         )
     },
     **{
-        f"mnrl, {len(batch(0).text) // PAIRS}, {', '.join(directions[1:])} {partition}, {hardness} {of}": Asked(
+        f"mnrl, {len(batch(0).text) // PAIRS}, {', '.join(directions[1:])} {partition}, {hardness} {of}": Comparison(
             "objective.directions, .partition, .hardness",
             RANKING,
             batch,
@@ -284,14 +284,14 @@ ASKED: Mapping[str, Asked] = {
         )
     },
     **{
-        f"{objective}, widths{' and directions' if more else ''}": Asked(
+        f"{objective}, widths{' and directions' if more else ''}": Comparison(
             f"objective.dims, of {objective}",
             f"MatryoshkaLoss over {name}",
             batch,
             {**CUT, **more},
-            cut(functools.partial(getattr(losses, name), **asked), label=batch is scored_batch),
+            cut(functools.partial(getattr(losses, name), **arguments), label=batch is scored_batch),
         )
-        for objective, name, batch, more, asked in (
+        for objective, name, batch, more, arguments in (
             ("mnrl", RANKING, triple_batch, {}, {"scale": 20.0}),
             ("mnrl", RANKING, triple_batch, {"directions": DIRECTIONS}, {"scale": 20.0, "directions": DIRECTIONS}),
             ("cosent", "CoSENTLoss", scored_batch, {}, {"scale": 20.0}),
@@ -299,42 +299,42 @@ ASKED: Mapping[str, Asked] = {
             ("cosine", "CosineSimilarityLoss", scored_batch, {}, {}),
         )
     },
-    "distill, similarities": Asked(
+    "distill, similarities": Comparison(
         "objective.name=distill, .matches=similarities",
         "DistillKLDivLoss",
         triple_batch,
         {"temperature": 0.05, "teacher": "scenes-small"},
         imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=0),
     ),
-    "distill, margins": Asked(
+    "distill, margins": Comparison(
         "objective.name=distill, .matches=margins",
         "MarginMSELoss",
         triple_batch,
         {"matches": "margins", "teacher": "scenes-small"},
         imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
     ),
-    "distill, similarities in the data": Asked(
+    "distill, similarities in the data": Comparison(
         "objective.name=distill, .matches=similarities, .teacher=none",
         "DistillKLDivLoss",
         taught_batch,
         {"temperature": 0.05},
         imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=4),
     ),
-    "distill, margins in the data": Asked(
+    "distill, margins in the data": Comparison(
         "objective.name=distill, .matches=margins, .teacher=none",
         "MarginMSELoss",
         taught_batch,
         {"matches": "margins"},
         imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
     ),
-    "distill, embeddings": Asked(
+    "distill, embeddings": Comparison(
         "objective.name=distill, .matches=embeddings",
         "MSELoss",
         same_size,
         {"matches": "embeddings", "teacher": "scenes-small"},
-        lambda batch: losses.MSELoss(_There(batch.projected))([{"items": slice(None)}], batch.guide),
+        lambda batch: losses.MSELoss(_Embeddings(batch.projected))([{"items": slice(None)}], batch.guide),
     ),
-    "triplet": Asked(
+    "triplet": Comparison(
         "objective.name=triplet",
         "TripletLoss",
         one_triple_batch,
@@ -343,14 +343,14 @@ ASKED: Mapping[str, Asked] = {
             list(batch.projected.split(PAIRS)), None
         ),
     ),
-    "batch_all": Asked(
+    "batch_all": Comparison(
         "objective.name=batch_all",
         "BatchAllTripletLoss",
         class_batch,
         {"margin": 1.0},
         lambda batch: losses.BatchAllTripletLoss(None, margin=1.0).batch_all_triplet_loss(LABELS, batch.projected),
     ),
-    "batch_hard": Asked(
+    "batch_hard": Comparison(
         "objective.name=batch_hard",
         "BatchHardTripletLoss",
         class_batch,
@@ -361,16 +361,16 @@ ASKED: Mapping[str, Asked] = {
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", COMPARISONS)
 def test_equals(name: str, seed: int):
-    ASKED[name].find(name.split(",")[0], seed).check()
+    COMPARISONS[name].find(name.split(",")[0], seed).check()
 
 
 def cached(margin: float, strategy: str, seed: int) -> Both:
     """Both encode a batch in parts, and again for the gradients of the encoder's parameters."""
-    asked = {**GUIDED, "guide": "scenes-small", "filter_margin": -margin or None, "filter_by": strategy}
+    arguments = {**GUIDED, "guide": "scenes-small", "filter_margin": -margin or None, "filter_by": strategy}
     recipe = {"objective.name": "mnrl", "corpus.layout": "groups", "objective.directions": GIST}
-    model = model_of(recipe | {f"objective.{name}": value for name, value in asked.items()})
+    model = model_of(recipe | {f"objective.{name}": value for name, value in arguments.items()})
     premise = torch.arange(PAIRS)
     batch = TokenizedBatch(
         tokens=[[(7 * n + k + seed) % 40 for k in range(2 + (5 * n) % 9)] for n in range(2 * PAIRS)],
@@ -411,8 +411,11 @@ def test_the_guided_gradient_cache_equals_the_cached_loss(margin: float, strateg
 
 
 CASES = [
-    *(Case(one.entry, one.peer, functools.partial(one.find, name.split(",")[0])) for name, one in ASKED.items()),
-    *(Case(f"{GUIDE}, gradient cache", "CachedGISTEmbedLoss", functools.partial(cached, *one)) for one in MARGINS),
+    *(
+        Case(case.entry, case.peer, functools.partial(case.find, name.split(",")[0]))
+        for name, case in COMPARISONS.items()
+    ),
+    *(Case(f"{GUIDE}, gradient cache", "CachedGISTEmbedLoss", functools.partial(cached, *case)) for case in MARGINS),
 ]
 """For `tests.peers_page`."""
 
@@ -452,6 +455,6 @@ def test_positives_are_never_negatives_whatever_the_guide_says(name: str, margin
     apart[PAIRS:] *= -1  # an anchor's positives are the farthest there are
     plain = Built(options(name, temperature=0.05))(batch)
     for guide in (alike, apart):
-        found = Built(options(name, **GUIDED, filter_margin=margin))(replace(batch, guide=guide))
-        assert found.counts["positives"] == plain.counts["positives"] == positives * PAIRS
-        assert found.counts["negatives"] == (0 if margin < 0 else plain.counts["negatives"])
+        filtered = Built(options(name, **GUIDED, filter_margin=margin))(replace(batch, guide=guide))
+        assert filtered.counts["positives"] == plain.counts["positives"] == positives * PAIRS
+        assert filtered.counts["negatives"] == (0 if margin < 0 else plain.counts["negatives"])

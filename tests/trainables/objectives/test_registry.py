@@ -16,7 +16,7 @@ from trainables.keys import keys_of
 from trainables.objectives import OBJECTIVES, check_bank, check_objective, chosen_objective, group_shape
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.directions import DIRECTIONS as ALL
-from trainables.objectives.mnrl import MNRL
+from trainables.objectives.losses.mnrl import MNRL
 from trainables.objectives.objective import Objective
 from trainables.recipe import Recipe
 from trainables.testing.objectives import ObjectiveContract
@@ -181,8 +181,8 @@ class TestAStrangersEntry:
     def added(self) -> Iterator[Callable[..., None]]:
         names = []
 
-        def add(**said: Any) -> None:
-            OBJECTIVES.add(type("Mine", (MNRL,), {"name": "mine", **said}))
+        def add(**fields: Any) -> None:
+            OBJECTIVES.add(type("Mine", (MNRL,), {"name": "mine", **fields}))
             names.append("mine")
 
         yield add

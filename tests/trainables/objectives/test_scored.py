@@ -8,7 +8,16 @@ import pytest
 import torch
 
 from tests.naive_scored import SCORED_ORACLES
-from tests.objective_batches import EXACT, build, embedded, gradients, in_precision, options
+from tests.objective_batches import (
+    EXACT,
+    build,
+    check_equal,
+    check_gradient,
+    embedded,
+    gradients,
+    in_precision,
+    options,
+)
 from trainables.objectives.objective import EmbeddedBatch
 
 
@@ -34,15 +43,11 @@ class TestEachLoss:
         batch, config = scored(CASES[case], seed=len(case)), options(name, temperature=0.3)
         objective = build(config)
         ours, theirs = objective(batch).value, SCORED_ORACLES[name](batch, config)
-        torch.testing.assert_close(ours, theirs, **EXACT)
-        for mine, wanted in zip(gradients(ours, batch, objective), gradients(theirs, batch, objective), strict=True):
-            torch.testing.assert_close(mine, wanted, **EXACT)
+        check_equal(ours, theirs, batch, objective)
 
     def test_the_gradient_is_that_of_differences(self, name: str):
         batch, objective = scored(CASES["of all kinds"]), build(options(name, temperature=0.3))
-        assert torch.autograd.gradcheck(
-            lambda projected: objective(replace(batch, projected=projected)).value, (batch.projected,)
-        )
+        check_gradient(objective, batch)
 
     def test_one_sentence_of_two_pairs(self, name: str):
         batch = embedded([0, 1, 2], [(0, 0, 1, 1), (1, 0, 2, 1), (2, 1, 2, 1)])
@@ -55,7 +60,7 @@ class TestEachLoss:
         objective = build(options(name, temperature=0.005)).float()
         value = objective(batch).value
         assert bool(torch.isfinite(value))
-        assert all(bool(torch.isfinite(found).all()) for found in gradients(value, batch, objective))
+        assert all(bool(torch.isfinite(gradient).all()) for gradient in gradients(value, batch, objective))
 
     def test_another_score_gives_another_loss(self, name: str):
         batch, objective = scored(CASES["of all kinds"]), build(options(name, temperature=0.3))
@@ -67,5 +72,5 @@ class TestEachLoss:
 def test_only_the_order_of_scores_counts(name: str):
     objective = build(options(name, temperature=0.3))
     fives = [5 * score for score in CASES["of all kinds"]]
-    one, other = (objective(scored(scores)).value for scores in (CASES["of all kinds"], fives))
-    assert one == other
+    first, other = (objective(scored(scores)).value for scores in (CASES["of all kinds"], fives))
+    assert first == other

@@ -50,12 +50,13 @@ class TestEachLoss:
 
 def test_parts_of_a_loss_have_its_gradient(monkeypatch: pytest.MonkeyPatch):
     """Where the scores are computed again for the backward pass."""
-    objective, found = build(options("mnrl", temperature="learned")), []
+    objective, gradients = build(options("mnrl", temperature="learned")), []
     for most in (2**24, 40):
         monkeypatch.setattr("trainables.objectives.kernel.NUMBERS_AT_ONCE", most)
         tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
-        found.append(torch.autograd.grad(objective(replace(grouped(6, positives=1), temperature=tau)).value, tau)[0])
-    torch.testing.assert_close(found[0], found[1], **EXACT)
+        value = objective(replace(grouped(6, positives=1), temperature=tau)).value
+        gradients.append(torch.autograd.grad(value, tau)[0])
+    torch.testing.assert_close(gradients[0], gradients[1], **EXACT)
 
 
 class TestBounds:
@@ -63,11 +64,11 @@ class TestBounds:
         learned = LearnedTemperature(0.1, rate=1.0, low=0.05, high=0.2)
         optimiser = torch.optim.SGD(learned.parameters(), lr=10.0)
         assert learned().item() == pytest.approx(0.1)
-        for up, wanted in ((False, 0.05), (False, 0.05), (True, 0.2), (True, 0.2), (False, 0.05)):
+        for up, expected in ((False, 0.05), (False, 0.05), (True, 0.2), (True, 0.2), (False, 0.05)):
             optimiser.zero_grad()
             (-learned().log() if up else learned().log()).backward()
             optimiser.step()
-            assert learned().item() == pytest.approx(wanted)
+            assert learned().item() == pytest.approx(expected)
 
 
 class TestTraining:
@@ -80,21 +81,22 @@ class TestTraining:
         return model
 
     def test_it_has_a_rate_of_its_own_and_its_course_is_told(self):
-        told: list[float] = []
+        temperatures: list[float] = []
 
         class Reading(Watcher):
             def step(self, step: int, scalars: dict[str, float]) -> None:
-                told.append(scalars["temperature"])
+                temperatures.append(scalars["temperature"])
 
         moved = {}
         for rate in (0.001, 0.01):
-            told.clear()
+            temperatures.clear()
             model = self.trained(Reading(), **{"objective.temperature_rate": rate})
-            assert told[0] == pytest.approx(0.2)
-            assert len(told) == 3
-            assert len(set(told)) == 3
-            moved[rate] = abs(math.log(told[1] / told[0]))  # the first step of AdamW is as long as the rate
-            assert model.temperature().item() != told[-1]
+            assert temperatures[0] == pytest.approx(0.2)
+            assert len(temperatures) == 3
+            assert len(set(temperatures)) == 3
+            # The first step of AdamW is as long as the rate.
+            moved[rate] = abs(math.log(temperatures[1] / temperatures[0]))
+            assert model.temperature().item() != temperatures[-1]
         assert moved == pytest.approx({0.001: 0.001, 0.01: 0.01}, rel=1e-3)
 
     @pytest.mark.parametrize("most", [50, 2])
@@ -112,7 +114,7 @@ class TestTraining:
 
         self.trained()
         whole = self.progress.temperatures
-        assert [one["step"] for one in whole] == ([1, 2, 3] if most == 50 else [1, 3])
+        assert [entry["step"] for entry in whole] == ([1, 2, 3] if most == 50 else [1, 3])
         assert whole[0]["temperature"] == pytest.approx(0.2)
         assert whole[-1]["temperature"] != whole[0]["temperature"]
         assert measured(self.progress, 0.0)["temperatures"] == whole
@@ -120,7 +122,7 @@ class TestTraining:
             self.trained(Breaking())
         self.trained(resume=tmp_path)
         assert self.progress.temperatures == whole
-        assert all(type(one["step"]) is int for one in self.progress.temperatures)
+        assert all(type(entry["step"]) is int for entry in self.progress.temperatures)
 
     def test_it_has_no_weight_decay(self):
         model = model_of(CHANGES)

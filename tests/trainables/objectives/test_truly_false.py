@@ -15,7 +15,7 @@ from trainables.objectives import OBJECTIVES
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import EmbeddedBatch
 
-GROUPS = [name for name, one in OBJECTIVES.items() if issubclass(one, Contrastive) and "groups" in one.layouts]
+GROUPS = [name for name, each in OBJECTIVES.items() if issubclass(each, Contrastive) and "groups" in each.layouts]
 LOOPS = {"mnrl": (1, 3), "simcse": (1, 1), "supmpn": (3, 3), "supcon": (3, 0)}
 """Objectives that compare an anchor with the positives of other groups and the hard negatives of all; with how many
 positives and hard negatives."""
@@ -71,11 +71,11 @@ def test_against_loops(name: str, changes: dict[str, Any]) -> None:
     for seed in range(4):
         batch = batch_for(name, seed)
         counts = build(config)(batch).counts
-        all_counts.append([int(counts[one]) for one in NAMES])
+        all_counts.append([int(counts[each]) for each in NAMES])
         assert all_counts[-1] == counted(batch, config)
         if changes["false_negatives"] != "guide":  # which knows no bank
             banked = build(config)(with_bank(batch)).counts
-            assert [int(banked[one]) for one in NAMES] == all_counts[-1], "the entries of a bank are not judged"
+            assert [int(banked[each]) for each in NAMES] == all_counts[-1], "the entries of a bank are not judged"
     anchors, false, caught, wrong = map(sum, zip(*all_counts, strict=True))
     assert anchors > 0
     assert false > caught
@@ -88,7 +88,7 @@ def test_all_that_was_masked_is_judged(name: str, changes: dict[str, Any]) -> No
     for seed in range(3):
         batch = batch_for(name, seed)
         kept, counts = (
-            build(config_of(name, **one))(again(batch)).counts for one in ({"false_negatives": "keep"}, changes)
+            build(config_of(name, **each))(again(batch)).counts for each in ({"false_negatives": "keep"}, changes)
         )
         masked = counts["caught_false_negatives"] + counts["wrongly_masked_negatives"]
         assert masked == kept["negatives"] - counts["negatives"]
@@ -113,14 +113,14 @@ def test_what_is_drawn_in_its_place_was_not_masked() -> None:
 def test_the_loss_knows_nothing_of_it(name: str, changes: dict[str, Any]) -> None:
     objective = build(config_of(name, positives=2, negatives=2, weight=1.0, **changes))
     batch = known(labelled(random_rows(5), 5)) if name == "scl" else batch_for(name, 5)
-    told: list[tuple[Tensor, list[Tensor], Tensor]] = []
-    for one in (again(batch), replace(again(batch), entailed=None)):
-        loss = objective(one)
-        told.append((loss.value, gradients(loss.value, one, objective), one.generator.get_state()))
-        assert ("false_negatives" in loss.counts) == (one.entailed is not None)
-    (value, found, draws), (plain, wanted, plain_draws) = told
+    losses: list[tuple[Tensor, list[Tensor], Tensor]] = []
+    for each in (again(batch), replace(again(batch), entailed=None)):
+        loss = objective(each)
+        losses.append((loss.value, gradients(loss.value, each, objective), each.generator.get_state()))
+        assert ("false_negatives" in loss.counts) == (each.entailed is not None)
+    (value, gradients_of, draws), (plain, plain_gradients, plain_draws) = losses
     assert torch.equal(value, plain)
-    assert all(map(torch.equal, found, wanted))
+    assert all(map(torch.equal, gradients_of, plain_gradients))
     assert torch.equal(draws, plain_draws)
 
 

@@ -16,8 +16,9 @@ from tests.naive_scored import SCORED_ORACLES
 from tests.objective_batches import (
     EXACT,
     build,
+    check_equal,
+    check_gradient,
     embedded,
-    gradients,
     grouped,
     labelled,
     options,
@@ -73,15 +74,11 @@ class TestEachLoss:
         batch, objective = batch_for(name, seed), build(config_of(name, **WIDTHS))
         for given in [batch, with_bank(batch)] if name in SOFTMAX else [batch]:
             ours, theirs = objective(given).value, summed(name, given, config_of(name))
-            torch.testing.assert_close(ours, theirs, **EXACT)
-            for mine, wanted in zip(
-                gradients(ours, given, objective), gradients(theirs, given, objective), strict=True
-            ):
-                torch.testing.assert_close(mine, wanted, **EXACT)
+            check_equal(ours, theirs, given, objective)
 
     def test_the_gradient_is_that_of_differences(self, name: str):
         batch, objective = batch_for(name, 5), build(config_of(name, **WIDTHS))
-        assert torch.autograd.gradcheck(lambda x: objective(replace(batch, projected=x)).value, (batch.projected,))
+        check_gradient(objective, batch)
 
     def test_parts_of_a_team_add_up(self, name: str):
         batch, objective = batch_for(name, 5), build(config_of(name, **WIDTHS))

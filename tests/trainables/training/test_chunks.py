@@ -16,7 +16,6 @@ from reports.sections import measured_counts
 from search_spaces import spaces
 from tests.chunked import (
     BANK,
-    CASES,
     FULL,
     GROUPS,
     WHOLE,
@@ -28,6 +27,7 @@ from tests.chunked import (
     worker_batches,
 )
 from tests.conftest import ROWS, pairs_of, slow_case
+from tests.gloo_worker import OBJECTIVE_CASES
 from tests.synthetic_results import PLOTS, make_results, undraw
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
@@ -85,10 +85,10 @@ class TestEquality:
     """With dropout, in float64."""
 
     @pytest.mark.parametrize("most", [1, slow_case(13), 40, slow_case(130)])
-    @pytest.mark.parametrize("case", range(len(CASES)))
+    @pytest.mark.parametrize("case", range(len(OBJECTIVE_CASES)))
     def test_every_objective(self, case: int, most: int):
         """Against the plain step over the same passes; 1: every sentence by itself."""
-        plain, cached = model_of(CASES[case]), model_of(CASES[case])
+        plain, cached = model_of(OBJECTIVE_CASES[case]), model_of(OBJECTIVE_CASES[case])
         plain.encoder.own = most  # type: ignore[union-attr]
         batches = [batch_of(40), batch_of(37)]
         wanted = steps(plain, None, batches=batches)
@@ -134,12 +134,12 @@ class TestEquality:
         assert (found["bank"]["vectors"] != 0).any()
 
     @pytest.mark.parametrize(
-        "case", [n for n, changes in enumerate(CASES) if OBJECTIVES[str(changes["objective.name"])].contrasts]
+        "case", [n for n, changes in enumerate(OBJECTIVE_CASES) if OBJECTIVES[str(changes["objective.name"])].contrasts]
     )
     def test_some_anchors_at_a_time(self, case: int, monkeypatch: pytest.MonkeyPatch):
         """Value and gradients are those of all anchors at once, who are not divided evenly. What contrasts nothing
         grows with the pairs, not with their square."""
-        whole, parted, plain = (model_of(CASES[case]) for _ in range(3))
+        whole, parted, plain = (model_of(OBJECTIVE_CASES[case]) for _ in range(3))
         plain.encoder.own = 40  # type: ignore[union-attr]
         wanted = steps(whole, 40)
         parts: list[slice] = []

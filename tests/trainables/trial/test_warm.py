@@ -28,7 +28,7 @@ from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import OBJECTIVES
-from trainables.objectives.ntxent import NTXent
+from trainables.objectives.losses.ntxent import NTXent
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.process_cache import PROCESS_CACHE, ProcessCache, size_of, stamp
 from trainables.recipe import EncoderConfig, Recipe

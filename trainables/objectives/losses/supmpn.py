@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainables.keys import Value, key
-from trainables.objectives.comparison import Comparison
-from trainables.objectives.mnrl import Ranking
+from trainables.objectives.comparison import ContrastSet
+from trainables.objectives.losses.mnrl import Ranking
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS
 
@@ -40,7 +40,7 @@ class SupMPN(Ranking):
         "released code.",
     )
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         comparison = super().compare(batch)
         if self.own_positives == "leave_out":
             return comparison

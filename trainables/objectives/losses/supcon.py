@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainables.keys import key
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
-from trainables.objectives.groups import Classes, Groups
+from trainables.objectives.groups import GroupMembers, Groups
 from trainables.objectives.objective import EmbeddedBatch
 from trainables.objectives.options import KEEPS
 
@@ -37,7 +37,7 @@ class SupCon(Contrastive):
         "group with all other texts, as Khosla 2020 does.",
     )
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         if self.contrast == "all":
             return self._all(batch)
         groups = Groups.of_batch(batch)
@@ -46,12 +46,12 @@ class SupCon(Contrastive):
         shared = groups.entailed.expand_as(own)
         if self.false_negatives != "keep":
             shared = positives | (shared & ~groups.agree(batch.text[batch.hypothesis]))
-        return Comparison.of_groups(batch, groups, positives, shared)
+        return ContrastSet.of_groups(batch, groups, positives, shared)
 
-    def _all(self, batch: EmbeddedBatch) -> Comparison:
-        classes = Classes.of(batch, self.false_negatives != "keep")
+    def _all(self, batch: EmbeddedBatch) -> ContrastSet:
+        classes = GroupMembers.of(batch, self.false_negatives != "keep")
         members, count = classes.members, len(classes.members)
         positives = classes.positives[:, :count]
         shared = positives | classes.negatives[:, :count]
         vectors = batch.projected[members]
-        return Comparison(vectors, vectors, batch.text[members], positives, shared, classes.groups, classes.owner)
+        return ContrastSet(vectors, vectors, batch.text[members], positives, shared, classes.groups, classes.owner)

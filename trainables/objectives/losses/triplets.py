@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainables.lazy_torch import torch
-from trainables.objectives.groups import Classes, Groups
+from trainables.objectives.groups import GroupMembers, Groups
 from trainables.objectives.kernel import in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.options import KEEPS, Margin
@@ -35,7 +35,7 @@ class Triplet(Margin, Objective):
         own = groups.own  # (groups, pairs)
         positives, negatives = own & groups.entailed, own & groups.contradicted
         rows = groups.known.positives
-        pairs = _Pairs.of(groups.known.of[rows], rows, len(own), batch.projected.device)
+        pairs = _Positives.of(groups.known.of[rows], rows, len(own), batch.projected.device)
         if self.false_negatives == "mask":
             negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
@@ -70,9 +70,9 @@ class BatchAll(Margin, Objective):
     released = KEEPS
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        classes = Classes.of(batch, self.false_negatives == "mask")
+        classes = GroupMembers.of(batch, self.false_negatives == "mask")
         mine = batch.share(len(classes.members))
-        pairs = _Pairs.of_classes(classes)
+        pairs = _Positives.of_classes(classes)
         hinges, violating = self._summed(batch, classes, pairs, mine)
         with torch.no_grad():  # the violations of the whole batch are the divisor of every worker's part
             others = (slice(0, mine.start), slice(mine.stop, len(classes.members)))
@@ -80,7 +80,7 @@ class BatchAll(Margin, Objective):
         loss = (hinges / violating.clamp(min=1)).to(batch.projected.dtype)
         return Loss(loss, counts_of(classes.positives, classes.negatives))
 
-    def _summed(self, batch: EmbeddedBatch, classes: Classes, pairs: _Pairs, members: slice) -> Tensor:  # (2,)
+    def _summed(self, batch: EmbeddedBatch, classes: GroupMembers, pairs: _Positives, members: slice) -> Tensor:  # (2,)
         """Of some members the sum of the hinges, and how many are above 0; in float64, which counts beyond 2**24."""
 
         def summed(part: slice) -> Tensor:  # (1, 2)
@@ -107,7 +107,7 @@ class BatchHard(Margin, Objective):
     released = KEEPS
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        classes = Classes.of(batch, self.false_negatives == "mask")
+        classes = GroupMembers.of(batch, self.false_negatives == "mask")
         complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
         mine = batch.share(len(classes.members))
 
@@ -122,7 +122,7 @@ class BatchHard(Margin, Objective):
         return Loss(losses.sum() / complete.sum().clamp(min=1), counts_of(classes.positives, classes.negatives))
 
 
-def _distances(batch: EmbeddedBatch, classes: Classes, part: slice) -> Tensor:  # (members of the part, candidates)
+def _distances(batch: EmbeddedBatch, classes: GroupMembers, part: slice) -> Tensor:  # (members of the part, candidates)
     """From some members to all candidates."""
     from trainables.objectives.distance import distance
 
@@ -130,7 +130,7 @@ def _distances(batch: EmbeddedBatch, classes: Classes, part: slice) -> Tensor:  
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class _Positives:
     """Anchors with one of their positives each, in the order of the anchors."""
 
     anchor: Tensor  # (pairs,)
@@ -139,14 +139,14 @@ class _Pairs:
     """Of each anchor, counted from 1, the pairs until its last; and a 0 before them."""
 
     @classmethod
-    def of(cls, anchor: Tensor, positive: Tensor, anchors: int, device: torch.device) -> _Pairs:
+    def of(cls, anchor: Tensor, positive: Tensor, anchors: int, device: torch.device) -> _Positives:
         """anchor, positive: (pairs,), on the CPU."""
         order = anchor.argsort(stable=True)
         ends = torch.bincount(anchor, minlength=anchors).cumsum(0).tolist()
         return cls(to_device(anchor[order], device), to_device(positive[order], device), [0, *ends])
 
     @classmethod
-    def of_classes(cls, classes: Classes) -> _Pairs:
+    def of_classes(cls, classes: GroupMembers) -> _Positives:
         """Each member with all others of its class."""
         owner = classes.groups.known.owner
         sizes = torch.bincount(owner)  # (classes,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainables.lazy_torch import torch
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
@@ -31,7 +31,7 @@ class NTXent(Contrastive):
     stacks = True
     released = KEEPS
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         groups = Groups.of_batch(batch)
         count = len(groups.anchor)
         pair, item = groups.of[groups.positives], batch.hypothesis[groups.positives]
@@ -49,7 +49,7 @@ class NTXent(Contrastive):
         shared = (paired & ~itself).clone()
         if self.false_negatives != "keep":
             agreed = groups.agree(text)  # (groups, groups)
-            found = groups.agree(batch.text[item]).int()
-            means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, found) > 0
+            agreeing = groups.agree(batch.text[item]).int()
+            means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, agreeing) > 0
             shared = positives | (shared & ~torch.cat([agreed, means], dim=1)[owner])
-        return Comparison(vectors, vectors, torch.cat([text, mean_text]), positives, shared, groups, owner)
+        return ContrastSet(vectors, vectors, torch.cat([text, mean_text]), positives, shared, groups, owner)

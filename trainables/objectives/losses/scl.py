@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainables.keys import Range, between, key
-from trainables.objectives.ce import classified
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
+from trainables.objectives.losses.ce import classified
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 from trainables.to_device import to_device
 
@@ -55,14 +55,14 @@ class SCL(LiaoPairs, Contrastive):
     def drawing_none(self) -> Objective:
         return dataclasses.replace(self, positives=None, negatives=None)
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         contrast = choose_contrast(batch, self)
         device = batch.projected.device
         owner, positives, negatives = (
             to_device(t, device) for t in (contrast.owner, contrast.positives, contrast.negatives)
         )
         premises = contrast.premises.to(device)
-        return Comparison(
+        return ContrastSet(
             batch.projected[premises.anchor[owner]],
             batch.projected[batch.hypothesis],
             batch.text[batch.hypothesis],

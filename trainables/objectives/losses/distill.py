@@ -109,9 +109,9 @@ class Distill(Widths, Objective):
         def chances(near: Tensor) -> Tensor:  # (pairs,) -> (anchors of this worker, pairs), their logarithms
             return (near / tau).masked_fill(~own[mine], _OUT).log_softmax(dim=1)
 
-        wanted, found = chances(scores.nan_to_num()), chances(_near(batch, learner))
+        target, learned = chances(scores.nan_to_num()), chances(_near(batch, learner))
         compared = (own.sum(dim=1) > 1).sum()
-        return tau**2 * (wanted.exp() * (wanted - found)).sum() / compared.clamp(min=1)
+        return tau**2 * (target.exp() * (target - learned)).sum() / compared.clamp(min=1)
 
     def _similarities(self, batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
         assert self.temperature != "learned", "`check` refuses it"
@@ -126,26 +126,26 @@ class Distill(Widths, Objective):
             cosines = unit[mine] @ unit[candidates].T
             return (cosines / tau).masked_fill(same, _OUT).log_softmax(dim=1)
 
-        wanted, found = chances(teacher), chances(learner)
-        return tau**2 * (wanted.exp() * (wanted - found)).sum() / len(anchors)
+        target, learned = chances(teacher), chances(learner)
+        return tau**2 * (target.exp() * (target - learned)).sum() / len(anchors)
 
 
 def _near(batch: EmbeddedBatch, embeddings: Tensor) -> Tensor:  # (pairs,)
     return torch.nn.functional.cosine_similarity(embeddings[batch.premise], embeddings[batch.hypothesis], dim=1)
 
 
-def _margins(batch: EmbeddedBatch, learner: Tensor, wanted: Tensor) -> Tensor:
-    """wanted: (pairs,) how near the teacher has each pair; NaN: not known."""
+def _margins(batch: EmbeddedBatch, learner: Tensor, target: Tensor) -> Tensor:
+    """target: (pairs,) how near the teacher has each pair; NaN: not known."""
     rows = ((batch.known.label == label).nonzero().squeeze(1) for label in (ENTAILMENT, CONTRADICTION))
     better, worse = (to_device(row, learner.device) for row in rows)
     together = batch.group[better].unsqueeze(1) == batch.group[worse]  # (positives, negatives)
-    together = together & wanted[better].isfinite().unsqueeze(1) & wanted[worse].isfinite()
+    together = together & target[better].isfinite().unsqueeze(1) & target[worse].isfinite()
     mine = batch.share(len(together))
 
     def margins(near: Tensor) -> Tensor:
         return near[better][mine].unsqueeze(1) - near[worse]
 
-    squares = (margins(_near(batch, learner)) - margins(wanted.nan_to_num())).square() * together[mine]
+    squares = (margins(_near(batch, learner)) - margins(target.nan_to_num())).square() * together[mine]
     return squares.sum() / together.sum().clamp(min=1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trainables.objectives.comparison import Comparison
+from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.directions import Directed
 from trainables.objectives.groups import Groups
@@ -20,14 +20,14 @@ class Ranking(Contrastive):
     layouts: ClassVar[tuple[str, ...]] = ("groups", "pairs", "similar_pairs", "sentences")
     released = KEEPS
 
-    def compare(self, batch: EmbeddedBatch) -> Comparison:
+    def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives = own & groups.entailed
         shared = (groups.entailed & ~own) | groups.contradicted
         if self.false_negatives != "keep":
             shared = shared & ~groups.agree(batch.text[batch.hypothesis])
-        return Comparison.of_groups(batch, groups, positives, shared)
+        return ContrastSet.of_groups(batch, groups, positives, shared)
 
 
 @dataclass(frozen=True)
