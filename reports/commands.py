@@ -15,7 +15,6 @@ SEARCH = {
     "--search",
     "--trials",
     "--sampler",
-    "--learn-from",
     "--scheduler",
     "--rungs",
     "--finals",
@@ -92,7 +91,7 @@ def without(words: Sequence[str], options: set[str]) -> list[str]:
 
 def _apart(words: Sequence[str], options: set[str]) -> tuple[list[str], list[str]]:
     """The words without these options and all their values, and these, also where a name is cut short: `--only ROW`,
-    `--only=ROW`, `--on ROW`, `--learn-from RESULTS RESULTS`."""
+    `--only=ROW`, `--on ROW`, `--train FILE FILE`."""
     parts: tuple[list[str], list[str]] = ([], [])
     among = False
     for word in words:

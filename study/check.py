@@ -40,7 +40,6 @@ def check_plan(plan: Plan) -> None:
     check_recipes(recipes, plan.evaluation)
     if plan.explored or plan.races:
         _check_goals(plan)
-        _ = plan.sources
     judged = f"--scheduler {plan.request.scheduler} judges trials"
     for measure in [end for one in plan.rungs.measures for end in one.ends] if plan.rungs else ():
         check_development(plan.evaluation, measure, judged, "leave --scheduler out")

@@ -32,7 +32,6 @@ from study.search.finals import SearchFinals
 from study.search.points import grid
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS
-from study.search.warm_start import Source, load_source
 from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
@@ -212,11 +211,6 @@ class Plan:
     def _asked_exploring(self) -> Asked:
         tasks = frozenset(task_names(self.exploring.tasks))
         return dataclasses.replace(self.asked, tasks=tasks, parts=self.exploring.parts)
-
-    @functools.cached_property
-    def sources(self) -> tuple[Source, ...]:
-        """What other studies know of this space. `UserError` for one that knows nothing."""
-        return tuple(load_source(folder, self.base, self.space) for folder in self.request.learn_from)
 
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.evidence import chance_of
-from reports.ledger import LEDGER, Asked, Ledger, Record, StudyInfo
+from reports.ledger import Ledger, StudyInfo
 from reports.ledger.looks import taken
 from reports.looks import share
 from reports.markdown import number
@@ -135,16 +135,9 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _measured(plan: Plan, ledger: Ledger) -> Iterator[Moved]:
-    """From this study's own trials, then from each study that it learns from, where these have it."""
-    yield from _of_records(plan, ledger.sift()[0], plan.asked, "as in earlier trials of this study")
-    for folder in plan.request.learn_from:
-        asked = StudyInfo.load(folder).asked
-        yield from _of_records(plan, Ledger(folder / LEDGER).sift()[0], asked, f"as in {folder}")
-
-
-def _of_records(plan: Plan, records: Sequence[Record], asked: Asked, source: str) -> Iterator[Moved]:
-    """First of what the answer may be about, then of the goals' development scores."""
-    own = [record.under(asked) for record in records if record.status == "finished"]
+    """From this study's own trials: first of what the answer may be about, then of the goals' development scores."""
+    source = "as in earlier trials of this study"
+    own = [record.under(plan.asked) for record in ledger.sift()[0] if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
     scored = {task for record in own for task in record.scores}
     chosen_by = {task for task in needed(results.goals) & scored if has_no_test(task)}

@@ -100,7 +100,6 @@ class Request:
     concurrent: int | None
     sampler: str | None
     """None: the one of the study's journal, or the default."""
-    learn_from: tuple[Path, ...]
     scheduler: str
     rungs: RungPlan
     goals: str | None
@@ -331,16 +330,6 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         "--concurrent", type=int, metavar="N", help="trials at once (default: all that fit, once the cluster has grown)"
     )
     _add_names(where, "--sampler", SAMPLERS, None, "how Optuna chooses")
-    where.add_argument(
-        "--learn-from",
-        type=expanded,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="RESULTS",
-        help="folders of other studies of these domains: Optuna tries their best recipes first, and goes on with them "
-        "as long as they prove good here; may be repeated",
-    )
     early = "stop explored trials early (never the rows) where their training pauses for scores (a rung)"
     _add_names(where, "--scheduler", SCHEDULERS, "none", early)
     where.add_argument(
@@ -380,8 +369,6 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
             raise UserError("--trials is how many recipes Optuna explores; add --search optuna")
         if values["sampler"] is not None:
             raise UserError("--sampler is how Optuna chooses; add --search optuna")
-        if values["learn_from"]:
-            raise UserError("--learn-from is for what Optuna tries; add --search optuna")
         if values["search"] == "paper" and values["finals"] not in (None, "none"):
             raise UserError("--finals is how a search ends; add --search optuna or --search grid")
     if not values["plugins"]:  # which may add further names
@@ -402,7 +389,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
         )
     values["max_rows"] = values["max_rows"] or MOST_ROWS
     values["trials"] = values["trials"] or (OPEN_TRIALS if bounds_study(values["limit"]) else TRIALS)
-    several = ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "learn_from", "limit", "mteb")
+    several = ("train", "encoder", "dev", "test", "set", "only", "evaluate", "plugins", "limit", "mteb")
     values |= {name: tuple(values[name]) for name in several}
     return Request(arguments=tuple(arguments), **values)
 

@@ -136,13 +136,8 @@ def with_search(info: StudyInfo, explored: list[str], finals: Finals | None) -> 
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What a reader must know about the encoder, and which studies the search learnt from."""
+    """What a reader must know about the encoder."""
     notes = [*plan.space.notes]
-    notes += [
-        f"the search tried the best of {len(source.chosen)} recipes of another study, {source.name}, as long as that "
-        "one agreed with what was found here"
-        for source in plan.sources
-    ]
     name = plan.base.encoder.name
     if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):
         notes.append(

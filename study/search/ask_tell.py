@@ -11,23 +11,17 @@ from dataclasses import dataclass, field
 
 import optuna
 from optuna.samplers import BaseGASampler
-from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from search_spaces.domain_values import portable
 from search_spaces.space import Domain
-from study.search.distributions import distribution, drawn, parameters, suggest
-from study.search.points import applying, in_order, means
-from study.search.warm_start import WarmStart
+from study.search.distributions import distribution, parameters, suggest
+from study.search.points import in_order, means
 from trainables.recipe import Recipe, Value
 
 RungScores = Sequence[tuple[int, Sequence[float]]]
 """The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
 STOPPED, SMALL = "stopped early", 1e-3
 """The constraint that a stopped trial of several goals breaks, and by how much at most: less than any real limit."""
-
-LEARNT = "learnt from"
-"""User attribute of a trial that another study proposed: which one."""
 
 
 @dataclass
@@ -49,19 +43,13 @@ class AskTell:
     """
 
     def __init__(
-        self,
-        study: optuna.Study,
-        base: Recipe,
-        domains: Sequence[Domain],
-        *,
-        conditional: bool = True,
-        warm_start: WarmStart | None = None,
+        self, study: optuna.Study, base: Recipe, domains: Sequence[Domain], *, conditional: bool = True
     ) -> None:
         """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
         (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
-        of the recipe. `warm_start` proposes some of the recipes."""
+        of the recipe."""
         self.study, self.base, self.domains = study, base, in_order(domains)
-        self.conditional, self.warm_start = conditional, warm_start
+        self.conditional = conditional
         self.flat = base.flat()
         self.groups: dict[str, _Group] = {}
         """By the recipe's hash, those whose seeds are not all done."""
@@ -79,8 +67,6 @@ class AskTell:
         return trial.number, chosen
 
     def _choose(self) -> tuple[optuna.Trial, dict[str, Value]]:
-        if self.warm_start is not None:
-            self._enqueue(self.warm_start)
         trial = self.study.ask()
         chosen: dict[str, Value] = {}
         flat = dict(self.flat)
@@ -91,24 +77,6 @@ class AskTell:
                 if applies:
                     chosen[domain.key] = flat[domain.key] = value
         return trial, chosen
-
-    def _enqueue(self, warm_start: WarmStart) -> None:
-        """Have Optuna ask next for what another study proposes, if that is its turn."""
-        trials = self.study.get_trials(deepcopy=False)
-        asked = [applying(self.domains, drawn(self.domains, trial.params), self.flat) for trial in trials]
-        signs = [1 if direction == StudyDirection.MAXIMIZE else -1 for direction in self.study.directions]
-        finished = [
-            (chosen, [sign * value for sign, value in zip(signs, trial.values, strict=True)])
-            for chosen, trial in zip(asked, trials, strict=True)
-            if trial.state == TrialState.COMPLETE
-        ]
-        proposal = warm_start.propose(asked, finished)
-        if proposal is not None:
-            source, chosen = proposal
-            params = {
-                domain.key: portable(domain, chosen[domain.key]) for domain in self.domains if domain.key in chosen
-            }
-            self.study.enqueue_trial(params, user_attrs={LEARNT: source})
 
     def enqueue(self, chosen: Mapping[str, Value]) -> None:
         """Have Optuna ask for this next: the domains' values where they apply."""

@@ -23,7 +23,6 @@ from study.search.changed_space import HASH, LEFT, ROW
 from study.search.course import Explored
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
-from study.search.warm_start import WarmStart
 from trainables.recipe import Recipe, Value
 
 
@@ -42,8 +41,7 @@ class OptunaExplorer:
             plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
         )
         self.sampler = SAMPLERS[study.user_attrs[journal.SAMPLER]]
-        warm_start = WarmStart(plan.sources, domains) if plan.sources else None
-        self.ask_tell = AskTell(study, plan.base, domains, conditional=self.sampler.conditional, warm_start=warm_start)
+        self.ask_tell = AskTell(study, plan.base, domains, conditional=self.sampler.conditional)
         with journal.of_journal(plan.results):
             self.told = journal.told_rows(study, plan.base, domains)
             self._continue(study)

@@ -27,7 +27,6 @@ from reports.live import html
 from reports.live.folder import Folder
 from reports.predictions import Predictions
 from reports.report import write_report
-from study.search.warm_start import load_source
 from tests.fuzzing import (
     BYTES,
     INPUTS,
@@ -140,8 +139,6 @@ def test_records(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if passed and passed != [whole] and count <= max(2, INPUTS // 10):
             with limited(120), contextlib.suppress(UserError):
                 write_report(study)
-            space = StudyInfo.load(study).load_space(study)
-            read_or_refuse(lambda: load_source(study, space.base, space), [study])  # noqa: B023
     in_place(file, lambda: Ledger(study / LEDGER).sift())
 
 

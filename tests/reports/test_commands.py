@@ -31,7 +31,7 @@ LABELS = st.one_of(
     ),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
 )
-SEARCH = ("search", "trials", "sampler", "learn_from", "scheduler", "rungs", "finals", "finals_by", "learning_curve")
+SEARCH = ("search", "trials", "sampler", "scheduler", "rungs", "finals", "finals_by", "learning_curve")
 
 
 def given_as(option: str, value: str, joined: bool, short: int) -> list[str]:
@@ -74,10 +74,6 @@ def lines(draw: st.DrawFn) -> list[str]:
     if search == "optuna":
         add("--trials", st.integers(1, 50), short=3)
         add("--sampler", st.sampled_from(["tpe", "random"]), short=3)
-        for folders in draw(
-            st.lists(st.lists(st.sampled_from(["a", "/b c", "d"]), min_size=1, max_size=3), max_size=2)
-        ):
-            asked.append(["--learn-from"[: draw(st.integers(8, 12))], *folders])
     return [word for words in draw(st.permutations(asked)) for word in words]
 
 
@@ -136,9 +132,7 @@ def test_without_a_command_one_is_made_up(commands: list[str], seeds: list[int])
     assert (told.space, told.scale, told.seeds, told.only) == ("space.py", "laptop", max(1, len(seeds)), ("-a",))
 
 
-SEARCHED = (
-    "--space scl_tau --scale laptop --search optuna --trials 3 --learn-from a 'b c' --sched asha --rungs 8 --only x"
-)
+SEARCHED = "--space scl_tau --scale laptop --search optuna --trials 3 --sched asha --rungs 8 --only x"
 
 
 def test_a_searched_studys_report_tells_no_other_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

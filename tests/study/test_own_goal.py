@@ -43,7 +43,6 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.explorer import OptunaExplorer
 from study.search.merits import merits
 from study.search.seed_race import StudySeedRace
-from study.search.warm_start import load_source
 from study.trial import Trial
 from tests.study.search.test_search import finish, searcher_of
 from tests.synthetic_results import PLOTS, add_finals, make_results, named_in, undraw
@@ -237,12 +236,6 @@ def as_data(results: Results) -> str:
     return str(max(found, key=lambda one: float(one["goals"]["mine"]))["recipe"])
 
 
-def learnt_from(results: Results) -> str:
-    plan = plan_of(results)
-    source = load_source(results.folder, plan.base, plan.space)
-    return plan.base.override(dict(source.best[0])).hash
-
-
 def of_importance(results: Results) -> str:
     (scored,) = _scored(results).values()
     return max(scored, key=lambda one: one[1])[0].recipe_hash
@@ -282,7 +275,6 @@ PLACES: Mapping[str, Callable[[Results], str]] = {
     "trials.csv": in_the_table,
     "report.json": as_data,
     "export": _exported,
-    "warm start": learnt_from,
     "importance": of_importance,
     "front": on_the_front,
     "section explored": lambda results: named_in(results, explored.write(results, results.folder / "pictures"))[0],

@@ -184,7 +184,7 @@ def study_cases() -> Iterator[Any]:
 def test_a_study_file_with_a_wrong_field_is_refused(
     file: Path, name: str, value: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the report, a continuing study, another study that would learn from it, and the live page."""
+    """By the report, a continuing study, and the live page."""
     folder = file.parent
     file.write_bytes(put(json.loads(file.read_text()), name, value))
     said = list(refused(capsys, (reports, [str(folder)])))
@@ -214,7 +214,6 @@ def test_a_study_file_that_is_none_is_refused(file: Path, name: str, capsys: pyt
     file.write_bytes(FILES[name])
     commands = [(reports, [str(folder)]), (study, [*AGAIN, str(folder)])]
     commands.append((reports, [str(folder), "--check"]))
-    commands.append((study, [*AGAIN[:4], "--search", "optuna", "--dry-run", "--learn-from", str(folder)]))
     assert all(str(file) in said for said in refused(capsys, *commands))
     assert Folder(folder).view().problems
 

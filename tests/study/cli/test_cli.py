@@ -361,7 +361,7 @@ def test_a_slow_precision_is_said_before_anything_starts(
     assert "warning" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("option", ["train", "encoder", "dev", "test", "learn_from"])
+@pytest.mark.parametrize("option", ["train", "encoder", "dev", "test"])
 def test_what_is_given_again_adds_up(option: str) -> None:
     words = {"train": ["a.csv"], "encoder": ["one"]}
     words[option] = ["first", "second", f"--{option.replace('_', '-')}", "third"]

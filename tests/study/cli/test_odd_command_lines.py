@@ -132,7 +132,6 @@ LINES: list[tuple[str, ...]] = [
     *lines_of("study", SCL, "--cpus-per-worker", (*NO_NUMBERS, "999999999999")),
     *lines_of("study", SCL, "--gpus-per-worker", ("x", "nan", "inf", "-1", "1e400")),
     *lines_of("study", (*SCL, *OPTUNA), "--trials", (*NO_NUMBERS, "99999999999999")),
-    *lines_of("study", (*SCL, *OPTUNA), "--learn-from", (*PLACES, FOLDER, FILE, DEEP_STUDY)),
     *lines_of("study", (*SCL, *OPTUNA), "--goals", ("", ",", "x", "sts,sts", LONG, LONE)),
     *lines_of("study", SCL, "--limit", ("", "x", "seconds=", "seconds=nan", "seconds=-1", f"{LONG}=1", "gpu_hours=1")),
     *lines_of("study", (*SCL, *RUNGS), "--rungs", ("", "x", "0", "-1", "share:2", "steps:")),
