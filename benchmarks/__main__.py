@@ -1,6 +1,7 @@
-"""The measurements that docs/performance.md quotes: `python -m benchmarks NAME`, from a checkout.
+"""The measurements that the pages in docs quote: `python -m benchmarks NAME`, from a checkout.
 
-A benchmark is a module in this folder with a docstring and `main(arguments) -> None`; adding one adds a file.
+A benchmark is a module in a folder beside this file, with a docstring and `main(arguments) -> None`. Modules whose
+names begin with `_` are parts of benchmarks.
 """
 
 from __future__ import annotations
@@ -12,32 +13,35 @@ from pathlib import Path
 
 from trainables.errors import UserError, answer_user_errors, choices
 
+ROOT = Path(__file__).parent
+
 
 def main() -> int:
     """List the benchmarks, or run one with the rest of the command line."""
-    found = benchmarks()
+    files = benchmarks()
     name, *arguments = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
         print("usage: python -m benchmarks NAME [options]\n")
-        for benchmark, summary in found.items():
-            print(f"  {benchmark:<20} {summary}")
+        for benchmark, file in files.items():
+            print(f"  {benchmark:<20} {summary(file)}")
         print("\nexamples:")
         print("  python -m benchmarks senteval_classifiers\n  python -m benchmarks senteval_classifiers --help")
         return 0
-    if name not in found:
-        raise UserError(f"{name!r} is no benchmark; use {choices(found)}")
-    importlib.import_module(f"benchmarks.{name}").main(arguments)
+    if name not in files:
+        raise UserError(f"{name!r} is no benchmark; use {choices(files)}")
+    importlib.import_module(f"benchmarks.{files[name].parent.name}.{name}").main(arguments)
     return 0
 
 
-def benchmarks() -> dict[str, str]:
-    """Names and first lines of the modules beside this one, none of which is loaded for it."""
-    summaries = {}
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if not path.stem.startswith("_"):
-            docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            summaries[path.stem] = docstring.partition("\n")[0]
-    return summaries
+def benchmarks() -> dict[str, Path]:
+    """Their files by name."""
+    files = (path for path in ROOT.glob("*/*.py") if not path.stem.startswith("_"))
+    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+
+
+def summary(file: Path) -> str:
+    """The first line of the docstring. The module is not loaded."""
+    return (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("\n")[0]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import random
 import sys
 import time
 
-from benchmarks import _zero_work
+from benchmarks.engine import _zero_work
 from reports.ledger import Evaluation, Record
 from study.engine.messages import Scored, WorkerTask
 from study.engine.worker_group import Worker

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks._minilm import minilm
+from benchmarks.options import minilm
 
 LAYERS = 2
 TRAINED, SEARCHES = ("cad_train", "snli_train_part"), {"dev": "snli_dev", "test": "snli_test"}

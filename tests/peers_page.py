@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks._asked import check_page, write_between
+from benchmarks.tables import check_page, write_between
 from reports.document import DataTable
 from reports.markdown import DASH
 from tests.peers import Case, by_entry

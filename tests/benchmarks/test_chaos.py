@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks._chaos_faults import FAULTS, fault_of
-from benchmarks._chaos_machines import check_namespaces, run_inside
-from benchmarks._chaos_systems import timeless, trained
-from benchmarks._chaos_table import page
-from benchmarks._chaos_work import STEPS, Training
+from benchmarks.chaos._faults import FAULTS, fault_of
+from benchmarks.chaos._machines import check_namespaces, run_inside
+from benchmarks.chaos._systems import timeless, trained
+from benchmarks.chaos._work import STEPS, Training
+from benchmarks.chaos.chaos import page
 from trainables.errors import UserError
 
 
@@ -35,7 +35,7 @@ def test_a_struck_study_loses_nothing(name: str, codes: list[int]) -> None:
     except UserError as error:
         pytest.skip(str(error))
     seed = next(seed for seed in itertools.count() if fault_of(seed).name == name)
-    with run_inside("benchmarks._chaos_run", ["ours", str(seed)]) as running:
+    with run_inside("benchmarks.chaos._run", ["ours", str(seed)]) as running:
         assert running.stdout is not None
         (row,) = [json.loads(line) for line in running.stdout]
     assert row["fault"] == name
@@ -53,7 +53,7 @@ def test_every_fault_is_drawn_and_a_seed_decides_it() -> None:
 def test_a_wrong_state_gives_a_wrong_score_and_steps_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks._chaos_work.PAUSE", 0)
+    monkeypatch.setattr("benchmarks.chaos._work.PAUSE", 0)
     monkeypatch.setenv("CHAOS_LOG", str(tmp_path / "log"))
     whole, first = Training("a", None), Training("a", None)
     for _ in range(STEPS):

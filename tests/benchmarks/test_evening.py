@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
-from benchmarks import evening
-from benchmarks.evening import PEER, of_peer, of_study, table
-from trainables.errors import UserError
+from benchmarks.training import evening
+from benchmarks.training.evening import PEER, of_peer, of_study, table
 
 LINE = {
     "dev": 60.0,
@@ -36,7 +34,7 @@ def test_a_study_is_read_as_its_answer_says():
 
 
 def test_the_peers_way_to_score_pairs_counts_equal_texts_once():
-    from benchmarks._peer_evening import evaluator
+    from benchmarks.training._peer_evening import evaluator
 
     pairs = pd.DataFrame({"question": ["a", "b", "a"], "answer": ["x", "x", "y"]})
     scored = evaluator(pairs, "dev")
@@ -54,10 +52,3 @@ def test_the_table_has_a_line_for_each_side_and_dashes_for_what_is_missing():
     assert PEER in lines[4]
     assert "| 60 | 59 | 34 |" in lines[4]
     assert "| — | — | 34 | — |" in lines[5]
-
-
-def test_a_folder_that_is_there_is_refused(tmp_path: Path):
-    files = [word for name in ("train", "dev", "test") for word in (f"--{name}", "x.csv")]
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(UserError, match="is there already"):
-        evening.main([*files, "--encoder", str(tmp_path), "--results", str(tmp_path)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.idle_places import WAYS, Course, simulated
+from benchmarks.engine.idle_places import WAYS, Course, simulated
 
 
 @pytest.mark.parametrize("way", WAYS)

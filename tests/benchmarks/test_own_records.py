@@ -5,22 +5,21 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import own_records
-from benchmarks._own_page import page, pages
-from benchmarks._own_portfolio import left_out, portfolio, regrets
-from benchmarks._own_recipes import AS_IT_CAME, BASE, DRAWN, LISTED, RATE, designed
-from benchmarks._own_sets import SETS, Rows, drawn, of_files, sections
-from benchmarks._own_table import OwnTable, effects, load, rank_correlation, table_of, top_regret
-from benchmarks.own_records import Job, Recorder, packed, planned
+from benchmarks.own import own_records
+from benchmarks.own._page import page, pages
+from benchmarks.own._portfolio import left_out, portfolio, regrets
+from benchmarks.own._recipes import AS_IT_CAME, BASE, DRAWN, LISTED, RATE, designed
+from benchmarks.own._sets import SETS, Rows, drawn, of_files, sections
+from benchmarks.own._table import OwnTable, effects, load, rank_correlation, table_of, top_regret
+from benchmarks.own.own_records import Job, Recorder, packed, planned
 from search_spaces.space import Domain
-from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, Recipe, Value
 
 RATES = (2e-5, 1e-4, 5e-4, 5e-5, 2e-4)
@@ -42,9 +41,9 @@ def _line(
     name: str, recipe: int, share: float, seed: int, keys: Mapping[str, Value], score: float
 ) -> dict[str, object]:
     rungs = [score / 4, score / 3, score / 2] if share == 1 and recipe else []
-    known = {"set": name, "recipe": recipe, "share": share, "seed": seed, "keys": keys, "steps": 6}
+    described = {"set": name, "recipe": recipe, "share": share, "seed": seed, "keys": keys, "steps": 6}
     pauses = {"rungs": rungs, "rung_steps": [1, 2, 3][: len(rungs)]}
-    return {**known, "dev": score, "test": score - 5, **pauses, "seconds": 8 * share}
+    return {**described, "dev": score, "test": score - 5, **pauses, "seconds": 8 * share}
 
 
 @pytest.fixture
@@ -124,9 +123,9 @@ def test_a_packed_record_grows_and_is_not_trained_again(recorder: Recorder, tmp_
         line = {**_line("mr", 2, share, 1, {RATE: 1e-4}, 50.0), "files": recorder.own.hash}
         (folder / "mr.jsonl").write_text(json.dumps(line) + "\n")
         own_records.pack(folder, file)
-    known = own_records.jobs_of(str(file), dataclasses.replace(recorder.own, name="mr"))
-    assert known == {Job(2, 0.25, 1), Job(2, 1.0, 1)}
-    other = Recorder(recorder.own, recorder.file, None, known)
+    jobs = own_records.jobs_of(str(file), dataclasses.replace(recorder.own, name="mr"))
+    assert jobs == {Job(2, 0.25, 1), Job(2, 1.0, 1)}
+    other = Recorder(recorder.own, recorder.file, None, jobs)
     before = recorder.file.read_text()
     other.record(Job(2, 1.0, 1))
     assert recorder.file.read_text() == before
@@ -195,15 +194,6 @@ def test_the_page_has_every_set(tables: Mapping[str, OwnTable]) -> None:
     text = page(tables)
     assert text.count("\n| a |") == 2
     assert "The portfolio of all sets: 3 learning_rate 0.0005;" in text
-
-
-@pytest.mark.parametrize(("arguments", "said"), [([], "--to"), (["--to", "x", "--sets", "no"], "is no set")])
-def test_mistakes_are_said(
-    arguments: Sequence[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=said):
-        own_records.main(arguments)
 
 
 def test_the_page_holds_what_the_records_say() -> None:

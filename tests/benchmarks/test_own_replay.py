@@ -11,18 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import _own_replay_peers as peers
-from benchmarks._own_portfolio import portfolio
-from benchmarks._own_recipes import AS_IT_CAME, BATCH, EPOCHS, RATE, based, designed
-from benchmarks._own_replay_ours import Ours, Outcomes, search
-from benchmarks._own_replay_page import Run, page
-from benchmarks._own_replay_sides import Proposer
-from benchmarks._own_replay_table import Replayed, in_space, space_of
-from benchmarks._own_sets import SETS
-from benchmarks._own_table import OF_STEPS, REST, SHARES, WHOLE, OwnTable, table_of
-from benchmarks.own_replay import OURS, TRIAL, replayed
+from benchmarks.own import _replay_peers as peers
+from benchmarks.own._portfolio import portfolio
+from benchmarks.own._recipes import AS_IT_CAME, BATCH, EPOCHS, RATE, based, designed
+from benchmarks.own._replay_ours import Outcomes, search
+from benchmarks.own._replay_peers import Proposer
+from benchmarks.own._replay_table import Replayed, in_space, space_of
+from benchmarks.own._sets import SETS
+from benchmarks.own._table import OF_STEPS, REST, SHARES, WHOLE, OwnTable, table_of
+from benchmarks.own.own_replay import Run, page, replayed
 from reports.ledger.finals import FIRST_FRESH
-from study.search.ladder import Ladder
 from study.search.samplers import SAMPLERS
 from study.trial import Trial
 
@@ -52,9 +50,9 @@ def _line(
     name: str, kind: str, recipe: int, share: float, seed: int, keys: Mapping[str, object], score: float, steps: int
 ) -> dict[str, object]:
     rungs = {f"rung_{number}": score - 5 / number for number in (1, 2, 3)}
-    known = {"set": name, "kind": kind, "recipe": recipe, "share": share, "seed": seed, "keys": json.dumps(keys)}
+    described = {"set": name, "kind": kind, "recipe": recipe, "share": share, "seed": seed, "keys": json.dumps(keys)}
     seconds = 4 + 20 * share * float(str(keys.get(EPOCHS, 1))) + 0.1 * steps
-    return {**known, "dev": score, "test": score - 2, "seconds": seconds, "steps": steps, **rungs}
+    return {**described, "dev": score, "test": score - 2, "seconds": seconds, "steps": steps, **rungs}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +66,7 @@ def own(tables: Mapping[str, OwnTable]) -> Replayed:
     return Replayed.of(tables["a"], [])
 
 
-@pytest.mark.parametrize("kind", sorted({one.kind for one in SETS.values()}))
+@pytest.mark.parametrize("kind", sorted({own.kind for own in SETS.values()}))
 def test_a_space_is_that_of_a_study_of_such_data(kind: str) -> None:
     base, domains = space_of(kind)
     keys = [domain.key for domain in domains]
@@ -169,19 +167,6 @@ def test_our_search_finds_a_good_recipe_and_says_to_use_it(own: Replayed, tables
     assert ended.kind == "use"
 
 
-def test_what_is_on_trial_is_what_the_agenda_goes_by(own: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    shares: set[float] = set()
-    outcome = Outcomes.__call__
-
-    def spied(self: Outcomes, trial: Trial):
-        shares.add(float(str(trial.recipe.flat().get("corpus.share", 0.0))))
-        return outcome(self, trial)
-
-    monkeypatch.setattr(Outcomes, "__call__", spied)
-    search(own, 16, [], 0, Ours("random", 0, Ladder((0.5,))))
-    assert shares == {0.0, 0.5, 1.0}
-
-
 def test_peers_end_with_the_best_development_score_of_their_time(own: Replayed) -> None:
     for peer in peers.PEERS:
         if peer.name == "Optuna's Gaussian process":  # takes as long as all others
@@ -202,20 +187,20 @@ def test_a_set_is_judged_by_what_other_data_taught(
         taught.append([table.name for table in others])
         return []
 
-    monkeypatch.setattr("benchmarks.own_replay.portfolio", spied)
-    replayed({**tables, "a, minilm-6": tables["a"]}, 1, {OURS: TRIAL[OURS]}, (), times=(8.0,))
+    monkeypatch.setattr("benchmarks.own.own_replay.portfolio", spied)
+    replayed({**tables, "a, minilm-6": tables["a"]}, 1, (), times=(8.0,))
     assert taught == [["b", "c"], ["a", "c", "a"], ["a", "b", "a"], ["b", "c"]]
 
 
 def test_a_page_has_a_table_for_each_time() -> None:
-    known = {"time": 8.0, "scale": 4.0}
+    common = {"time": 8.0, "scale": 4.0}
     runs = [
-        Run(set=name, repeat=repeat, side=side, kind=kind, regret=regret, gain=1.0 - regret, **known)
+        Run(set=name, repeat=repeat, side=side, kind=kind, regret=regret, gain=1.0 - regret, **common)
         for name in "ab"
         for repeat in (0, 1)
         for side, kind, regret in (("ours", "use", 0.5), ("peer", None, 2.0))
     ]
-    text = page(runs, "ours")
+    text = page(runs)
     assert "| ours | 0.50 [0.50, 0.50] | 0.12 [0.12, 0.12] | 100% | 0.0% | use 100% |" in text
     assert "| peer | 2.00 [2.00, 2.00] | 0.50 [0.50, 0.50] | 0% | 100.0% |  |" in text
     assert "The regret of ours is 0.25 times that of the best peer (peer): -1.50 [-1.50, -1.50] points more." in text

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import scaling
-from benchmarks._gpu_models import write_model
-from benchmarks.scaling import Meter, Side, Turn
+from benchmarks.gpu._models import write_model
+from benchmarks.training import scaling
+from benchmarks.training.scaling import Meter, Turn
 from trainables.recipe import SCENES
 
 
@@ -37,28 +37,25 @@ def test_a_meter_counts_the_bytes_and_the_wait_of_each_exchange(monkeypatch: pyt
 
 def test_a_turn_by_hand():
     turn = scaling.turn_of(4, 2.0, ((10.0, 1.0, 5_000_000), (16.0, 1.5, 45_000_000)))
-    assert turn == Turn(rate=2.0, processor=1.5, held=0.25, megabytes=10.0)
+    assert turn == Turn(rate=2.0, processor=1.5, waiting=0.25, megabytes=10.0)
 
 
 def test_a_ratio_is_taken_within_a_turn():
-    one = [Turn(2.0, 0.5, 0.0, 0.0), Turn(1.0, 0.7, 0.0, 0.0)]
+    alone = [Turn(2.0, 0.5, 0.0, 0.0), Turn(1.0, 0.7, 0.0, 0.0)]
     two = [Turn(3.0, 0.3, 0.1, 62.0), Turn(2.0, 0.3, 0.3, 62.0)]
-    assert [*scaling.table({Side(1): one, Side(2, whole=True): two})][2:] == [
-        "| 1 |  | 1.50 ± 0.71 |  | 0.600 |  |  |",
-        "| 2 | all | 2.50 ± 0.71 | 1.75 (1.50 to 2.00) | 0.300 | 20% | 62.0 |",
+    assert [*scaling.table({1: alone, 2: two})][1:] == [
+        "| 1 | 1.50 ± 0.71 |  | 0.600 |  |  |",
+        "| 2 | 2.50 ± 0.71 | 1.75 (1.50 to 2.00) | 0.300 | 20% | 62.0 |",
     ]
 
 
 @pytest.mark.slow
-def test_groups_take_turns_and_few_rows_are_few_bytes(tmp_path: Path):
-    """The vectors of 30,522 words take 3.9 MB, a mark for each 0.03."""
+def test_groups_take_turns_and_exchange_few_rows(tmp_path: Path):
+    """The vectors of 30,522 words are 3.9 MB, those of a batch's words far less."""
     write_model("tiny", tmp_path / "model")
-    asked = argparse.Namespace(turns=2, warm_up=2, steps=1, threads=1)
+    options = argparse.Namespace(turns=2, warm_up=2, steps=1, threads=1)
     recipe = scaling.recipe_of(str(tmp_path / "model"), 2, SCENES, 8)
-    found = scaling.measured([Side(1), Side(2, whole=True), Side(2)], recipe, asked)
-    assert {len(turns) for turns in found.values()} == {2}
-    alone, whole, rows = found.values()
-    assert all(turn.megabytes == turn.held == 0 for turn in alone)
-    for every, few in zip(whole, rows, strict=True):
-        assert 3.6 < every.megabytes - few.megabytes < 3.9
-        assert 0 < few.held < 1
+    alone, two = scaling.measured([1, 2], recipe, options).values()
+    assert len(alone) == len(two) == 2
+    assert all(turn.megabytes == turn.waiting == 0 for turn in alone)
+    assert all(0.01 < turn.megabytes < 1 and 0 < turn.waiting < 1 for turn in two)

@@ -12,43 +12,42 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import soak
-from benchmarks._slopes import slope
-from benchmarks.soak import DISK, FILES, MEMORY, Finding, Watch
+from benchmarks.engine import soak
+from benchmarks.engine.soak import DISK, FILES, MEMORY, Finding, Watch, slope
 
 
 def readings(
     growth: float, begin: int = 0, end: int = 2000, level: float = 400.0, seed: int = 0
 ) -> list[tuple[float, float]]:
     """Of memory that grows by so many MB in 1,000 trials, under noise that stays for some readings where it is."""
-    draw, noise, found = random.Random(seed), 0.0, []
+    draw, noise, series = random.Random(seed), 0.0, []
     for trials in range(begin, end, 5):
         noise = 0.9 * noise + draw.gauss(0, 1)
-        found.append((float(trials), level + growth * trials / 1000 + noise))
-    return found
+        series.append((float(trials), level + growth * trials / 1000 + noise))
+    return series
 
 
 class TestSlope:
     @pytest.mark.parametrize("growth", [0.0, 30.0, -5.0])
     def test_the_interval_holds_the_growth(self, growth: float):
         """In about 95 of 100 series, though their noise is no white one."""
-        found = [slope([readings(growth, seed=seed)]) for seed in range(100)]
-        assert sum(one is not None and one.low <= growth <= one.high for one in found) >= 80
-        assert all(one is not None and abs(one.value - growth) < 6 for one in found)
+        slopes = [slope([readings(growth, seed=seed)]) for seed in range(100)]
+        assert sum(each is not None and each.low <= growth <= each.high for each in slopes) >= 80
+        assert all(each is not None and abs(each.value - growth) < 6 for each in slopes)
 
     def test_by_hand(self):
-        found = slope([[(trials, 7 + trials / 100) for trials in range(12)]])
-        assert found is not None
-        assert (found.value, found.low, found.high) == pytest.approx((10.0, 10.0, 10.0))
+        growth = slope([[(trials, 7 + trials / 100) for trials in range(12)]])
+        assert growth is not None
+        assert (growth.value, growth.low, growth.high) == pytest.approx((10.0, 10.0, 10.0))
 
     def test_a_process_in_place_of_another_is_no_growth(self):
         """The second one begins at a level of its own; taken for one series they would grow by hundreds."""
         first, second = readings(0, end=1000), readings(0, begin=1000, level=900.0, seed=1)
-        together, one = slope([first, second]), slope([[*first, *second]])
+        together, joined = slope([first, second]), slope([[*first, *second]])
         assert together is not None
-        assert one is not None
+        assert joined is not None
         assert abs(together.value) < 10
-        assert one.value > 300
+        assert joined.value > 300
 
     def test_too_little_says_nothing(self):
         assert slope([]) is None
@@ -73,9 +72,9 @@ def test_what_is_not_settled_is_said():
     few = [(trials, value) for trials, value in readings(0)[:8]]
     jumping = [(trials, value + 40 * (n % 3)) for n, (trials, value) in enumerate(few)]
     assert not Finding(MEMORY, "coordinator", 400.0, None).grows
-    said = Finding(MEMORY, "coordinator", 400.0, slope([jumping]))
-    assert said.slope is not None
-    assert said.slope.high > said.bound
+    finding = Finding(MEMORY, "coordinator", 400.0, slope([jumping]))
+    assert finding.slope is not None
+    assert finding.slope.high > finding.bound
 
 
 STUDY = """
@@ -107,10 +106,10 @@ def test_a_process_that_leaks_is_caught(leaks: bool, tmp_path: Path):
             time.sleep(0.01)
     assert study.returncode == 0
     assert watch.trials > 50
-    found = {(one.what, one.of): one for one in watch.findings(6)}
-    assert found[MEMORY, "other"].grows == leaks
-    assert found[FILES, "other"].grows == leaks
-    on_disk = found[DISK, "results"].slope
+    findings = {(finding.what, finding.of): finding for finding in watch.findings(6)}
+    assert findings[MEMORY, "other"].grows == leaks
+    assert findings[FILES, "other"].grows == leaks
+    on_disk = findings[DISK, "results"].slope
     assert on_disk is not None
     assert on_disk.value == pytest.approx(8.2, abs=1.5)
 
@@ -132,13 +131,13 @@ def test_it_fails_where_something_grows(monkeypatch: pytest.MonkeyPatch, capsys:
 
     def run_quietly(command: list[str], log: Path, watch: Watch | None = None) -> str:
         if watch is None:
-            assert "benchmarks._real_trials" in command
+            assert "benchmarks.engine._soak_trials" in command
             return json.dumps([{"after": 400 + 100 * (n == 0) + growth["real"] * n + n % 3} for n in range(40)])
         watch.trials, watch.kinds[7] = 2000, "coordinator"
-        watch.seen[MEMORY, 7] = readings(growth["value"])
+        watch.readings[MEMORY, 7] = readings(growth["value"])
         return ""
 
-    monkeypatch.setattr("benchmarks._engine.run_quietly", run_quietly)
+    monkeypatch.setattr(soak, "run_quietly", run_quietly)
     monkeypatch.setattr(soak.os, "environ", {})
     soak.main([])
     assert "| memory, MB | coordinator | " in capsys.readouterr().out

@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.calibration import FOLDS, KINDS, Found, Kind, Study, calibrate, look_again, main
+from benchmarks.statistics.calibration import (
+    FOLDS,
+    KINDS,
+    MadeUpStudy,
+    StudyKind,
+    VerdictRates,
+    calibrate,
+    look_again,
+    main,
+)
 from reports.statistics.comparison import compare, interaction, items_part
 from tests.conftest import slow_case
 
 STUDIES = 40
 
 
-def sound(found: Found) -> None:
+def sound(found: VerdictRates) -> None:
     """Bounds that so many studies of sound statistics keep but for one case in some hundred."""
     assert found.covered.value > 0.9
     assert found.false_verdicts.value <= 0.12
@@ -49,8 +58,8 @@ def test_seeds_that_move_rows_together_are_paired():
 def test_the_model_of_studies_has_the_truth_it_says():
     """Over many items and seeds the gain is the truth, for accuracies and for correlations."""
     for figure in ("accuracy", "spearman"):
-        kind = Kind("", (70.0, 74.0), (0.3, 0.3), (4, 4), items=60_000, figure=figure)
-        samples = Study(kind, np.random.default_rng(0)).samples(kind.seeds)
+        kind = StudyKind("", (70.0, 74.0), (0.3, 0.3), (4, 4), items=60_000, figure=figure)
+        samples = MadeUpStudy(kind, np.random.default_rng(0)).samples(kind.seeds)
         gain = compare(samples[1], samples[0])
         assert gain.gain == pytest.approx(4.0, abs=3 * gain.error.deviation)
         assert samples[0].mean == pytest.approx(70.0, abs=1.0)
@@ -61,7 +70,7 @@ def test_folds_need_their_correction():
     """Negative control: without Nadeau and Bengio's factor the same studies have too short intervals."""
     kind, misses, plain = KINDS["10-fold, nulls"], 0, 0
     for number in range(60):
-        samples = Study(kind, np.random.default_rng(number)).samples(kind.seeds)
+        samples = MadeUpStudy(kind, np.random.default_rng(number)).samples(kind.seeds)
         for row in samples[1:]:
             found = compare(row, samples[0])
             uncorrected = found.error.variance - found.items_variance * (1 - 1 / (1 + FOLDS / (FOLDS - 1)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.calibrate_finals import KINDS, Found, MadeUp, calibrate, main, scheme, search
+from benchmarks.statistics.calibrate_finals import KINDS, AnswerRates, MadeUp, calibrate, main, scheme, search
 from reports.looks import share
 from reports.statistics.finals import (
     KEPT,
@@ -214,7 +214,7 @@ def test_finals_have_the_size_that_shows_most(trainings, size):
     assert (size[0] + 1) * size[1] <= trainings
 
 
-def sound(found: Found) -> None:
+def sound(found: AnswerRates) -> None:
     """Bounds that so few searches keep but for one case in some hundred."""
     assert found.wrong.value <= 0.1
     assert not found.covered.shares or found.covered.value >= 0.88
@@ -263,7 +263,7 @@ def test_more_trainings_show_more_and_are_wrong_no_more_often(size):
 
 def test_recipes_chosen_by_the_test_items_get_no_verdict():
     """Negative control: by the spread between seeds alone most of these equal recipes would be called better."""
-    kind, found = KINDS["equal, chosen by the test items"], Found()
+    kind, found = KINDS["equal, chosen by the test items"], AnswerRates()
     judged = [search(MadeUp(kind, np.random.default_rng([1, number])), kind, found) for number in range(20)]
     assert {one.answer for one in judged} == {"nothing yet"}
     assert found.control.value > 0.3

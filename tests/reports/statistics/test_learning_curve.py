@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.calibrate_finals import BASE, KINDS, Kind, MadeUp, _sample
+from benchmarks.statistics.calibrate_finals import BASE, KINDS, MadeUp, SearchKind, _sample
 from reports.statistics.comparison import compare
 from reports.statistics.finals import pick
 from reports.statistics.spreads import common_spread
@@ -13,7 +13,7 @@ from reports.statistics.spreads import common_spread
 PARTS = 3
 
 
-def wrong(kind: Kind, studies: int) -> tuple[float, float]:
+def wrong(kind: SearchKind, studies: int) -> tuple[float, float]:
     """Twice the data bring nothing. In percent, how often the interval of the picked recipe's gain over half of its
     data does not hold that, and how often it would not were the recipe's choice among finalists not counted. At 5 %, as
     if nobody ever looked again."""

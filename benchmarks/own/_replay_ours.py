@@ -1,0 +1,209 @@
+"""Our search in a replay: the agenda of a study on simulated time, and the answer that comes of its records.
+
+The recipes that it begins with are the portfolio that the other sets teach. The explored seed is one of the recorded
+ones, fresh seeds are those that are left and then draws (`Replayed.fresh`). An interval counts test items, too, as
+far as some thousand queries leave an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import optuna
+
+from benchmarks.own._replay_peers import Proposer
+from benchmarks.own._replay_table import PLACES, WHOLE_SECONDS, Replayed
+from benchmarks.own._table import REST, SHARES
+from benchmarks.statistics.calibration import ITEMS_ERROR
+from reports.answer import KINDS, Answer
+from reports.answer_parts import Finalist
+from reports.gain import Gain
+from reports.ledger import Record, is_fresh
+from reports.ledger.finals import FIRST_FRESH, SHARE
+from reports.looks import share
+from reports.statistics.finals import Judgement, judge, lent_spread, pick
+from reports.statistics.sample import Sample
+from reports.testing import made_record
+from search_spaces.goals import searched
+from study.cli.options import FINALS, OPEN_TRIALS, parse_finals
+from study.rows import as_it_came
+from study.search.agenda import Agenda
+from study.search.budget import Budget
+from study.search.course import Explored, StudyCourse
+from study.search.finals import SearchFinals
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
+from study.testing.agenda import SimulatedClock, drive
+from study.trial import Trial
+from trainables.recipe import Recipe
+
+GOALS = searched(("sts",))
+TASK, NUMBER = "STSBenchmark", "dev_spearman_cosine"
+"""What stands for the set's own development score."""
+FIRST = 8
+"""So many recipes of the portfolio come before what the sampler asks for."""
+ITEMS = 100
+"""Made-up test items, which move gains as `ITEMS_ERROR` says."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a search came to."""
+
+    kind: str
+    """As of `Answer`; `nothing` where a study would not have any."""
+    place: int | None
+    """The recipe that it says to use; None for the encoder as it came."""
+    picked: int | None
+    """The finalist that it would use, whatever is shown; without one as `place`."""
+
+
+class RecordedExplorer:
+    """An `Explorer` of recorded recipes."""
+
+    def __init__(self, table: Replayed, first: Sequence[int], seed: int) -> None:
+        entry = SAMPLERS[DEFAULT_SAMPLER]
+        self.table = table
+        self.proposer = Proposer(table, entry.build(seed), conditional=entry.conditional, first=first)
+        self.proposer.tried.add(table.base)
+        self.proposed: list[Explored] = []
+        self.explored: list[str] = []
+        self._trials: dict[str, optuna.Trial] = {}
+
+    def has_more(self) -> bool:
+        return self.proposer.has_more()
+
+    def ask(self) -> Explored | None:
+        trial, place = self.proposer.ask()
+        explored = Explored(self.table.recipes[place], f"recipe {self.table.numbers[place]}")
+        self._trials[explored.recipe.hash] = trial
+        self.proposed.append(explored)
+        self.explored.append(explored.recipe.hash)
+        return explored
+
+    def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
+        trial = self._trials.pop(recipe_hash, None)
+        if trial is not None:
+            self.proposer.tell(trial, None if record is None else record.scores[TASK][NUMBER])
+
+    def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
+        """Of the rows only the base is in the space."""
+        record = records[0]
+        if recipe.hash == self.table.space_base.hash and record is not None:
+            self.proposer.add(self.table.base, record.scores[TASK][NUMBER])
+
+
+def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int) -> Ended:
+    """One study of a limit that is as long as so many whole trainings on two places."""
+    base, clock = table.space_base, SimulatedClock()
+    untrained = as_it_came(base)
+    rows = {untrained.hash: "encoder as it came", base.hash: "base settings"}
+    fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
+    size = parse_finals(FINALS)
+    assert size is not None
+    limits = {"minutes": trainings * WHOLE_SECONDS / 60 / PLACES}
+    finals = SearchFinals(*size, base, rows)
+    course = StudyCourse(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
+    explorer = RecordedExplorer(table, first[:FIRST], repeat)
+    agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
+    outcomes = Outcomes(table, repeat)
+    ran = drive(agenda, clock, outcomes)
+    return answered(table, agenda, [run.record for run in ran if run.record is not None], outcomes.tests)
+
+
+class Outcomes:
+    """What a trial takes and scores, by the record. Every search that asks the same gets the same."""
+
+    def __init__(self, table: Replayed, repeat: int) -> None:
+        self.table, self.repeat = table, repeat
+        self.tests: dict[str, float] = {}
+        """By the key of a trial on all of the data."""
+
+    def __call__(self, trial: Trial) -> tuple[float, Record | None]:
+        """Seconds, and the record; None where the training failed."""
+        table, seed = self.table, self.repeat % self.table.dev.shape[2]
+        if not trial.recipe.trains:
+            dev, self.tests[trial.key] = table.as_it_came
+            return REST * WHOLE_SECONDS, _record(trial, dev, REST, 0.0)
+        part = SHARES.index(float(str(trial.recipe.flat()[SHARE])))
+        place = table.place_of[trial.recipe.override({SHARE: 1.0}).hash]
+        scores = table.explored(place, part, seed)
+        if is_fresh(trial.seed):
+            number = trial.seed - FIRST_FRESH
+            scores = table.fresh(place, number, seed, np.random.default_rng([self.repeat, place, number]))
+        cost = float(table.costs[place, part])
+        if scores is None:
+            return cost * WHOLE_SECONDS, None
+        self.tests[trial.key] = scores[1]
+        return cost * WHOLE_SECONDS, _record(trial, scores[0], cost, cost - REST)
+
+
+def _record(trial: Trial, dev: float, cost: float, training: float) -> Record:
+    return made_record(
+        trial.recipe.flat(),
+        trial.recipe_hash,
+        trial.seed,
+        scores={TASK: {NUMBER: dev}},
+        cost={"seconds": cost * WHOLE_SECONDS, "train_seconds": training * WHOLE_SECONDS},
+    )
+
+
+def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: Mapping[str, float]) -> Ended:
+    """As a report answers, by the trials of the finals: where a limit cut these short, by those that are there."""
+    base, untrained = table.space_base.hash, as_it_came(table.space_base).hash
+    fresh = _by_recipe(record for record in records if is_fresh(record.seed))
+    rows = (record for record in records if record.recipe_hash in (base, untrained) and record.seed == 0)
+    explored = _by_recipe(rows)
+    if base not in explored or agenda.finals is None or not (agenda.finalists is not None or agenda.limited):
+        place = table.base if base in explored else None
+        return Ended("nothing", place, place)
+    ready = {**fresh, base: fresh.get(base) or explored[base], untrained: explored[untrained]}
+    samples = {key: _sample(table, records, tests) for key, records in ready.items()}
+    lenders = {**samples, base: _sample(table, [*explored[base], *fresh.get(base, ())], tests)}
+    finalists = [final.recipe.hash for final in agenda.finalists or () if final.recipe.hash in fresh]
+    judged = judge(
+        [samples[key] for key in finalists],
+        pick([[_mean_dev(ready[key])] for key in finalists]) if finalists else [],
+        {"base": samples[base], "encoder": samples[untrained]},
+        lent=lent_spread(lenders.values()),
+        looks=1 / share(1),
+    )
+    over = judged.base_over_encoder
+    picked = () if judged.picked is None else (_finalist(finalists[judged.picked], judged, judged.picked),)
+    answer = Answer(
+        KINDS[judged.answer],
+        picked=picked,
+        references={"base": _finalist(base)},
+        base_over_encoder=Gain.of(over) if over else None,
+    )
+    place = table.place_of[answer.to_train.recipe] if answer.to_train else None
+    return Ended(answer.kind, place, place if judged.picked is None else table.place_of[finalists[judged.picked]])
+
+
+def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:
+    recipes: dict[str, list[Record]] = {}
+    for record in records:
+        recipes.setdefault(record.recipe_hash, []).append(record)
+    return recipes
+
+
+def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, float]) -> Sample:
+    """Test scores, with made-up effects of items that are a recipe's own."""
+    values = np.array([tests[record.key] for record in records])
+    place = table.place_of.get(records[0].recipe_hash, len(table.recipes))
+    effects = np.random.default_rng(place).standard_normal(ITEMS) * ITEMS_ERROR / math.sqrt(2 * ITEMS)
+    fixed = place == len(table.recipes)
+    return Sample(values, tuple(range(len(values))), fixed, np.tile(effects, (len(values), 1)), "made up")
+
+
+def _mean_dev(records: Sequence[Record]) -> float:
+    return fmean(record.scores[TASK][NUMBER] for record in records)
+
+
+def _finalist(recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:
+    """As much of it as says whose model is to be had."""
+    gains = {str(name): Gain.of(finalists[place]) for name, finalists in judged.gains.items()} if judged else {}
+    return Finalist(recipe_hash, "", {}, None, (), 0, 0, None, gains)

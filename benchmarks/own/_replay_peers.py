@@ -1,0 +1,195 @@
+"""Other searches in a replay: two places train whole recipes, and the answer is the best development score.
+
+Whatever a sampler asks for becomes the nearest recorded recipe that was not tried (`Proposer`).
+
+`tpe`: what sentence-transformers documents as `hyperparameter_search`, Optuna's default, and with its pruners, which
+see development scores at an eighth, a quarter and half of a training's steps. `first_rung`: random recipes train to
+their first rung in the first half of the time, then the best of them for which there is time go on, one after another.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.pruners import BasePruner, HyperbandPruner, NopPruner, SuccessiveHalvingPruner
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.trial import TrialState
+
+from benchmarks.own._replay_table import PLACES, Replayed
+from benchmarks.own._table import REST, RUNGS, WHOLE
+from study.search.ask_tell import AskTell, memory_study
+from study.search.samplers import SAMPLERS
+
+
+class Proposer:
+    """Proposes recorded recipes, each once."""
+
+    def __init__(
+        self,
+        table: Replayed,
+        sampler: BaseSampler,
+        *,
+        conditional: bool = True,
+        pruner: BasePruner | None = None,
+        first: Sequence[int] = (),
+    ) -> None:
+        """`first`: numbers of the recipes that come first. `conditional` as of `SamplerEntry`."""
+        self.study = memory_study(sampler)
+        self.study.pruner = pruner or NopPruner()
+        self.table = table
+        self.ask_tell = AskTell(self.study, table.space_base, table.domains, conditional=conditional)
+        self.first = [table.numbers.index(number) for number in first if number in table.numbers]
+        self.tried: set[int] = set()
+        self._sampler = sampler
+
+    def has_more(self) -> bool:
+        return len(self.tried) < len(self.table.recipes)
+
+    def ask(self) -> tuple[optuna.Trial, int]:
+        """Optuna's trial, and the place of its recipe."""
+        place = next((place for place in self.first if place not in self.tried), None)
+        if place is None:
+            draw, chosen = self.ask_tell.draw()
+            self.study.tell(draw, state=TrialState.FAIL)
+            place = self.table.nearest(chosen, self.tried)
+        self.tried.add(place)
+        self.ask_tell.enqueue(self.table.points[place])
+        self.study.sampler = RandomSampler(0)  # all is chosen, and nothing is to be thought about
+        trial, _ = self.ask_tell.ask()
+        self.study.sampler = self._sampler
+        return trial, place
+
+    def tell(self, trial: optuna.Trial, score: float | None) -> None:
+        """None: it failed."""
+        self.study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
+
+    def stop(self, trial: optuna.Trial) -> None:
+        """It was pruned."""
+        self.study.tell(trial, state=TrialState.PRUNED)
+
+    def add(self, place: int, score: float) -> None:
+        """A recipe that ran without having been asked for."""
+        self.tried.add(place)
+        self.ask_tell.add(self.table.points[place], [score])
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How it proposes, and whether trainings pause at rungs."""
+
+    name: str
+    sampler: Callable[[int], BaseSampler]
+    conditional: bool = True
+    pruner: Callable[[], BasePruner] | None = None
+    portfolio: bool = False
+    """Whether it begins with what the other sets teach."""
+    first_rung: bool = False
+    """Whether half of the time goes into first rungs."""
+
+
+def _of(name: str) -> Callable[[int], BaseSampler]:
+    return lambda seed: SAMPLERS[name].build(seed)
+
+
+def _tpe(seed: int) -> BaseSampler:
+    return TPESampler(seed=seed)
+
+
+PEERS = (
+    Peer("random search", _of("random")),
+    Peer("TPE", _tpe),
+    Peer("TPE, successive halving", _tpe, pruner=lambda: SuccessiveHalvingPruner(min_resource=1)),
+    Peer("TPE, hyperband", _tpe, pruner=lambda: HyperbandPruner(max_resource=round(1 / RUNGS[0]))),
+    Peer("Optuna's Gaussian process", _of("optuna_gp"), conditional=False),
+    Peer("best of the first rung", _of("random"), first_rung=True),
+    Peer("portfolio", _of("random"), portfolio=True),
+)
+
+
+def search(table: Replayed, times: Sequence[float], first: Sequence[int], repeat: int, peer: Peer) -> list[int | None]:
+    """The place of the recipe that it would use after each of these times, in whole trainings with the base settings on
+    all places together; None where no training has ended."""
+    limits = [time / PLACES for time in times]
+    if peer.first_rung:
+        return [_best(_first_rungs(table, limit, repeat, peer), limit) for limit in limits]
+    ended = _whole(table, max(limits), first if peer.portfolio else (), repeat, peer)
+    return [_best(ended, limit) for limit in limits]
+
+
+Ended = tuple[float, float, int]
+"""When a whole training came to its end, its development score, and its place."""
+
+
+def _best(ended: Sequence[Ended], until: float) -> int | None:
+    scores = [(score, place) for time, score, place in ended if time <= until]
+    return max(scores)[1] if scores else None
+
+
+def _whole(table: Replayed, until: float, first: Sequence[int], repeat: int, peer: Peer) -> list[Ended]:
+    proposer = Proposer(
+        table,
+        peer.sampler(repeat),
+        conditional=peer.conditional,
+        pruner=peer.pruner() if peer.pruner else None,
+        first=first,
+    )
+    pauses = [*RUNGS, 1.0] if peer.pruner else [1.0]
+    seed, number = repeat % table.dev.shape[2], itertools.count()
+    events: list[tuple[float, int, Any, int, int]] = []
+    ended: list[Ended] = []
+
+    def begin(now: float) -> None:
+        if now < until and proposer.has_more():
+            trial, place = proposer.ask()
+            until_pause = REST + (table.costs[place, WHOLE] - REST) * pauses[0]
+            heapq.heappush(events, (now + until_pause, next(number), trial, place, 0))
+
+    for _ in range(PLACES):
+        begin(0.0)
+    while events:
+        now, _, trial, place, pause = heapq.heappop(events)
+        if now > until:
+            break
+        if pause < len(pauses) - 1:
+            if not math.isnan(score := table.rungs[place, pause]):
+                trial.report(score, round(pauses[pause] / RUNGS[0]))
+            if math.isnan(score) or not trial.should_prune():
+                more = (table.costs[place, WHOLE] - REST) * (pauses[pause + 1] - pauses[pause])
+                heapq.heappush(events, (now + more, next(number), trial, place, pause + 1))
+                continue
+            proposer.stop(trial)
+        else:
+            scores = table.explored(place, WHOLE, seed)
+            proposer.tell(trial, scores and scores[0])
+            if scores is not None:
+                ended.append((now, scores[0], place))
+        begin(now)
+    return ended
+
+
+def _first_rungs(table: Replayed, until: float, repeat: int, peer: Peer) -> list[Ended]:
+    """Nothing is lost between a first rung and what follows it."""
+    proposer = Proposer(table, peer.sampler(repeat))
+    seed, free = repeat % table.dev.shape[2], [0.0] * PLACES
+    paused: list[tuple[float, int]] = []
+    while free[0] < until / 2 and proposer.has_more():
+        _, place = proposer.ask()
+        training = (table.costs[place, WHOLE] - REST) * RUNGS[0]
+        heapq.heapreplace(free, free[0] + REST + training)
+        if not math.isnan(score := table.rungs[place, 0]):
+            paused.append((score, place))
+    ended: list[Ended] = []
+    for _, place in sorted(paused, reverse=True):
+        training = (table.costs[place, WHOLE] - REST) * (1 - RUNGS[0])
+        if (now := free[0] + training) > until:
+            continue
+        heapq.heapreplace(free, now)
+        if (scores := table.explored(place, WHOLE, seed)) is not None:
+            ended.append((now, scores[0], place))
+    return ended

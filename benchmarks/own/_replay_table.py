@@ -1,0 +1,228 @@
+"""One set of a record as a search meets it: a space, the recorded recipes in it, what each scores and costs.
+
+The space is the one that `--train` makes today of such data. Recorded recipes outside it are left out, for every side:
+other poolings, heads, rates above its highest.
+
+A search that asks for a recipe gets the nearest recorded one that it has not tried. Numbers are as far apart as on
+their domain's own scale, from one end to the other 1 (rates and temperatures by their logarithms, lists of numbers by
+their places); another choice is 1 apart, and so is a key that one recipe alone has. Squares add up.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.own._recipes import based
+from benchmarks.own._table import SHARES, WHOLE, OwnTable
+from search_spaces.domain_values import scaled
+from search_spaces.own_data import OwnEncoder, OwnSpace, space_text
+from search_spaces.space import Domain
+from study.search.points import point
+from trainables.recipe import Recipe, Value
+from trainables.senteval.tasks import TASKS
+
+UNITS = {"labelled": 300}
+"""What a batch counts of a set of the records, where that is not 3,000 rows."""
+WIDTH = 384
+"""Numbers of MiniLM."""
+PLACES = 2
+"""That train at once."""
+WHOLE_SECONDS = 180.0
+"""Simulated seconds of a whole training with the base settings."""
+FEWEST_PAIRS = 5
+"""Recipes with two seeds without which a set has those of all sets."""
+
+
+@functools.cache
+def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
+    """The base and the domains of a study of such data, as the space file of `--train` has them."""
+    own = {"encoder.name": "MiniLM", "encoder.query_prompt": None, "encoder.document_prompt": None}
+    encoder = OwnEncoder("MiniLM", {**own, "pooling.mode": "mean"}, ("mean",), WIDTH)
+    units = UNITS.get(kind, 3000)
+    text = space_text(OwnSpace("own", "own", "/", "/train", kind, units, 1, 1, (encoder,), (TASKS["MR"],)))
+    lines = ast.parse(text).body
+    space = next(line.value for line in lines if isinstance(line, ast.Assign) and isinstance(line.value, ast.Call))
+    parts = {word.arg: word.value for word in space.keywords}
+    settings = ast.literal_eval(_calls(parts["base"])[-1].args[0])
+    base = {key: value for key, value in settings.items() if key not in ("encoder.name", "corpus.nli")}
+    domains = [
+        Domain(
+            ast.literal_eval(call.args[0]), **{str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        )
+        for call in _calls(parts["domains"])
+    ]
+    return Recipe().preferring(base), tuple(domains)
+
+
+def _calls(tree: ast.expr) -> list[ast.Call]:
+    """Those with arguments."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+
+
+def in_space(table: OwnTable) -> OwnTable | None:
+    """The recipes that a study's space has and that ran on the smallest part of the data, too; None without the space's
+    base settings."""
+    parted = ~np.isnan(table.seconds[:, 0, 0])
+    places = [place for place, keys in enumerate(table.keys) if parted[place] and _recipe(table.kind, keys) is not None]
+    base = space_of(table.kind)[0]
+    if base not in [pair[0] for place in places if (pair := _recipe(table.kind, table.keys[place]))]:
+        return None
+    arrays = {name: getattr(table, name)[places] for name in ("dev", "test", "seconds", "steps", "rungs")}
+    numbers, keys = tuple(table.recipes[place] for place in places), tuple(table.keys[place] for place in places)
+    return dataclasses.replace(table, recipes=numbers, keys=keys, **arrays)
+
+
+def _recipe(kind: str, keys: Mapping[str, Value]) -> tuple[Recipe, Mapping[str, Value]] | None:
+    """A recorded recipe, and its values of the domains; None outside the space."""
+    base, domains = space_of(kind)
+    recipe = based(base).override(keys)
+    chosen = point(recipe, base, domains)
+    return None if chosen is None else (recipe, chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """A set. A place is that of a recipe among those of its table."""
+
+    name: str
+    space_base: Recipe
+    domains: tuple[Domain, ...]
+    numbers: tuple[int, ...]
+    """As the record has them."""
+    recipes: tuple[Recipe, ...]
+    points: tuple[Mapping[str, Value], ...]
+    """The domains' values of each."""
+    dev: np.ndarray  # (recipes, shares, seeds), percent; NaN where it failed, or was not recorded under that seed
+    test: np.ndarray  # (recipes, seeds), on all of the data
+    rungs: np.ndarray  # (recipes, rungs), development scores
+    costs: np.ndarray  # (recipes, shares), in units of WHOLE_SECONDS
+    as_it_came: tuple[float, float]
+    moves: np.ndarray  # (any, 2), what another seed adds to a development and a test score
+
+    @classmethod
+    def of(cls, table: OwnTable, others: Sequence[OwnTable] = ()) -> Replayed:
+        """The table is one `in_space`; `others` lend what seeds do, where too few recipes of it have two."""
+        base, domains = space_of(table.kind)
+        pairs = [pair for keys in table.keys if (pair := _recipe(table.kind, keys)) is not None]
+        recipes = tuple(recipe for recipe, _ in pairs)
+        moves = _moves([table])
+        return cls(
+            table.name,
+            base,
+            domains,
+            table.recipes,
+            recipes,
+            tuple(chosen for _, chosen in pairs),
+            _filled(table.dev, ~np.isnan(table.seconds)),
+            table.test[:, WHOLE],
+            table.rungs[:, :, 0],
+            table.costs,
+            table.as_it_came,
+            moves if len(moves) >= FEWEST_PAIRS else _moves([table, *others]),
+        )
+
+    @functools.cached_property
+    def truth(self) -> np.ndarray:  # (recipes,)
+        """The mean test score over the recorded seeds; the encoder's own where a training failed."""
+        return np.where(np.isnan(self.test[:, 0]), self.as_it_came[1], _mean(self.test))
+
+    @functools.cached_property
+    def base(self) -> int:
+        """The place of the base settings."""
+        return self.place_of[self.space_base.hash]
+
+    @functools.cached_property
+    def place_of(self) -> Mapping[str, int]:
+        """By a recipe's hash."""
+        return {recipe.hash: place for place, recipe in enumerate(self.recipes)}
+
+    @property
+    def gain(self) -> float:
+        """Points that the best recipe gains over the base settings."""
+        return float(self.truth.max() - self.truth[self.base])
+
+    def explored(self, place: int, share: int, seed: int) -> tuple[float, float] | None:
+        """The development score on that share of the data, and the test score on all of them, under that recorded seed
+        or else the first; None where the training failed."""
+        seed = seed if not np.isnan(self.dev[place, share, seed]) else 0
+        dev, test = self.dev[place, share, seed], self.test[place, min(seed, self.test.shape[1] - 1)]
+        return None if np.isnan(dev) else (float(dev), float(test))
+
+    def fresh(self, place: int, number: int, explored: int, random: np.random.Generator) -> tuple[float, float] | None:
+        """Development and test score under a fresh seed, by its number: recorded seeds that did not explore come first;
+        then the mean of those recorded, moved as a seed moves some recipe of the set."""
+        scores = np.stack([self.dev[place, WHOLE], self.test[place]], axis=1)
+        recorded = [seed for seed in range(len(scores)) if not np.isnan(scores[seed]).any()]
+        if 0 not in recorded:
+            return None
+        others = [seed for seed in recorded if seed != (explored if explored in recorded else 0)]
+        move = self.moves[random.integers(len(self.moves))] * random.choice([-1.0, 1.0])
+        dev, test = scores[others[number]] if number < len(others) else scores[recorded].mean(axis=0) + move
+        return float(dev), float(test)
+
+    def nearest(self, chosen: Mapping[str, Value], tried: Collection[int] = ()) -> int:
+        """The place of the recipe nearest to these values of the domains, of those not tried."""
+        apart = np.nansum((self._scaled - self._row(chosen)) ** 2, axis=1)
+        keys = [domain.key for domain in self.domains]
+        present = np.array([[key in values for key in keys] for values in self.points])
+        apart += (present != np.array([key in chosen for key in keys])).sum(axis=1)
+        apart[[*tried]] = math.inf
+        return int(np.argmin(apart))
+
+    @functools.cached_property
+    def _scaled(self) -> np.ndarray:
+        return np.stack([self._row(values) for values in self.points])
+
+    def _row(self, chosen: Mapping[str, Value]) -> np.ndarray:  # (columns,), one for a number and one for each choice
+        columns: list[float] = []
+        for domain in self.domains:
+            value = scaled(domain, chosen.get(domain.key))
+            if not domain.choices:
+                columns.append(value)
+            elif all(isinstance(choice, int | float) for choice in domain.choices):
+                columns.append(value / max(1, len(domain.choices) - 1))
+            else:
+                marks = [math.sqrt(0.5) * (value == number) for number in range(len(domain.choices))]
+                columns += [mark if domain.key in chosen else math.nan for mark in marks]
+        return np.array(columns)
+
+
+def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, shares, seeds) twice
+    """Under the first seed what was not recorded lies between the next smaller and the next larger share, by the
+    logarithm; or is as far from the next one as others are in the middle."""
+    dev, shares = dev.copy(), np.log2(SHARES)
+    first = dev[:, :, 0]
+    for place, ran in enumerate(recorded[:, :, 0]):
+        scored = ran & ~np.isnan(first[place])
+        for share in np.flatnonzero(~ran) if scored.any() else ():
+            below, above = np.flatnonzero(scored[:share]), np.flatnonzero(scored[share:]) + share
+            if len(below) and len(above):
+                ends = [below[-1], above[0]]
+                first[place, share] = np.interp(shares[share], shares[ends], first[place, ends])
+            else:
+                near = above[0] if len(above) else below[-1]
+                first[place, share] = first[place, near] + np.nanmedian(first[:, share] - first[:, near])
+    return dev
+
+
+def _moves(tables: Sequence[OwnTable]) -> np.ndarray:  # (recipes with two seeds, 2)
+    """The difference of two seeds has twice the variance of one."""
+    differences = [np.zeros((0, 2))]
+    for table in tables:
+        scores = np.stack([table.dev[:, WHOLE], table.test[:, WHOLE]], axis=-1)
+        if scores.shape[1] > 1:
+            differences.append((scores[:, 0] - scores[:, 1]) / math.sqrt(2))
+    moves = np.concatenate(differences)
+    return moves[~np.isnan(moves).any(axis=1)]
+
+
+def _mean(scores: np.ndarray) -> np.ndarray:
+    recorded = ~np.isnan(scores)
+    return np.where(recorded, scores, 0.0).sum(axis=1) / np.maximum(recorded.sum(axis=1), 1)

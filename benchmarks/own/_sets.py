@@ -1,0 +1,241 @@
+"""Real data as a person would bring them, for `own_records`: CSV files of ten sets, each with its parts to train on,
+to choose by and to judge by, and the space that `--train` makes of them.
+
+    own = prepared("trec", Path("../shared/data"), Path("scratch"), encoder)     # Prepared: base, domains, evaluation
+
+Every choice of rows is by a fixed seed, so the same data give the same files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from search_spaces import load_space
+from search_spaces.goals import Goal, searched
+from search_spaces.space import Domain
+from study.cli.options import parse
+from study.own_study import SPACE, own_study
+from trainables.errors import UserError, choices
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import Recipe
+
+Rows = list[tuple[str, ...]]
+PARTS = ("train", "dev", "test")
+SENTEVAL = "senteval/downstream"
+
+
+@dataclass(frozen=True)
+class OwnSet:
+    """Where a set comes from, and how much of it is taken."""
+
+    name: str
+    kind: str
+    """As `--train` tells it from the columns."""
+    columns: tuple[str, ...]
+    read: Callable[[Path], tuple[Rows, Rows, Rows]]
+    """All rows of the three parts, given the folder of data; one that is empty is taken from the part before."""
+    sizes: tuple[int, int, int] = (3000, 600, 1000)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A set as a study has it."""
+
+    name: str
+    kind: str
+    base: Recipe
+    domains: tuple[Domain, ...]
+    evaluation: EvaluationConfig
+    goal: Goal
+    space: Path
+    hash: str
+    """Of its files: they are the same wherever it is the same."""
+
+
+def prepared(name: str, data: Path, scratch: Path, encoder: str) -> Prepared:
+    """The set's files in the scratch folder, and the space that a study of theirs has. `UserError` without the data."""
+    if name not in SETS:
+        raise UserError(f"{name!r} is no set; {choices(SETS)} would work")
+    return of_files(SETS[name].kind, name, write_files(SETS[name], data, scratch / name), encoder)
+
+
+def write_files(chosen: OwnSet, data: Path, folder: Path) -> Path:
+    """The set's three CSV files; the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        parts = drawn(chosen.read(data), chosen.sizes)
+    except FileNotFoundError as error:
+        raise UserError(f"the set {chosen.name} is made of {error.filename}, which is not there") from None
+    for part, rows in zip(PARTS, parts, strict=True):
+        with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(chosen.columns)
+            writer.writerows(rows)
+    return folder
+
+
+def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
+    """The space that `--train` makes of the folder's CSV files."""
+    digits = hashlib.sha256(b"".join((folder / f"{part}.csv").read_bytes() for part in PARTS)).hexdigest()[:12]
+    space = folder / f"{SPACE.removesuffix('.py')}_{digits}.py"
+    if not space.exists():
+        train, dev, test = (str(folder / f"{part}.csv") for part in PARTS)
+        options = ["--train", train, "--dev", f"{name}={dev}", "--test", f"{name}={test}", "--encoder", encoder]
+        with contextlib.redirect_stdout(io.StringIO()):
+            own_study(parse([*options, "--write-space", str(space)]))
+    read = load_space(space)
+    (goal,) = searched(read.goals)
+    return Prepared(name, kind, read.recipe("paper"), read.domains, read.scored("paper"), goal, space, digits)
+
+
+def drawn(parts: Sequence[Rows], sizes: Sequence[int]) -> list[Rows]:
+    """So many rows of each part, by chance. A part that has none of its own takes them of what the one before left."""
+    drawn_parts, others = list[Rows](), Rows()
+    for rows, size in zip(parts, sizes, strict=True):
+        shuffled = [*(rows or others)]
+        np.random.default_rng(len(shuffled)).shuffle(shuffled)
+        drawn_parts.append(shuffled[:size])
+        others = shuffled[size:]
+    return drawn_parts
+
+
+def _csv_files(name: str) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
+    def read(data: Path) -> tuple[Rows, Rows, Rows]:
+        def part(which: str) -> Rows:
+            with (data / "own" / f"{name}_{which}.csv").open(encoding="utf-8", newline="") as file:
+                return [tuple(row) for row in csv.reader(file)][1:]
+
+        return part("train"), part("dev"), part("test")
+
+    return read
+
+
+_UNDERLINED = re.compile(r" (={5,}|-{5,}|~{5,}|'{5,}|\^{5,}) ")
+
+
+def _peps(data: Path) -> tuple[Rows, Rows, Rows]:
+    """A heading that one document alone has, and how its section begins. No document is in two parts."""
+    documents = (data / "docs/peps.txt").read_text(encoding="utf-8").splitlines()
+    headed = [section for number, text in enumerate(documents) for section in sections(number, text)]
+    times = Counter(heading.lower() for _, heading, _ in headed)
+    parts: tuple[Rows, Rows, Rows] = ([], [], [])
+    for number, heading, begins in headed:
+        if times[heading.lower()] == 1:
+            parts[{8: 1, 9: 2, 7: 2}.get(number % 10, 0)].append((heading, begins))
+    return parts
+
+
+def sections(number: int, text: str) -> Iterable[tuple[int, str, str]]:
+    """A heading is as long as the line below it; white space is lost."""
+    marks = [(mark.start() - len(mark[1]), mark) for mark in _UNDERLINED.finditer(text)]
+    heads = [(start, mark) for start, mark in marks if start > 0 and text[start - 1] == " " and text[start].isalnum()]
+    ends = [*(start for start, _ in heads[1:]), len(text)]
+    for (start, mark), end in zip(heads, ends, strict=True):
+        words = text[mark.end() : end].split()
+        if len(words) >= 25:
+            yield number, text[start : mark.start()], " ".join(words[:30])
+
+
+def _snli(data: Path) -> tuple[Rows, Rows, Rows]:
+    """A premise, what follows from it, and what contradicts it."""
+
+    def triplets(file: str) -> Rows:
+        by_premise: dict[str, dict[str, str]] = defaultdict(dict)
+        for line in (data / "nli" / file).read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            by_premise[row["premise"]].setdefault(row["label"], row["hypothesis"])
+        return [
+            (premise, of["entailment"], of["contradiction"])
+            for premise, of in by_premise.items()
+            if {"entailment", "contradiction"} <= of.keys()
+        ]
+
+    return triplets("snli_dev.jsonl"), triplets("snli_test.jsonl"), []
+
+
+def _tsv_files(
+    folder: str, files: Sequence[str], columns: Sequence[int], header: int = 0
+) -> Callable[..., tuple[Rows, Rows, Rows]]:
+    """Tables of SentEval, of which these columns are taken."""
+
+    def read(data: Path) -> tuple[Rows, Rows, Rows]:
+        def part(file: str) -> Rows:
+            text = (data / SENTEVAL / folder / file).read_text(encoding="utf-8")
+            rows = [line.split("\t") for line in text.splitlines()[header:] if line]
+            return [tuple(row[column] for column in columns) for row in rows]
+
+        train, dev, test = map(part, files)
+        return train, dev, test
+
+    return read
+
+
+def _begins_with_label(folder: str, files: Sequence[str]) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
+    """Files of lines, each with its label before the first blank or colon."""
+
+    def read(data: Path) -> tuple[Rows, Rows, Rows]:
+        def part(file: str) -> Rows:
+            lines = (data / SENTEVAL / folder / file).read_text(encoding="latin-1").splitlines()
+            rows = [line.partition(" ")[::2] for line in lines if line]
+            return [(text.strip(), label.partition(":")[0]) for label, text in rows]
+
+        train, dev, test = (part(file) if file else [] for file in files)
+        return train, dev, test
+
+    return read
+
+
+def _a_file_each(folder: str, **files: str) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
+    """A file of lines for each label; all parts are taken from the same lines."""
+
+    def read(data: Path) -> tuple[Rows, Rows, Rows]:
+        rows: Rows = []
+        for label, file in files.items():
+            lines = (data / SENTEVAL / folder / file).read_text(encoding="latin-1").splitlines()
+            rows += [(line.strip(), label) for line in dict.fromkeys(lines) if line.strip()]
+        return rows, [], []
+
+    return read
+
+
+_PAIR, _TRIPLET = ("question", "answer"), ("anchor", "positive", "negative")
+_SCORED, _LABELLED = ("sentence1", "sentence2", "score"), ("text", "label")
+FEW = (1200, 300, 500)
+"""Rows of a labelled set: fitting its classifier takes longer than all else."""
+_STSB = ("sts-train.csv", "sts-dev.csv", "sts-test.csv")
+_SICK = ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt")
+_SST = ("sentiment-train", "sentiment-dev", "sentiment-test")
+SETS: Mapping[str, OwnSet] = {
+    own.name: own
+    for own in (
+        OwnSet("packages", "pairs", _PAIR, _csv_files("packages")),
+        OwnSet("glosses", "pairs", _PAIR, _csv_files("glosses")),
+        OwnSet("peps", "pairs", _PAIR, _peps),
+        OwnSet("snli", "triplets", _TRIPLET, _snli),
+        OwnSet("stsb", "scored", _SCORED, _tsv_files("STS/STSBenchmark", _STSB, (5, 6, 4))),
+        OwnSet("sick", "scored", _SCORED, _tsv_files("SICK", _SICK, (1, 2, 3), header=1)),
+        OwnSet(
+            "trec", "labelled", _LABELLED, _begins_with_label("TREC", ("train_5500.label", "", "TREC_10.label")), FEW
+        ),
+        OwnSet("sst", "labelled", _LABELLED, _begins_with_label("SST/fine", _SST), FEW),
+        OwnSet("mr", "labelled", _LABELLED, _a_file_each("MR", pos="rt-polarity.pos", neg="rt-polarity.neg"), FEW),
+        OwnSet(
+            "subj",
+            "labelled",
+            _LABELLED,
+            _a_file_each("SUBJ", objective="subj.objective", subjective="subj.subjective"),
+            FEW,
+        ),
+    )
+}

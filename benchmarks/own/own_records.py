@@ -1,0 +1,265 @@
+"""Trainings of a pretrained encoder on real data: ten sets, one design of recipes, parts of the data, and rungs.
+
+    python -m benchmarks own_records --to FOLDER --data DIR      # appends to FOLDER/1.jsonl; stop and start at will
+    python -m benchmarks own_records --to FOLDER --data DIR --process 2/4      # a fourth of the work, to FOLDER/2.jsonl
+    python -m benchmarks own_records --to FOLDER --pack FILE     # all of it as one Parquet file: numbers, no sentences
+    python -m benchmarks own_records --table minilm-2 minilm-6   # what packed records say
+
+The space of each set is the one that `--train` makes of its files, and a training that of a trial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import trainables
+from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
+from benchmarks.own._page import pages
+from benchmarks.own._recipes import AS_IT_CAME, NUMBERS, based, designed
+from benchmarks.own._sets import SETS, Prepared, prepared
+from benchmarks.own._table import load
+from benchmarks.tables import check_page, write_between
+from search_spaces import load_space
+from trainables.errors import UserError, choices, unforeseen
+from trainables.recipe import Recipe, Value
+from trainables.training.rungs import DEFAULT, Measure, RungPlan
+from trainables.trial.reporter import Reporter
+
+BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
+"""Between these lines of a page stand the tables."""
+SHARES, LATER = (1.0, 1 / 8), (1 / 4, 1 / 2)
+"""Of the training data, in the order of recording; each has a whole schedule. Later ones follow when all recipes have
+the first."""
+LAYERS = 2
+FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precision": "bf16"}
+"""Of every recipe: what makes a training faster on the recording machine."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recipe under a seed on a part of a set."""
+
+    recipe: int
+    share: float
+    seed: int
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Record what is not there yet."""
+    options = _parser().parse_args(arguments)
+    if options.table:
+        check_page(options.out, BEGIN)
+        text = pages({record: load(record) for record in options.table})
+        print(text)
+        if options.out is not None:
+            write_between(options.out, BEGIN, text, END)
+        return
+    if options.to is None:
+        raise UserError("say --to FOLDER, where records go, or --table")
+    folder = Path(options.to)
+    if options.pack:
+        pack(folder, Path(options.pack))
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    names = options.sets or [*SETS]
+    unknown = [name for name in names if name not in SETS]
+    if unknown:
+        raise UserError(f"{unknown[0]!r} is no set; {choices(SETS)} would work")
+    number, processes = options.process
+    file, encoder = folder / f"{number}.jsonl", chosen_encoder(options)
+    sets = [prepared(name, Path(options.data), folder / f"sets-{number}", encoder) for name in names]
+    recorders = {own.name: Recorder(own, file, options.layers, jobs_of(options.after, own)) for own in sets}
+    jobs = [*planned({own.name: own.kind for own in sets}, NUMBERS[: options.recipes])]
+    for name, job in jobs[number - 1 :: processes]:
+        recorders[name].record(job)
+
+
+def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[str, Job]]:
+    """All jobs of these recipes on sets of these kinds, in the order of recording: the encoder as it came, all of the
+    data and a small part of them, larger parts, and all of them under a second seed. Labelled texts, on which recipes
+    hardly differ, come last."""
+    labelled = [name for name, kind in kinds.items() if kind == "labelled"]
+    trained = numbers[1:]
+    for names in ([name for name in kinds if name not in labelled], labelled):
+        yield from ((name, Job(AS_IT_CAME, 1.0, 1)) for name in names)
+        for share in SHARES:
+            yield from ((name, Job(number, share, 1)) for number in trained for name in names)
+        yield from ((name, Job(number, share, 1)) for number in trained for share in LATER for name in names)
+        yield from ((name, Job(number, 1.0, 2)) for number in trained for name in names)
+
+
+def jobs_of(record: str | None, own: Prepared) -> set[Job]:
+    """What a packed record has of these rows of a set."""
+    import pandas as pd
+
+    if record is None:
+        return set()
+    rows = pd.read_parquet(record)
+    same = rows[(rows["set"] == own.name) & (rows["files"] == own.hash)]
+    return {Job(*job) for job in same[["recipe", "share", "seed"]].itertuples(index=False)}
+
+
+class Recorder:
+    """Trains on one set, one job after another, and appends a line for each."""
+
+    def __init__(self, own: Prepared, file: Path, layers: int | None, done: Collection[Job] = ()) -> None:
+        """`done`: what is not to be done again, beside the lines of the file."""
+        from trainables.trial.process_reset import ProcessReset
+
+        self.own, self.file = own, file
+        base = based(own.base)
+        self.base = base.override({**FIXED, **({} if layers is None else {"encoder.layers": layers})})
+        self.design = designed(own.domains, base.flat())
+        self.code = code_version()
+        lines = [line for line in lines_of(file.parent) if line["set"] == own.name]
+        if any(line["files"] != own.hash for line in lines):
+            raise UserError(f"{file.parent} holds trainings on other rows of {own.name}; give another folder with --to")
+        self.done = {Job(line["recipe"], line["share"], line["seed"]) for line in lines} | {*done}
+        self.between = ProcessReset()
+
+    def record(self, job: Job) -> None:
+        """A line for it, unless there is one, or the set has no such recipe. What fails is a line, too."""
+        if job in self.done or job.recipe not in self.design:
+            return
+        keys = self.design[job.recipe]
+        load_space(self.own.space)  # its tasks: a process knows those of one space
+        try:
+            with self.between.trial():
+                measured = train(self.own, self.base.override({**keys, **_part(job)}), job.seed)
+        except Exception as error:  # whatever a recipe does, the others are recorded
+            print(f"{self.own.name}, {job}: {unforeseen(error)}", file=sys.stderr, flush=True)
+            measured = {"dev": None, "failed": type(error).__name__}  # what it says may name places of this machine
+        described = {"set": self.own.name, **dataclasses.asdict(job), "keys": keys}
+        line = json.dumps({**described, **measured, "files": self.own.hash, "code": self.code})
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+        self.done.add(job)
+
+
+def _part(job: Job) -> dict[str, Value]:
+    return {} if job.share == 1 else {"corpus.share": job.share}
+
+
+def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
+    """What a training measured: scores, rungs where all of the data is trained on, processor seconds, steps."""
+    import torch
+
+    from trainables.trial.result import TrialResult
+    from trainables.trial.run import run_trial
+
+    torch.set_num_threads(1)
+    measure = Measure(own.goal.name, own.goal.tasks, own.goal.number)
+    whole = recipe.trains and recipe.flat().get("corpus.share", 1.0) == 1
+    timed = ProcessorTimes(RungPlan(DEFAULT.unit, DEFAULT.at, (measure,)) if whole else None)
+    result = run_trial(recipe, seed, own.evaluation, reporter=timed)
+    assert isinstance(result, TrialResult), "nothing was handed over"
+    rungs = result.training.get("rungs", [])
+    return {
+        "dev": own.goal.of(result.scores, result.cost),
+        "test": own.goal.test_of(result.scores),
+        "rungs": [rung["scores"][own.goal.name] for rung in rungs],
+        "rung_steps": [rung["step"] for rung in rungs],
+        **timed.seconds(),
+        "steps": result.training.get("steps", 0),
+        **({"failed": result.stopped} if result.stopped else {}),
+    }
+
+
+class ProcessorTimes(Reporter):
+    """Knows the processor's time at the events of a trial: others use the machine, too."""
+
+    def __init__(self, rungs: RungPlan | None) -> None:
+        self.rung_plan = rungs
+        self.start = self.began = self.stepped = time.process_time()
+        self.at_rungs = 0.0
+
+    def begin(self, steps: int) -> None:
+        self.began = self.stepped = time.process_time()
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.stepped = time.process_time()
+
+    def rung(self, number: int, scores: Mapping[str, float]) -> bool:
+        self.at_rungs += time.process_time() - self.stepped
+        return True
+
+    def seconds(self) -> dict[str, float]:
+        """Of the trial until now: all of it without its rungs, training alone, what follows it, and of a rung's
+        scoring."""
+        now = time.process_time()
+        return {
+            "seconds": now - self.start - self.at_rungs,
+            "training_seconds": self.stepped - self.began - self.at_rungs,
+            "scoring_seconds": now - self.stepped,
+            "rung_seconds": self.at_rungs / len(self.rung_plan.at) if self.rung_plan else 0.0,
+        }
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """What all processes have recorded there."""
+    files = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def pack(folder: Path, to: Path) -> None:
+    """The folder's lines as rows of one Parquet file, beside those that it has."""
+    import pandas as pd
+
+    rows = [{"kind": SETS[line["set"]].kind, **packed(line)} for line in lines_of(folder)]
+    to.parent.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(rows)
+    if to.exists():
+        table = pd.concat([pd.read_parquet(to), table]).drop_duplicates(["set", "recipe", "share", "seed"], keep="last")
+    table.to_parquet(to, index=False, compression="zstd")
+
+
+def packed(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of a record as a row of a table. In a short training one pause is several rungs."""
+    pauses = dict(zip(line.get("rung_steps", []), line.get("rungs", []), strict=True))
+    rungs = {
+        f"rung_{number}": next((score for step, score in pauses.items() if step >= share * line["steps"]), None)
+        for number, share in enumerate(DEFAULT.at, 1)
+    }
+    others = {name: value for name, value in line.items() if name not in ("rungs", "rung_steps")}
+    return {**others, "keys": json.dumps(line["keys"]), **rungs}
+
+
+def code_version() -> str:
+    """Of the code that trains and scores."""
+    folder = Path(trainables.__path__[0])
+    texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
+
+
+def _process(text: str) -> tuple[int, int]:
+    number, processes = map(int, text.split("/"))
+    if not 1 <= number <= processes:
+        raise ValueError(f"{number} is no process of {processes}")
+    return number, processes
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of(__name__, __doc__)
+    parser.add_argument("--to", metavar="FOLDER", help="where records go, and the sets' files")
+    parser.add_argument("--pack", metavar="FILE", help="write what is in --to as one Parquet file, and record nothing")
+    parser.add_argument("--after", metavar="FILE", help="a packed record, of which nothing is trained again")
+    parser.add_argument("--table", nargs="+", metavar="RECORD", help="what packed records say, such as minilm-2")
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the tables into, after {BEGIN}")
+    parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
+    add_number(parser, "--layers", LAYERS, "of the encoder")
+    parser.add_argument(
+        "--process", type=_process, default=(1, 1), metavar="K/N", help="one of N that share the work (default: 1/1)"
+    )
+    add_number(parser, "--recipes", len(NUMBERS), "the first so many")
+    add_encoder(parser)
+    return parser

@@ -1,0 +1,182 @@
+"""Searches replayed on recorded trainings: ours and others in the same time, each set judged by what others taught.
+
+    python -m benchmarks own_replay                                # the table
+    python -m benchmarks own_replay --out docs/record_own.md       # and into the page
+
+Ours is a study's own agenda on simulated time (`_replay_ours.py`); its portfolio is learned from the sets of other
+data.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.options import add_number, parser_of
+from benchmarks.own import _replay_ours, _replay_peers
+from benchmarks.own._portfolio import portfolio
+from benchmarks.own._replay_peers import PEERS, Peer
+from benchmarks.own._replay_table import Replayed, in_space
+from benchmarks.own._table import RECORDS, SMALLEST_GAIN, OwnTable, load
+from benchmarks.tables import check_page, titled, write_between
+from trainables.errors import UserError
+
+BEGIN, END = "<!-- own replay: begin -->", "<!-- own replay: end -->"
+"""Between these lines of a page stand the tables."""
+TIMES = (8.0, 16.0, 32.0)
+"""In whole trainings with the base settings, on all places together."""
+REPEATS, FEWEST, LONGEST = 20, 8, 16
+"""Of each search on a set; recipes without which a set is left out; and how long a portfolio is learned."""
+OURS, PICKED = "ours", "ours, its finalist"
+NEAR = 0.5
+"""Points from the best that nobody would search on for."""
+DRAWS, LEVEL = 4000, 0.95
+KINDS = ("use", "base", "as it came", "open", "nothing")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the tables."""
+    parser = parser_of(__name__, __doc__)
+    names = ["minilm-2", "minilm-6"]
+    parser.add_argument("--records", nargs="+", metavar="NAME", default=names, help="packed (default: %(default)s)")
+    add_number(parser, "--repeats", REPEATS, "of each search on a set")
+    add_number(parser, "--processes", 1, "at once")
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the tables into, after {BEGIN}")
+    options = parser.parse_args(arguments)
+    check_page(options.out, BEGIN)
+    text = page(replayed(records(options.records), options.repeats, processes=options.processes))
+    print(text)
+    if options.out is not None:
+        write_between(options.out, BEGIN, text, END)
+
+
+def records(names: Sequence[str]) -> dict[str, OwnTable]:
+    """The sets of these packed records by name, those of a further record with its name, too: recipes of the space that
+    a study has."""
+    tables: dict[str, OwnTable] = {}
+    for record in names:
+        if not (RECORDS / f"{record}.parquet").is_file():
+            raise UserError(f"--records {record} is not among {RECORDS}/*.parquet")
+        for name, whole in load(record).items():
+            table = in_space(whole)
+            if table is not None and len(table.recipes) >= FEWEST:
+                tables[f"{name}, {record}" if name in tables else name] = table
+    return tables
+
+
+def replayed(
+    tables: Mapping[str, OwnTable],
+    repeats: int,
+    peers: Sequence[Peer] = PEERS,
+    *,
+    times: Sequence[float] = TIMES,
+    processes: int = 1,
+) -> list[Run]:
+    """Every repeat of every side on every set, in a fixed order. Deterministic."""
+    on_set = functools.partial(_on_set, tables, repeats, [peer.name for peer in peers], tuple(times))
+    if processes == 1:
+        return [run for name in tables for run in on_set(name)]
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        return [run for runs in pool.map(on_set, tables) for run in runs]
+
+
+def _on_set(
+    tables: Mapping[str, OwnTable], repeats: int, peers: Sequence[str], times: Sequence[float], name: str
+) -> list[Run]:
+    others = [table for table in tables.values() if table.name != tables[name].name]
+    own = Replayed.of(tables[name], others)
+    first = portfolio(others, LONGEST, [own.numbers[own.base]])
+    runs = []
+    for repeat in range(repeats):
+        for time in times:
+            ended = _replay_ours.search(own, time, first, repeat)
+            runs.append(Run.of((name, repeat, OURS, time), ended.kind, ended.place, own))
+            runs.append(Run.of((name, repeat, PICKED, time), ended.kind, ended.picked, own))
+        for peer in (peer for peer in PEERS if peer.name in peers):
+            for time, place in zip(times, _replay_peers.search(own, times, first, repeat, peer), strict=True):
+                runs.append(Run.of((name, repeat, peer.name, time), None, place, own))
+    return runs
+
+
+@dataclass(frozen=True)
+class Run:
+    """One repeat of a search on a set, and where it ended."""
+
+    set: str
+    repeat: int
+    side: str
+    time: float
+    """In whole trainings."""
+    kind: str | None
+    """Of the answer; None for a peer."""
+    regret: float
+    """Points that its recipe lacks of the set's best."""
+    gain: float
+    """Points that the recipe gains over the base settings."""
+    scale: float
+    """Points that the best recipe gains over the base settings, or `SMALLEST_GAIN`."""
+
+    @classmethod
+    def of(cls, run: tuple[str, int, str, float], kind: str | None, place: int | None, own: Replayed) -> Run:
+        """`place`: of the recipe to use; None for the encoder as it came."""
+        worth = own.as_it_came[1] if place is None else float(own.truth[place])
+        best = max(float(own.truth.max()), own.as_it_came[1])
+        scale = max(best - float(own.truth[own.base]), SMALLEST_GAIN)
+        return cls(*run, kind, best - worth, worth - float(own.truth[own.base]), scale)
+
+
+def page(runs: Sequence[Run]) -> str:
+    """A table for each time."""
+    times = sorted({run.time for run in runs})
+    return "\n\n".join(_of_time(time, [run for run in runs if run.time == time]) for time in times)
+
+
+def _of_time(time: float, runs: Sequence[Run]) -> str:
+    sides = {side: [run for run in runs if run.side == side] for side in dict.fromkeys(run.side for run in runs)}
+    rows = [[side, *_cells(own)] for side, own in sides.items()]
+    head = ["", "regret, points", "of the possible gain", f"within {NEAR:g}", "worse than the base", "answers"]
+    text = titled(f"Time for {time:g} whole trainings", head, rows)
+    peers = {side: _grid(own, "regret") for side, own in sides.items() if own[0].kind is None}
+    if not peers:
+        return text
+    best = min(peers, key=lambda side: peers[side].mean())
+    pairs = np.stack([_grid(sides[OURS], "regret"), peers[best]], axis=-1)
+    ours_mean, best_mean = pairs.mean(axis=(0, 1))
+    more = _interval(pairs[..., 0] - pairs[..., 1])
+    times = f"{ours_mean / best_mean:.2f} times" if best_mean else "beyond"
+    return f"{text}\n\nThe regret of {OURS} is {times} that of the best peer ({best}): {more} points more."
+
+
+def _cells(runs: Sequence[Run]) -> list[str]:
+    regrets = _grid(runs, "regret")
+    near = np.mean([run.regret <= NEAR for run in runs])
+    worse = np.mean([run.gain < 0 for run in runs])
+    counts = Counter(run.kind for run in runs if run.kind is not None)
+    answers = ", ".join(f"{kind} {counts[kind] / len(runs):.0%}" for kind in KINDS if counts[kind])
+    return [_interval(regrets), _interval(regrets / _grid(runs, "scale")), f"{near:.0%}", f"{worse:.1%}", answers]
+
+
+def _grid(runs: Sequence[Run], name: str) -> np.ndarray:  # (sets, repeats)
+    by_set: dict[str, list[Run]] = {}
+    for run in runs:
+        by_set.setdefault(run.set, []).append(run)
+    return np.array(
+        [[getattr(run, name) for run in sorted(own, key=lambda run: run.repeat)] for own in by_set.values()]
+    )
+
+
+def _interval(grid: np.ndarray) -> str:  # (sets, repeats)
+    """The mean, and where it lies where sets are drawn again, and of each its repeats."""
+    random = np.random.default_rng(0)
+    sets, repeats = grid.shape
+    rows = random.integers(sets, size=(DRAWS, sets, 1))
+    columns = random.integers(repeats, size=(DRAWS, sets, repeats))
+    low, high = np.quantile(grid[rows, columns].mean(axis=(1, 2)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return f"{grid.mean():.2f} [{low:.2f}, {high:.2f}]"

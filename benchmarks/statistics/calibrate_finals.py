@@ -1,0 +1,311 @@
+"""How often a search's answer is wrong: whole searches with finals, made up.
+
+    python -m benchmarks calibrate_finals
+    python -m benchmarks calibrate_finals --searches 1000 --only "equal, a noisy base"
+    python -m benchmarks calibrate_finals --schemes
+
+A search tries recipes by one seed's development score, runs the best again beside the base under fresh seeds, picks
+one of them, and says what `reports.statistics.finals` says at a first look. The control judges the picked one by one
+spread pooled over all finalists and the base, no test items, a level of 5 % and no flag for items. `--schemes`: what
+finals of so many trainings show, by their numbers of finalists and seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import stdtrit
+
+from benchmarks.options import add_number, parser_of
+from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate
+from benchmarks.tables import head, row
+from reports.looks import share
+from reports.statistics.collapse import collapsed
+from reports.statistics.finals import Answer, Judgement, Reference, judge, lent_spread, pick
+from reports.statistics.power import pooled_spread
+from reports.statistics.sample import Array, Sample
+
+PLANTED = 3.0
+"""Spreads of one seed."""
+SEED = 6
+"""Of the made-up searches. The rules were settled on others."""
+BASE = 0
+"""The number of the base; explored recipes have those from 1 on."""
+
+
+@dataclass(frozen=True)
+class SearchKind:
+    """A kind of search. Points; `spreads` are those of one seed, of explored recipes in turn."""
+
+    name: str
+    good: int = 0
+    """So many of the explored recipes are better."""
+    gain: float | None = None
+    """By so much; else by PLANTED times the spread pooled over them and the base."""
+    base_spread: float = 1.0
+    spreads: tuple[float, ...] = (1.0,)
+    together: float = 0.95
+    """The correlation of a seed's development and test score."""
+    items: int = 300
+    items_error: float = 0.3
+    """Of a gain, by the choice of test items: its standard deviation."""
+    shared_items: bool = False
+    """Development scores are made from the test items."""
+    heavy: bool = False
+    """Seeds move scores by Student's t of 4 degrees."""
+    collapses: float = 0.0
+    """How often a seed of a recipe, not of the base, scores at chance; the truth is that of the others."""
+    encoder: float | None = None
+    """How far the encoder as it came lies above the base; None where it is not scored."""
+    recipes: int = 14
+    finalists: int = 1
+    seeds: int = 5
+    lenders: int = 0
+    """So many recipes that no score chose ran under two seeds each, the base first."""
+    looks: int = 1
+    """As long as nothing is shown, as many seeds again are run and judged."""
+
+
+def _kinds() -> Iterator[SearchKind]:
+    yield SearchKind("equal")
+    yield SearchKind("equal, scores of a seed are unrelated", together=0.0)
+    yield SearchKind("equal, unequal spreads", spreads=(0.15, 0.15, 0.15, 2.3))
+    yield SearchKind("equal, a quiet base", base_spread=0.1, items_error=0.05)
+    yield SearchKind("equal, a noisy base", spreads=(0.1,), items_error=0.05)
+    yield SearchKind("equal, heavy tails", heavy=True)
+    yield SearchKind("equal, seeds that collapse", collapses=0.15)
+    yield SearchKind("equal, 100 items", items=100, items_error=2.7)
+    yield SearchKind("equal, 5,000 items", items=5000, items_error=0.4)
+    yield SearchKind("equal, chosen by the test items", 0, None, 0.2, (0.2,), items_error=0.85, shared_items=True)
+    yield SearchKind("equal, a second look", looks=2)
+    for recipes, seeds in ((1, 3), (1, 2), (2, 8), (3, 5), (8, 3)):
+        named = f"equal, {recipes} finalist{'s' * (recipes > 1)} of {seeds} seeds"
+        many = SearchKind(named, finalists=recipes, seeds=seeds)
+        yield many
+        yield replace(many, name=f"{named}, a quiet base", base_spread=0.1, items_error=0.05)
+        yield replace(many, name=f"{named}, a noisy base", spreads=(0.1,), items_error=0.05)
+    for lenders in (0, 1, 3):
+        yield SearchKind(f"equal, one seed, {lenders} that ran twice", seeds=1, lenders=lenders)
+    mixed = (1.0, 0.3, 3.0)
+    yield SearchKind("equal, one seed, 3 that ran twice, unequal spreads", spreads=mixed, seeds=1, lenders=3)
+    yield SearchKind("training does nothing", encoder=0.0)
+    yield SearchKind("training does nothing, 3 finalists", encoder=0.0, finalists=3)
+    yield SearchKind("training does nothing, the base alone", encoder=0.0, finalists=0)
+    yield SearchKind("training harms", encoder=3.0)
+    yield SearchKind("4 of 14 better", good=4, encoder=-2.0)
+    yield SearchKind("4 of 14 better, heavy tails", good=4, heavy=True)
+    yield SearchKind("4 of 14 better, unequal spreads", good=4, spreads=(0.5, 1.5))
+    yield SearchKind("4 of 14 better, few items", good=4, items_error=ITEMS_ERROR)
+    yield SearchKind("1 of 14 better", good=1)
+    yield SearchKind("1 of 14 better, 2 finalists of 8 seeds", good=1, finalists=2, seeds=8)
+    yield SearchKind("4 of 14 better, one seed, 3 that ran twice", good=4, seeds=1, lenders=3)
+
+
+KINDS = {kind.name: kind for kind in _kinds()}
+
+ANSWERS: tuple[Answer, ...] = ("use", "keep the base", "keep the encoder", "nothing yet")
+SCHEMES = ((0, 2), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 4), (1, 8), (2, 5), (3, 5), (2, 8))
+"""Finalists, and seeds of each."""
+GAINS = (1.0, 2.0, 3.0)
+QUERIES = SearchKind("", base_spread=0.5, spreads=(0.5,), items_error=1.0)
+"""A test of some 1,000 queries, which leaves a gain of five seeds each an error of `ITEMS_ERROR`."""
+NULLS = (
+    QUERIES,
+    replace(QUERIES, items_error=0.05),
+    replace(QUERIES, items_error=0.05, base_spread=0.05),
+    replace(QUERIES, items_error=0.05, spreads=(0.05,)),
+)
+"""Recipes that equal the base, as noisy or ten times as noisy, or as quiet."""
+
+
+class MadeUp:
+    """Recipes with true gains over the base, which may be trained under any number of seeds.
+
+    Scores are made of normal errors: of the seed, of the items for a recipe, of the items for one of its seeds.
+    """
+
+    def __init__(self, kind: SearchKind, random: np.random.Generator) -> None:
+        self.kind, self.random = kind, random
+        own = (kind.spreads[place % len(kind.spreads)] for place in range(kind.recipes))
+        self.spreads = np.array([kind.base_spread, *own])
+        self.gains = planted(self.spreads, kind, random)  # (1 + recipes,), of test scores; the base's is 0
+        scale = kind.items_error / math.sqrt(3 * kind.items)
+        self.own = random.standard_normal((1 + kind.recipes, kind.items)) * scale
+        self.own_development = random.standard_normal(1 + kind.recipes) * kind.items_error / math.sqrt(3)
+
+    def train(self, recipe: int) -> tuple[float, float, Array | None]:
+        """Development score, test score and the effects (items,) of test items, under one more seed."""
+        kind, random = self.kind, self.random
+        moves = random.standard_normal(2)
+        if kind.heavy:
+            moves /= math.sqrt(random.chisquare(4) / 2)
+        test, development = moves[0], kind.together * moves[0] + math.sqrt(1 - kind.together**2) * moves[1]
+        items = self.own[recipe] + random.standard_normal(kind.items) * kind.items_error / math.sqrt(6 * kind.items)
+        luck = items.sum() if kind.shared_items else self.own_development[recipe]
+        true, spread = self.gains[recipe], self.spreads[recipe]
+        if recipe != BASE and random.random() < kind.collapses:
+            return -CHANCE, -CHANCE, items - items.mean()
+        return true + spread * development + luck, true + spread * test + items.sum(), items - items.mean()
+
+
+def planted(spreads: Array, kind: SearchKind, random: np.random.Generator) -> Array:
+    """(1 + recipes,) True gains over the base, from the spreads of the base and the recipes."""
+    gains = np.zeros(1 + kind.recipes)
+    places = random.choice(np.arange(1, 1 + kind.recipes), kind.good, replace=False)
+    pooled = math.sqrt(float(np.mean(spreads[[BASE, *places]] ** 2)))
+    gains[places] = PLANTED * pooled if kind.gain is None else kind.gain
+    return gains
+
+
+@dataclass
+class AnswerRates:
+    """What came of the searches of one kind."""
+
+    wrong: Rate = field(default_factory=Rate)
+    """The picked one is to be used, and is no better than the base or the encoder as it came; or the base is to be
+    kept, and is no better than the encoder."""
+    covered: Rate = field(default_factory=Rate)
+    """The picked one's true gain over the base, by both ends of its interval at a first look."""
+    all_covered: Rate = field(default_factory=Rate)
+    """The true gains of all finalists at once."""
+    named: Rate = field(default_factory=Rate)
+    """A best recipe is picked, or one as good."""
+    shown: Rate = field(default_factory=Rate)
+    """And the answer is to use it."""
+    control: Rate = field(default_factory=Rate)
+    answers: dict[Answer, Rate] = field(default_factory=lambda: {answer: Rate() for answer in ANSWERS})
+
+
+def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
+    """One search: explored, run again, judged, and told against the truth."""
+    explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + kind.recipes)])
+    chosen = (np.argsort(-explored, kind="stable") + 1).tolist()[: kind.finalists]
+    lenders = [_sample(world, recipe, 2)[0] for recipe in range(kind.lenders)]
+    seeds: list[list[tuple[float, float, Array | None]]] = [[] for _ in (BASE, *chosen)]
+    for look in range(1, kind.looks + 1):
+        for own, recipe in zip(seeds, (BASE, *chosen), strict=True):
+            own += [world.train(recipe) for _ in range(kind.seeds)]
+        (base, _), *ran = [_of_seeds(own) for own in seeds]
+        samples = [sample for sample, _ in ran]
+        references: dict[Reference, Sample] = {"base": base}
+        if kind.encoder is not None:
+            effects = None if base.effects is None else np.zeros((1, base.effects.shape[1]))
+            references["encoder"] = Sample(np.array([kind.encoder]), (0,), True, effects, base.items)
+        order = pick([[development] for _, development in ran]) if ran else []
+        lent = lent_spread([base, *samples, *lenders])
+        judged = judge(samples, order, references, lent=lent, looks=1 / share(look), fresh=not kind.shared_items)
+        if judged.answer == "use":
+            break
+    truths, good = world.gains[chosen], world.gains[1:].max()
+    encoder = -math.inf if kind.encoder is None else kind.encoder
+    used = judged.answer == "use" and truths[judged.picked] <= max(0.0, encoder)
+    rates.wrong.add([used or (judged.answer == "keep the base" and encoder >= 0)])
+    for answer, rate in rates.answers.items():
+        rate.add([judged.answer == answer])
+    if chosen:
+        picked = judged.picked
+        assert picked is not None
+        covers = [
+            gain.low is not None and gain.high is not None and gain.low <= true <= gain.high
+            for gain, true in zip(judged.gains["base"], truths, strict=True)
+        ]
+        rates.covered.add([covers[picked]])
+        rates.all_covered.add([all(covers)])
+        rates.control.add([_control(samples, picked, base) and truths[picked] <= 0])
+        if good > 0:
+            rates.named.add([truths[picked] >= good])
+            rates.shown.add([truths[picked] >= good and judged.answer == "use"])
+    return judged
+
+
+def _sample(world: MadeUp, recipe: int, seeds: int) -> tuple[Sample, float]:
+    """Test scores under fresh seeds, and the mean of development scores."""
+    return _of_seeds([world.train(recipe) for _ in range(seeds)])
+
+
+def _of_seeds(ran: Sequence[tuple[float, float, Array | None]]) -> tuple[Sample, float]:
+    """The same of trainings, without those that collapsed."""
+    fell = collapsed([test for _, test, _ in ran], -CHANCE)
+    sound = [seed for seed, out in zip(ran, fell, strict=True) if not out]
+    effects = [effect for _, _, effect in sound if effect is not None]
+    values = np.array([test for _, test, _ in sound])
+    development = math.fsum(score for score, _, _ in sound) / len(sound)
+    items = np.stack(effects) if effects else None
+    return Sample(values, tuple(range(len(sound))), False, items, "made up"), development
+
+
+def _control(finalists: Sequence[Sample], picked: int, base: Sample) -> bool:
+    spread = pooled_spread([*finalists, base])
+    if spread is None:
+        return finalists[picked].mean > base.mean
+    error = spread.std * math.sqrt(1 / finalists[picked].count + 1 / base.count)
+    return finalists[picked].mean - base.mean > float(stdtrit(spread.freedom, 1 - ALPHA / 2)) * error
+
+
+def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
+    """So many searches of one kind. Deterministic."""
+    rates = AnswerRates()
+    for number in range(searches):
+        search(MadeUp(kind, np.random.default_rng([SEED, number])), kind, rates)
+    return rates
+
+
+def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float]]:
+    """Of finals whose finalists all gain as much: how often the worst of the NULLS is wrong, and how often gains of
+    GAINS points are shown. Without a finalist the base gains it over the encoder as it came. One seed borrows from
+    three recipes that ran twice."""
+    lenders = 3 * (seeds == 1)
+    recipes = max(finalists, lenders, 1)
+    sized = [replace(null, recipes=recipes, finalists=finalists, seeds=seeds, lenders=lenders) for null in NULLS]
+    if not finalists:
+        sized = [replace(null, encoder=0.0) for null in sized]
+    elif seeds == 1:
+        sized = sized[:2]  # what a spread ten times that of all others does is no secret (`lent_spread`)
+    wrong = max(calibrate(null, searches).wrong.value for null in sized)
+    better = [
+        replace(sized[0], encoder=-gain) if not finalists else replace(sized[0], good=recipes, gain=gain)
+        for gain in GAINS
+    ]
+    answer: Answer = "use" if finalists else "keep the base"
+    return wrong, [calibrate(kind, searches).answers[answer].value for kind in better]
+
+
+def row_of_table(name: str, rates: AnswerRates) -> str:
+    """A line of the table."""
+    answers = " / ".join(f"{100 * rate.value:.0f}" for rate in rates.answers.values())
+    return row(name, rates.wrong, rates.covered, rates.all_covered, rates.named, rates.shown, answers, rates.control)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the table."""
+    parser = parser_of(__name__, __doc__)
+    add_number(parser, "--searches", 1000, "of each kind")
+    parser.add_argument("--only", choices=list(KINDS), help="one kind of search")
+    parser.add_argument("--schemes", action="store_true", help="what finals of so many trainings show")
+    options = parser.parse_args(arguments)
+    if options.schemes:
+        print(head("finalists x seeds", "trainings", "wrong", "a gain of 1, 2, 3 points is shown"))
+        for finalists, seeds in SCHEMES:
+            wrong, power = scheme(finalists, seeds, options.searches)
+            shown = ", ".join(f"{100 * share:.0f}" for share in power)
+            named = f"{finalists} x {seeds}" if finalists else f"the base alone, {seeds}"
+            print(row(named, (finalists + 1) * seeds, f"{100 * wrong:.1f}", shown), flush=True)
+    else:
+        covers = ("interval of the picked one covers", "all cover at once")
+        print(
+            head(
+                "searches",
+                "wrong",
+                *covers,
+                "a best one is picked",
+                "it is shown",
+                "use / base / encoder / nothing yet",
+                "control",
+            )
+        )
+        for name in [options.only] if options.only else KINDS:
+            print(row_of_table(name, calibrate(KINDS[name], options.searches)), flush=True)
+    print(f"\nPercent, with Monte Carlo errors; {options.searches} searches a kind.")

@@ -1,0 +1,408 @@
+"""How often the statistics of reports are wrong, on made-up studies whose truth is known.
+
+    python -m benchmarks calibration
+    python -m benchmarks calibration --studies 200 --only "5 rows, nulls"
+
+Scores come out of a model of studies: each recipe has a true score; each seed moves it; test items are easy or hard
+for all, for one recipe, and for one seed of it. Everything is judged by the functions that reports use. The last
+column is a control: the verdicts of a t test on the spread between seeds alone, pooled over rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtrit
+from scipy.stats import rankdata
+
+from benchmarks.options import add_number, parser_of
+from benchmarks.tables import head, row
+from reports.looks import share
+from reports.statistics.collapse import collapsed
+from reports.statistics.comparison import Comparison, compare, interaction, items_part
+from reports.statistics.equivalence import tost
+from reports.statistics.families import Field, best_set, holm, rank_intervals
+from reports.statistics.influence import group_effects
+from reports.statistics.pairing import pair_by_seed, same_seeds
+from reports.statistics.power import pooled_spread, power
+from reports.statistics.sample import Array, Sample
+from reports.statistics.spreads import common_spread
+from trainables.senteval.effects import accuracy_effects, correlation_effects
+
+Figure = Literal["accuracy", "spearman"]
+ALPHA = 0.05
+FOLDS, MOST = 10, 10
+MARGIN = 6.0
+"""Points; a gain at the very edge of it must not be called equivalent."""
+SEED = 2
+"""Of the made-up studies. The methods were chosen on those of other seeds, so what is measured here was not tuned."""
+CHANCE = 50.0
+"""What a collapsed training scores."""
+ITEMS_ERROR, QUIET = 0.85, 0.15
+"""Points: a gain's standard error over 1,000 items, and a spread over seeds that is small beside it."""
+LATER = 12
+"""Seeds for which power is foretold from the first ones, before they are trained."""
+
+
+@dataclass(frozen=True)
+class StudyKind:
+    """A kind of study. Row 0 is the baseline; `truths`, `spreads` and `seeds` are per row, in points."""
+
+    name: str
+    truths: tuple[float, ...]
+    spreads: tuple[float, ...]
+    seeds: tuple[int, ...]
+    items: int = 1000
+    figure: Figure = "accuracy"
+    together: float = 0.0
+    """The share of the variance over seeds that is one seed moving all rows alike."""
+    folds: int | None = None
+    collapses: float = 0.0
+    """How often a seed of a row, not of the baseline, scores at chance; the truth is that of the others."""
+    together_items: int = 1
+    """So many items are drawn together: half of what makes an item easy is common to them."""
+    unlike: float = 0.1
+    """The share of the variance over items that is a recipe's own; half as much is that of each of its seeds."""
+
+
+def _kinds() -> Iterator[StudyKind]:
+    nulls, five = (80.0,) * 5, (1.0,) * 5
+    planted = (80.0, 80.0, 80.0, 80.0, 83.0)
+    yield StudyKind("5 rows, nulls", nulls, five, (3,) * 5)
+    yield StudyKind("18 rows, nulls", (80.0,) * 18, (1.0,) * 18, (3,) * 18)
+    yield StudyKind("5 rows, one planted", planted, five, (3,) * 5)
+    yield StudyKind("18 rows, six planted", (80.0,) * 12 + (83.0,) * 6, (1.0,) * 18, (3,) * 18)
+    unequal = (2.29, 0.1, 0.15, 0.2, 0.15)
+    yield StudyKind("unequal spreads, nulls", nulls, unequal, (5,) * 5)
+    yield StudyKind("unequal spreads, 3 seeds", nulls, unequal, (3,) * 5)
+    yield StudyKind("unequal spreads, one planted", planted, unequal, (5,) * 5)
+    yield StudyKind("200 items, nulls", nulls, five, (3,) * 5, items=200)
+    yield StudyKind("200 items, 18 rows, nulls", (80.0,) * 18, (0.3,) * 18, (3,) * 18, items=200)
+    yield StudyKind("2 to 10 seeds, nulls", nulls, five, (3, 2, 10, 4, 6))
+    yield StudyKind("2 to 10 seeds, one planted", planted, five, (10, 2, 4, 6, 5))
+    yield StudyKind("seeds together, nulls", nulls, (1.5,) * 5, (6,) * 5, together=0.8)
+    yield StudyKind("seeds together, one planted", planted, (1.5,) * 5, (6,) * 5, together=0.8)
+    yield StudyKind("10-fold, nulls", nulls, five, (3,) * 5, folds=FOLDS)
+    sts = {"figure": "spearman", "items": 400}
+    yield StudyKind("STS, nulls", (70.0,) * 5, five, (3,) * 5, **sts)  # type: ignore[arg-type]
+    yield StudyKind("STS, one planted", (70.0,) * 4 + (77.0,), five, (3,) * 5, **sts)  # type: ignore[arg-type]
+    yield StudyKind("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5, **sts)  # type: ignore[arg-type]
+    yield StudyKind("one seed of ten collapses", nulls, (0.5,) * 5, (5,) * 5, collapses=0.1)
+    for items in (200, 1000):
+        yield StudyKind(f"{items} items in tens", nulls, (0.3,) * 5, (3,) * 5, items=items, together_items=10)
+    for times, rows, seeds in itertools.product((2.0, 4.3), (4, 17), (2, 3, 5)):
+        name = f"{rows} rows scatter {times:g} items' errors, {seeds} seeds"
+        spreads = (QUIET, *(times * ITEMS_ERROR,) * rows)
+        yield StudyKind(name, (80.0,) * (rows + 1), spreads, (seeds,) * (rows + 1))
+    for seeds in (2, 3):
+        yield StudyKind(f"one of 4 rows scatters, {seeds} seeds", nulls, (*(QUIET,) * 4, 2.29), (seeds,) * 5)
+    yield StudyKind("unequal spreads, 2 seeds", nulls, unequal, (2,) * 5)
+    yield StudyKind("unequal spreads, 17 rows, 2 seeds", (80.0,) * 18, (2.29, *(QUIET,) * 17), (2,) * 18)
+
+
+KINDS = {kind.name: kind for kind in _kinds()}
+
+
+@dataclass
+class Rate:
+    """A share of cases, with its Monte Carlo error over studies (cases of one study hang together)."""
+
+    shares: list[float] = field(default_factory=list)
+
+    def add(self, cases: Sequence[bool | float]) -> None:
+        """The cases of one study."""
+        if len(cases):
+            self.shares.append(float(np.mean(cases)))
+
+    @property
+    def value(self) -> float:
+        """Between 0 and 1; NaN without cases."""
+        return float(np.mean(self.shares)) if self.shares else math.nan
+
+    @property
+    def error(self) -> float:
+        """The standard error of the value."""
+        return float(np.std(self.shares)) / math.sqrt(max(len(self.shares), 1)) if self.shares else math.nan
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} ± {100 * self.error:.1f}" if self.shares else "-"
+
+
+@dataclass
+class VerdictRates:
+    """What the judgements of studies of one kind come to."""
+
+    covered: Rate = field(default_factory=Rate)
+    """Of gains over the baseline, by their 95 % intervals."""
+    false_verdicts: Rate = field(default_factory=Rate)
+    """Of reports with any verdict on a row that is not so."""
+    best_kept: Rate = field(default_factory=Rate)
+    ranks_kept: Rate = field(default_factory=Rate)
+    equal: Rate = field(default_factory=Rate)
+    """Of true gains as large as the margin: called equivalent."""
+    foretold: Rate = field(default_factory=Rate)
+    """Of the one planted effect, with LATER seeds."""
+    detected: Rate = field(default_factory=Rate)
+    large: Rate = field(default_factory=Rate)
+    """Of gains of three times the larger of both spreads between seeds: rates, Holm over the report included."""
+    large_at_first: Rate = field(default_factory=Rate)
+    """The same with what a first look at a study may spend."""
+    paired: Rate = field(default_factory=Rate)
+    old: Rate = field(default_factory=Rate)
+    """The control's false verdicts."""
+
+
+@dataclass(frozen=True)
+class RepeatedLooks:
+    """What came of looking after each of so many seeds, from `first` to 10, and of stopping at the first verdict."""
+
+    first: int
+    shared: Rate = field(default_factory=Rate)
+    """Of reports with any verdict at any look, each look with its share of the level."""
+    whole: Rate = field(default_factory=Rate)
+    """The control: each look with the whole level."""
+
+    def __str__(self) -> str:
+        return row(f"after each of {self.first} to {MOST} seeds", self.shared, self.whole)
+
+
+def look_again(first: int, studies: int) -> RepeatedLooks:
+    """Studies of five equal rows that are extended seed by seed. Deterministic."""
+    rates = RepeatedLooks(first)
+    for number in range(studies):
+        study = MadeUpStudy(KINDS["5 rows, nulls"], np.random.default_rng([SEED, number, first]))
+        least = []
+        for seeds in range(first, MOST + 1):
+            adjusted = holm([gain.p for gain in _gains(study.samples((seeds,) * 5))])
+            least.append(min(p for p in adjusted if p is not None))
+        rates.whole.add([min(least) <= ALPHA])
+        rates.shared.add([any(p <= ALPHA * share(look) for look, p in enumerate(least, 1))])
+    return rates
+
+
+def row_of_table(name: str, rates: VerdictRates) -> str:
+    """A line of the table; what a kind does not measure is a dash."""
+    power = f"{rates.foretold}, {rates.detected}" if rates.detected.shares else "-"
+    large = f"{rates.large}, {rates.large_at_first}"
+    sets = rates.best_kept, rates.ranks_kept, rates.equal
+    return row(name, rates.covered, rates.false_verdicts, *sets, power, large, rates.paired, rates.old)
+
+
+def calibrate(kind: StudyKind, studies: int) -> VerdictRates:
+    """Judge so many made-up studies. Deterministic."""
+    rates = VerdictRates()
+    for number in range(studies):
+        _judge(kind, MadeUpStudy(kind, np.random.default_rng([SEED, number, len(kind.name)])), rates)
+    return rates
+
+
+def _judge(kind: StudyKind, study: MadeUpStudy, rates: VerdictRates) -> None:
+    samples = study.samples(kind.seeds)
+    truths = np.array(kind.truths)
+    gains = _gains(samples)
+    rates.paired.add([gains[-1].paired])
+    rates.covered.add([_covers(gain, truth - truths[0]) for gain, truth in zip(gains, truths[1:], strict=True)])
+    rates.false_verdicts.add([_any_false(_verdicts(gains), truths)])
+    chances = [_chance(gains, place, kind) for place in range(len(gains)) if truths[place + 1] == truths[0]]
+    rates.large.add([p <= ALPHA for p in chances])
+    rates.large_at_first.add([p <= ALPHA * share(1) for p in chances])
+    rates.old.add([_any_false(_old_verdicts(samples), truths)])
+    field = Field.of(samples, common_spread(samples))
+    rates.best_kept.add([best_set(field)[int(truths.argmax())] is True])
+    ranks = rank_intervals(field)
+    places = [(1 + int((truths > truth).sum()), int((truths >= truth).sum())) for truth in truths]
+    kept = [interval and interval[0] <= a and b <= interval[1] for interval, (a, b) in zip(ranks, places, strict=True)]
+    rates.ranks_kept.add([all(kept)])
+    same = [gain for gain, truth in zip(gains, truths[1:], strict=True) if truth == truths[0]]
+    rates.equal.add([(tost(gain, MARGIN, around=MARGIN) or 0.0) <= ALPHA for gain in same])
+    if (truths > truths[0]).sum() == 1:
+        _foretell(kind, study, samples, gains, rates)
+
+
+def _chance(gains: list[Comparison], place: int, kind: StudyKind) -> float:
+    """Holm's p of this row if it is better than the baseline by three times the seeds' spread; 1 where unseen."""
+    gain, lead = gains[place], gains[place].gain + 3 * max(kind.spreads[0], kind.spreads[place + 1])
+    if gain.error is None or lead <= 0:
+        return 1.0
+    p = holm([gain.error.p_value(lead) if other is gain else other.p for other in gains])[place]
+    return 1.0 if p is None else p
+
+
+def _foretell(
+    kind: StudyKind, study: MadeUpStudy, samples: list[Sample], gains: list[Comparison], rates: VerdictRates
+) -> None:
+    """The power that the report foretells for the one planted effect under more seeds, against what they show."""
+    best = int(np.argmax(kind.truths))
+    effect, alpha = kind.truths[best] - kind.truths[0], ALPHA / (len(samples) - 1)
+    paired = gains[best - 1].paired
+    common = common_spread(samples)
+    rates.foretold.add([power(samples[best], samples[0], effect, LATER, alpha=alpha, common=common, paired=paired)])
+    later = study.samples([LATER if place in (0, best) else count for place, count in enumerate(kind.seeds)])
+    again = compare(later[best], later[0], common=common_spread(later), paired=paired)
+    rates.detected.add([again.gain > 0 and (again.p or 0.0) <= alpha])
+
+
+def _gains(samples: list[Sample]) -> list[Comparison]:
+    """Of every row over the baseline, paired by seed where that pays, as reports do it."""
+    baseline, rows = samples[0], samples[1:]
+    paired = pair_by_seed(baseline, rows)
+    common = common_spread(samples)
+    return [compare(row, baseline, common=common, paired=paired and same_seeds(row, baseline)) for row in rows]
+
+
+def _covers(gain: Comparison, truth: float) -> bool:
+    return gain.low is not None and gain.high is not None and gain.low <= truth <= gain.high
+
+
+def _verdicts(gains: list[Comparison]) -> list[int]:
+    """1 above, -1 below, 0 undecided, by Holm over the report."""
+    adjusted = holm([gain.p for gain in gains])
+    return [
+        int(math.copysign(1, gain.gain)) if p is not None and p <= ALPHA else 0
+        for gain, p in zip(gains, adjusted, strict=True)
+    ]
+
+
+def _old_verdicts(samples: list[Sample]) -> list[int]:
+    """The control: one spread for all rows, no test items, Bonferroni."""
+    spread, rows = pooled_spread(samples), samples[1:]
+    assert spread is not None
+    bar = float(stdtrit(spread.freedom, 1 - ALPHA / (2 * len(rows)))) * spread.std
+    gaps = [(row.mean - samples[0].mean) / math.sqrt(1 / row.count + 1 / samples[0].count) for row in rows]
+    return [int(math.copysign(1, gap)) if abs(gap) > bar else 0 for gap in gaps]
+
+
+def _any_false(verdicts: list[int], truths: Array) -> bool:
+    """Whether any row is called above or below the baseline that is not."""
+    return any(
+        verdict and verdict != np.sign(truth - truths[0]) for verdict, truth in zip(verdicts, truths[1:], strict=True)
+    )
+
+
+class MadeUpStudy:
+    """One made-up study, which can be trained under ever more seeds on the same test items."""
+
+    def __init__(self, kind: StudyKind, random: np.random.Generator) -> None:
+        self.kind, self.random = kind, random
+        rows, items = len(kind.truths), kind.items
+        self.easy = self._over_items()  # how easy an item is for everyone
+        self.own = np.stack([self._over_items() for _ in range(rows)])  # and for each recipe beyond that
+        self.gold = random.standard_normal(items)
+        self.common = random.standard_normal(LATER)  # how each seed moves all rows
+        self.training = random.standard_normal(rows)  # how lucky a recipe was with the items that folds trained on
+        self.rows: list[list[tuple[float, Array]]] = [[] for _ in range(rows)]
+
+    def _over_items(self) -> Array:
+        """(items,) Standard normal; those that are drawn together are correlated by a half."""
+        items, size = self.kind.items, self.kind.together_items
+        own = self.random.standard_normal(items)
+        if size == 1:
+            return own
+        return math.sqrt(0.5) * (own + np.repeat(self.random.standard_normal(items // size), size))
+
+    def samples(self, seeds: Sequence[int]) -> list[Sample]:
+        """Of every row that has any seeds, with so many of them; those drawn before are kept."""
+        samples = []
+        for place, count in enumerate(seeds):
+            if not count:
+                continue
+            drawn = self.rows[place]
+            while len(drawn) < count:
+                drawn.append(self._score(place, len(drawn)))
+            values, effects = (np.stack(part) for part in zip(*drawn[:count], strict=True))
+            kept = ~collapsed(values, CHANCE)
+            seeds = tuple(int(seed) for seed in np.flatnonzero(kept))
+            samples.append(Sample(values[kept], seeds, False, effects[kept], "made up"))
+        return samples
+
+    def _score(self, place: int, seed: int) -> tuple[float, Array]:
+        """A trained model's score and the items' effects on it."""
+        kind = self.kind
+        moved = (
+            math.sqrt(kind.together) * self.common[seed] + math.sqrt(1 - kind.together) * self.random.standard_normal()
+        )
+        truth = (kind.truths[place] + kind.spreads[place] * moved) / 100
+        if place and kind.collapses and self.random.random() < kind.collapses:
+            truth = CHANCE / 100
+        luck = math.sqrt(1 - 1.5 * kind.unlike) * self.easy + math.sqrt(kind.unlike) * self.own[place]
+        luck = luck + math.sqrt(kind.unlike / 2) * self._over_items()
+        if kind.figure == "accuracy":
+            hits = luck < ndtri(truth)
+            shared = _shared_training(kind) * self.training[place] if kind.folds else 0.0
+            effects = accuracy_effects(hits, kind.folds)
+            return 100 * float(hits.mean()) + shared, self._in_groups(effects)
+        slope = float(np.interp(truth, *_slopes()))
+        cosines = slope * self.gold + math.sqrt(1 - slope**2) * luck
+        parts = _parts(kind.items)
+        gold = _graded(self.gold)
+        sizes = [part.stop - part.start for part in parts]
+        scores = [_spearman(cosines[part], gold[part]) for part in parts]
+        score = 100 * float(np.average(scores, weights=sizes))
+        return score, correlation_effects(cosines, gold, sizes, "spearman", "wmean")
+
+    def _in_groups(self, effects: Array) -> Array:
+        grouped = group_effects(effects, np.arange(self.kind.items) // self.kind.together_items)
+        assert grouped is not None
+        return grouped
+
+
+def _parts(items: int) -> list[slice]:
+    """Three sub-corpora of uneven sizes."""
+    ends = [0, items // 8, items // 2, items]
+    return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+
+def _graded(gold: Array) -> Array:
+    """Standard normal values as people's scores: 0 to 5 in steps of 0.2, with ties."""
+    return np.asarray(np.round(ndtr(gold) * 25) / 5)
+
+
+def _spearman(cosines: Array, gold: Array) -> float:
+    ranks = cosines.argsort().argsort()  # no two cosines are equal
+    return float(np.corrcoef(ranks, rankdata(gold))[0, 1])
+
+
+@functools.cache
+def _slopes() -> tuple[Array, Array]:
+    """(grid,) Spearman's correlation with the graded scores in the population, and the slope that gives it."""
+    gold = ndtri((np.arange(20_000) + 0.5) / 20_000)
+    grades = rankdata(_graded(gold)) / len(gold) - 0.5
+    slopes = np.linspace(0, 0.999, 400)
+    covariances = [float((ndtr(slope * gold / math.sqrt(2 - slope**2)) * grades).mean()) for slope in slopes]
+    return np.array(covariances) / math.sqrt(grades.var() / 12), slopes
+
+
+@functools.cache
+def _shared_training(kind: StudyKind) -> float:
+    """The standard deviation, in points, of what a recipe's folds share through their training items.
+
+    As Nadeau and Bengio assume it: k * n_test / n_train of the variance over items; half of a difference's for each.
+    """
+    large = replace(kind, items=100_000, folds=None, truths=kind.truths[:2], spreads=(0.0, 0.0))
+    first, second = MadeUpStudy(large, np.random.default_rng(0)).samples((3, 3))
+    of_one_item = (items_part(first, second).variance - interaction(first, second)) * large.items
+    return math.sqrt(of_one_item / kind.items * FOLDS / (FOLDS - 1) / 2)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the table."""
+    parser = parser_of(__name__, __doc__)
+    add_number(parser, "--studies", 1000, "made-up studies of each kind")
+    parser.add_argument("--only", choices=list(KINDS), help="one kind of study")
+    options = parser.parse_args(arguments)
+    columns = ("studies", "interval covers", "any false verdict", "best in set", "ranks hold")
+    powers = ("power foretold, found", "power for 3 spreads, at a first look")
+    print(head(*columns, "called equal at the margin", *powers, "paired by seed", "control: any false verdict"))
+    for name in [options.only] if options.only else KINDS:
+        print(row_of_table(name, calibrate(KINDS[name], options.studies)), flush=True)
+    if not options.only:
+        print("\n" + head("looked at", "any false verdict", "each look with the whole level"))
+        for first in (3, 2):
+            print(look_again(first, options.studies), flush=True)
+    print(f"\nPercent, with Monte Carlo errors; {options.studies} studies a kind.")

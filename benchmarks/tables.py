@@ -1,0 +1,42 @@
+"""Tables in markdown, on the console and between two lines of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import median
+
+from trainables.errors import UserError
+from trainables.files import write_whole
+
+
+def head(*columns: str) -> str:
+    """The first two lines of a table."""
+    return f"{row(*columns)}\n|{'---|' * len(columns)}"
+
+
+def row(*cells: object) -> str:
+    """A line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def titled(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table under its title."""
+    return "\n".join([f"**{title}**\n", head(*columns), *(row(*cells) for cells in rows)])
+
+
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    """`1.5 (1.4 to 1.7)`: the median, least and most."""
+    return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def check_page(page: Path | None, begin: str) -> None:
+    """A page that a table is written into (`--out`) has the line where the table begins."""
+    if page is not None and not (page.is_file() and begin in page.read_text()):
+        raise UserError(f"--out {page} is no page with the line {begin}")
+
+
+def write_between(page: Path, begin: str, text: str, end: str) -> None:
+    """Replace what is between these two lines of a page."""
+    before, _, rest = page.read_text().partition(begin)
+    write_whole(page, f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}")

@@ -1,0 +1,238 @@
+"""A training of each side of `training.py`: ours as a trial runs it, and sentence-transformers' trainer.
+
+Each is a process of its own (`side`), which trains once, and waits after its warm-up and after each turn for the next.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.training._turns import Turns
+from trainables.recipe import Recipe
+
+_TRIPLES: dict[str, Any] = {
+    "corpus.layout": "groups",
+    "objective.name": "mnrl",
+    "objective.positives": 1,
+    "objective.negatives": 1,
+    "objective.temperature": 0.05,
+}
+WORK: dict[str, dict[str, Any]] = {
+    "MNRL triples": _TRIPLES,
+    "MNRL guided": {
+        **_TRIPLES,
+        "objective.false_negatives": "guide",
+        "objective.directions": ("query_to_doc", "query_to_query", "doc_to_doc"),
+    },
+    "SCL rows": {"objective.name": "scl"},
+}
+"""What is trained: keys of a recipe. Rows are in corpus order. The guide is the encoder as it came. It embeds a batch
+within its step, as in a first epoch: later ones, for which ours has kept its embeddings, are not measured."""
+SIDES = ("ours", "default", "best")
+"""Ours, and sentence-transformers with its defaults, and with batches of rows of alike length and no gradient norm. Its
+trainer ignores transformers' `group_by_length`; a batch sampler does it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step works on."""
+
+    units: int  # triples or pairs
+    tokens: int  # of their texts, one that stands in several of them counted each time: alike on all sides
+    encoded: tuple[int, ...]  # tokens of each text that went through the encoder
+    padded: int  # tokens of these with padding
+
+
+def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:
+    """Train; at the end a `Step` for each step is sent, and the process's peak memory in bytes."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)
+    read = Recipe.from_flat(recipe)
+    with redirect_stdout(sys.stderr):  # the table is for the other
+        steps = _ours(read, turns) if name == "ours" else _theirs(name == "best", read, turns)
+    turns.wire.send((steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
+
+
+def _ours(recipe: Recipe, turns: Turns) -> list[Step]:
+    """The loop that a trial runs."""
+    from trainables.training.distributed import Workers
+    from trainables.training.loop import Watcher, train
+
+    class Turning(Watcher):
+        def step(self, step: int, scalars: dict[str, float]) -> None:
+            turns.after(step)
+
+    training, encoder = built(recipe)
+    # A step is told of when the next one is done, so that one more is trained, and the first is not counted.
+    longer = recipe.override({"optimisation.max_steps": turns.last + 1, "optimisation.epochs": turns.last + 1})
+    train(training.model, training.sampler, longer, 1, Turning(), Workers())
+    batches = [training.sampler.batch(step) for step in range(1, turns.last + 1)]
+    return [_our_step(encoder, batch, recipe.corpus.layout == "groups") for batch in batches]
+
+
+def _our_step(encoder: Any, batch: Any, triples: bool) -> Step:
+    lengths = [len(ids) for ids in encoder.tokenize(batch.sentences)]
+    length = dict(zip(batch.sentences, lengths, strict=True))
+    rows = rows_of(batch, triples)
+    passes = encoder._passes
+    padded = sum(lengths) if passes.packed else sum(len(i) * max(lengths[j] for j in i) for i in passes.cut(lengths))
+    return Step(len(rows), sum(length[text] for row in rows for text in _texts(row)), tuple(lengths), padded)
+
+
+def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[Step]:
+    """sentence-transformers' trainer over the rows of the same batches, and its own loss where it has one."""
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss, MultipleNegativesRankingLoss
+    from transformers import TrainerCallback
+
+    training, _ = built(recipe)
+    triples = recipe.corpus.layout == "groups"
+    batches = [rows_of(training.sampler.batch(step), triples, step) for step in range(turns.last)]
+    rows, sizes = [row for batch in batches for row in batch], [len(batch) for batch in batches]
+    model = SentenceTransformer(recipe.encoder.name, device="cpu")
+    if not triples:
+        loss = _scl_for_theirs(model, training.model.objective)
+    elif (guide := recipe.flat().get("objective.guide")) is not None:
+        teacher = SentenceTransformer(str(guide), device="cpu")
+        loss = GISTEmbedLoss(model, teacher, temperature=recipe.flat()["objective.temperature"])
+    else:
+        loss = MultipleNegativesRankingLoss(model)
+    passes: list[tuple[int, list[int]]] = []  # of each pass of a step the tokens with padding, and each text's
+    steps: list[Step] = []
+
+    def count(_: Any, inputs: tuple[Any, ...]) -> None:
+        mask = inputs[0]["attention_mask"]
+        passes.append((mask.numel(), mask.sum(1).tolist()))
+
+    model.register_forward_pre_hook(count)
+
+    class Turning(TrainerCallback):
+        def on_step_end(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
+            encoded = tuple(length for _, lengths in passes for length in lengths)
+            padded = sum(tokens for tokens, _ in passes)
+            steps.append(Step(len(cut[state.global_step - 1]), sum(encoded), encoded, padded))
+            passes.clear()
+            turns.after(state.global_step)
+
+    cut = cut_by_length(rows, sizes) if best else in_order(sizes)
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = SentenceTransformerTrainingArguments(
+            output_dir=scratch,
+            per_device_train_batch_size=recipe.optimisation.batch_size,
+            max_steps=turns.last,
+            learning_rate=recipe.optimisation.learning_rate,
+            bf16=recipe.optimisation.precision == "bf16",
+            use_cpu=True,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+            batch_sampler=lambda dataset, **_: _Batches(cut),
+            max_grad_norm=0.0 if best else 1.0,
+        )
+        data = Dataset.from_list(rows)
+        SentenceTransformerTrainer(model, arguments, data, loss=loss, callbacks=[Turning()]).train()
+    return steps
+
+
+def in_order(sizes: Sequence[int]) -> list[list[int]]:
+    """Numbers of rows in batches of these sizes."""
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+
+
+def cut_by_length(rows: Sequence[dict[str, Any]], sizes: Sequence[int]) -> list[list[int]]:
+    """The same, of rows of alike length, in a drawn order."""
+    order = sorted(range(len(rows)), key=lambda i: sum(map(len, _texts(rows[i]))))
+    batches = [[order[i] for i in batch] for batch in in_order(sizes)]
+    random.Random(0).shuffle(batches)
+    return batches
+
+
+class _Batches:
+    """As a sampler of batches is asked."""
+
+    def __init__(self, batches: list[list[int]]) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.batches)
+
+    def set_epoch(self, epoch: int) -> None:
+        """There is one epoch."""
+
+
+def _scl_for_theirs(model: Any, objective: Any) -> Any:
+    """Liao's loss as sentence-transformers takes one. A row's label is its own and its group's number times 3."""
+    import torch
+
+    from trainables.objectives.objective import EmbeddedBatch
+
+    class Loss(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model, self.objective = model, objective
+
+        def forward(self, features: Any, labels: Any) -> Any:
+            both = torch.cat([self.model(texts)["sentence_embedding"] for texts in features]).float()
+            group = labels // 3
+            batch = EmbeddedBatch(
+                embeddings=both,
+                projected=both,
+                text=torch.arange(len(both)),
+                generator=torch.Generator().manual_seed(0),
+                premise=(group.unsqueeze(1) == group).long().argmax(dim=1),  # a group's first row has its premise
+                hypothesis=torch.arange(len(labels)) + len(labels),
+                label=labels % 3,
+                group=group,
+            )
+            return self.objective.loss(batch).value
+
+    return Loss()
+
+
+def built(recipe: Recipe) -> tuple[Any, Any]:
+    """A recipe's training, and its encoder."""
+    from trainables.trial.build import build_encoder, build_training
+
+    encoder = build_encoder(recipe, 1, None)
+    return build_training(recipe, 1, encoder), encoder
+
+
+def rows_of(batch: Any, triples: bool, step: int = 0) -> list[dict[str, Any]]:
+    """A batch as sentence-transformers takes it: anchor, positive and hard negative of each group, or premise,
+    hypothesis and label of each pair. That label also says which rows belong together; `step` tells batches apart."""
+    rows: list[dict[str, Any]] = []
+    groups: dict[int, dict[str, Any]] = {}
+    for premise, hypothesis, label, group in zip(
+        *(getattr(batch, name).tolist() for name in ("premise", "hypothesis", "label", "group")), strict=True
+    ):
+        text = batch.sentences[hypothesis]
+        if triples:
+            row = groups.setdefault(group, {"anchor": batch.sentences[premise], "positive": "", "negative": ""})
+            row["positive" if label == 0 else "negative"] = text
+        else:
+            number = step * len(batch.sentences) + group
+            rows.append({"premise": batch.sentences[premise], "hypothesis": text, "label": label + 3 * number})
+    return rows or list(groups.values())
+
+
+def _texts(row: dict[str, Any]) -> list[str]:
+    return [value for value in row.values() if isinstance(value, str)]

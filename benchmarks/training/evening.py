@@ -1,0 +1,134 @@
+"""An evening: our study and the search that sentence-transformers documents, on the same pairs, for the same minutes.
+
+    python -m benchmarks evening --train pairs.csv --dev dev.csv --test test.csv --encoder FOLDER --minutes 30
+
+The files hold two columns, such as question and answer. The peer tries recipes as its page on hyperparameter search
+shows (Optuna over epochs 1 to 2, batches of 32 to 128, warm-up, learning rate 1e-6 to 1e-4; the loss MNRL), whole
+trainings, one after another on all processors, and keeps the model of the best development score; its minutes are those
+of the search alone. Ours are those of the whole process. Scores are nDCG@10 in %, each first text looking for its
+second among those of the part. Nothing else may run beside it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
+from benchmarks.tables import titled
+from reports.markdown import DASH
+from trainables.errors import UserError
+
+OURS, PEER = "ours", "sentence_transformers"
+
+
+@dataclass(frozen=True)
+class Evening:
+    """What a side came to. Scores in %."""
+
+    side: str
+    minutes: float
+    recipes: int
+    """That were tried, on however much of the data."""
+    dev: float | None
+    """Best development score of a training on all of the data."""
+    test: float | None
+    """Of the model that it says to use."""
+    untrained: float | None
+    """The encoder's, by the side's own evaluation."""
+    chosen: str
+    """What it says to use, in words or settings."""
+    until_peer: float | None = None
+    """Minutes until a training on all of the data had the peer's best development score."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run each side once, and print a markdown table."""
+    parser = parser_of(__name__, __doc__)
+    for name, meaning in (("train", "pairs to train on"), ("dev", "pairs to choose by"), ("test", "pairs that judge")):
+        parser.add_argument(f"--{name}", required=True, help=f"{meaning} (CSV, two columns)")
+    add_encoder(parser)
+    add_number(parser, "--minutes", 30.0, "of each side")
+    parser.add_argument("--results", type=Path, default="results/evening", help="a new folder (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    data = {name: str(Path(getattr(options, name)).resolve()) for name in ("train", "dev", "test")}
+    data["encoder"] = str(Path(chosen_encoder(options)).resolve())
+    results = options.results
+    if results.exists():
+        raise UserError(f"--results {str(results)!r} is there already; name a folder that is not")
+    results.mkdir(parents=True)
+    began = time.time()
+    _run(OURS, _our_command(data, options.minutes, results / OURS), results)
+    ended = time.time()
+    request = json.dumps({**data, "minutes": options.minutes})
+    peer = _run(PEER, [sys.executable, "-m", "benchmarks.training._peer_evening", request], results)
+    theirs = of_peer(json.loads(peer.splitlines()[-1]))
+    print(table([theirs, of_study(results / OURS, began, ended, theirs.dev)], options.minutes))
+
+
+def of_peer(line: Mapping[str, Any]) -> Evening:
+    """Of the peer's last line."""
+    settings = ", ".join(f"{name} {number:.3g}" for name, number in line["recipe"].items())
+    return Evening(
+        PEER, line["minutes"], line["recipes"], line["dev"], line["test"], line["untrained"], settings, line["until"]
+    )
+
+
+def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Evening:
+    """Of our study's folder. `began` and `ended` are seconds since 1970, `goal` is a development score."""
+    from reports.ledger import LEDGER, Ledger
+    from reports.ledger.finals import PART
+    from study.from_python import Outcome
+
+    answer = Outcome(folder).answer
+    chosen, encoder = answer.to_use, answer.references.get("encoder")
+    records = [record for record in Ledger(folder / LEDGER).read() if record.seed != PART]
+    scores = [(record.finished_at, score) for record in records if (score := _dev(record.scores)) is not None]
+    moments = [datetime.datetime.fromisoformat(at).timestamp() for at, score in scores if goal and score >= goal]
+    return Evening(
+        OURS,
+        (ended - began) / 60,
+        answer.tried or 0,
+        max((score for _, score in scores), default=None),
+        chosen.figure.gain if chosen and chosen.figure else None,
+        encoder.figure.gain if encoder and encoder.figure else None,
+        f"{answer.kind}: {chosen.name if chosen else '-'}",
+        (min(moments) - began) / 60 if moments else None,
+    )
+
+
+def table(evenings: Sequence[Evening], minutes: float) -> str:
+    """A line for each side."""
+    numbers = ("minutes", "recipes", "best dev", "test of its choice", "untrained", "minutes to the peer's dev")
+    rows = []
+    for side in evenings:
+        values = (side.minutes, side.recipes, side.dev, side.test, side.untrained, side.until_peer)
+        cells = (DASH if value is None else f"{value:.4g}" for value in values)
+        rows.append([side.side, *cells, side.chosen])
+    return titled(f"{minutes:g} minutes", ["side", *numbers, "choice"], rows)
+
+
+def _dev(scores: Mapping[str, Mapping[str, float]]) -> float | None:
+    return next((task["dev_ndcg@10"] for task in scores.values() if "dev_ndcg@10" in task), None)
+
+
+def _our_command(data: Mapping[str, str], minutes: float, results: Path) -> list[str]:
+    files = ["--train", data["train"], "--dev", f"pairs={data['dev']}", "--test", f"pairs={data['test']}"]
+    limit = ["--limit", f"minutes={minutes:g}", "--results", str(results)]
+    return [sys.executable, "study/run.py", *files, "--encoder", data["encoder"], *limit]
+
+
+def _run(side: str, command: Sequence[str], results: Path) -> str:
+    """Its output, which is also kept in a file."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    (results / f"{side}.log").write_text(f"{done.stdout}\n{done.stderr}", encoding="utf-8")
+    if done.returncode:
+        raise UserError(f"{side} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-2000:]}")
+    return done.stdout
