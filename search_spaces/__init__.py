@@ -37,21 +37,21 @@ __all__ = [
 
 def spaces() -> dict[str, Space]:
     """Every registered space by name, in the order of the names of the modules' first spaces."""
-    found: dict[str, Space] = {}
-    for module, its_spaces in _modules(*__path__):
-        for space in its_spaces:
-            if space.name in found:
+    named: dict[str, Space] = {}
+    for module, own in _modules(*__path__):
+        for space in own:
+            if space.name in named:
                 raise UserError(f"two spaces are called {space.name!r}; the second is in {module}")
-            found[space.name] = space
-    return found
+            named[space.name] = space
+    return named
 
 
 @functools.cache
 def _modules(*folders: str) -> Sequence[tuple[str, tuple[Space, ...]]]:
     """The `SPACES` of every module of these folders, and of the module `spaces` of every folder in them."""
     names = [f"{__name__}.{info.name}{'.spaces' if info.ispkg else ''}" for info in pkgutil.iter_modules(folders)]
-    found = {name: getattr(importlib.import_module(name), "SPACES", ()) for name in names}
-    return sorted(((name, its) for name, its in found.items() if its), key=lambda item: item[1][0].name)
+    modules = ((name, getattr(importlib.import_module(name), "SPACES", ())) for name in names)
+    return sorted(((name, own) for name, own in modules if own), key=lambda item: item[1][0].name)
 
 
 def load_space(name_or_path: str | Path) -> Space:
@@ -61,9 +61,9 @@ def load_space(name_or_path: str | Path) -> Space:
     Raises `UserError` for an unknown name, a missing file, and a file that does not run (with its line).
     """
     text = str(name_or_path)
-    path, _, wanted = text.partition(".py:")
-    if wanted:
-        return space_in(read_source(Path(path + ".py"), "space"), Path(path + ".py"), wanted)
+    path, _, name = text.partition(".py:")
+    if name:
+        return space_in(read_source(Path(path + ".py"), "space"), Path(path + ".py"), name)
     if text.endswith(".py") or "/" in text:
         return space_in(read_source(Path(text), "space"), Path(text))
     return registered(text)
@@ -80,29 +80,18 @@ def registered(name: str) -> Space:
     return known[name]
 
 
-def space_in(source: str, path: Path, wanted: str | None = None) -> Space:
-    """The space that Python source defines, of several the wanted one; `path` is what the source is called."""
-    return _pick(_spaces_of(source, path), path, wanted)
-
-
-def _spaces_of(source: str, path: Path) -> tuple[Space, ...]:
-    """Runs it and returns its `SPACES`, or its `SPACE` alone."""
+def space_in(source: str, path: Path, name: str | None = None) -> Space:
+    """The space in Python source: its `SPACE`, or the one of that name in its `SPACES`; `path` names the source."""
     module = run_source(source, str(path), "space")
-    found = getattr(module, "SPACES", None) or getattr(module, "SPACE", None)
-    found = (found,) if isinstance(found, Space) else found
-    if not isinstance(found, tuple | list) or not found or not all(isinstance(space, Space) for space in found):
+    own = getattr(module, "SPACES", None) or getattr(module, "SPACE", None)
+    own = (own,) if isinstance(own, Space) else own
+    if not isinstance(own, tuple | list) or not own or not all(isinstance(space, Space) for space in own):
         raise UserError(f"{path} defines no space; write SPACE = Space(name=..., ...) at its top level")
-    return tuple(found)
-
-
-def _pick(found: tuple[Space, ...], path: Path, wanted: str | None) -> Space:
-    names = [space.name for space in found]
+    names = [space.name for space in own]
     if len(set(names)) < len(names):
         raise UserError(f"{path} defines two spaces of one name: {', '.join(names)}")
-    if wanted is None:
-        if len(found) > 1:
-            raise UserError(f"{path} defines several spaces; pick one as {path}:NAME with {choices(names)}")
-        return found[0]
-    if wanted not in names:
-        raise UserError(f"{path} defines no space {wanted!r}, only {choices(names)}")
-    return found[names.index(wanted)]
+    if name is None and len(own) > 1:
+        raise UserError(f"{path} defines several spaces; pick one as {path}:NAME with {choices(names)}")
+    if name is not None and name not in names:
+        raise UserError(f"{path} defines no space {name!r}, only {choices(names)}")
+    return own[0 if name is None else names.index(name)]

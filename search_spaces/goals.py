@@ -104,7 +104,7 @@ class Goal:
         shares = [(score, 1.0) for score in self.judged_by]
         shares = shares or [((task, _test_number(task, self.number)), 1.0) for task in self.tasks]
         shares = shares or [
-            (one, weight * share) for part, weight in self.weighted for one, share in part.tested.items()
+            (score, weight * share) for part, weight in self.weighted for score, share in part.tested.items()
         ]
         return _together_1(shares)
 
@@ -112,7 +112,7 @@ class Goal:
     def looked_at(self) -> Mapping[Score, float]:
         """The development numbers that it is the mean of, likewise."""
         shares = [((task, self.number), 1.0) for task in self.tasks]
-        parts = [(one, weight * share) for part, weight in self.weighted for one, share in part.looked_at.items()]
+        parts = [(score, weight * share) for part, weight in self.weighted for score, share in part.looked_at.items()]
         return _together_1(shares or parts)
 
     def of(self, scores: Scores, cost: Cost) -> float | None:
@@ -121,9 +121,9 @@ class Goal:
         if self.cost:
             value = cost.get(self.cost)
             return float(value) if isinstance(value, int | float) else None
-        found = [(scores[task].get(self.number), 1.0) for task in self.tasks if task in scores]
-        found += [(part.of(scores, cost), weight) for part, weight in self.weighted]
-        return None if self.weights and any(value is None for value, _ in found) else _mean(found)
+        values = [(scores[task].get(self.number), 1.0) for task in self.tasks if task in scores]
+        values += [(part.of(scores, cost), weight) for part, weight in self.weighted]
+        return None if self.weights and any(value is None for value, _ in values) else _mean(values)
 
     def test_of(self, scores: Scores) -> float | None:
         """The same of its test numbers: what `tested` comes to. None where nothing has it, and of a cost."""
@@ -137,16 +137,16 @@ class Goal:
 
 
 def _together_1(shares: Sequence[tuple[Score, float]]) -> dict[Score, float]:
-    whole, found = math.fsum(share for _, share in shares), dict[Score, float]()
+    whole, together = math.fsum(share for _, share in shares), dict[Score, float]()
     for score, share in shares:
-        found[score] = found.get(score, 0.0) + share / whole
-    return found
+        together[score] = together.get(score, 0.0) + share / whole
+    return together
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
-    """Of values with their weights, those that are there."""
-    there = [(value, weight) for value, weight in values if value is not None]
-    return fmean(*zip(*there, strict=True)) if there else None
+    """Of values with their weights, without those that are missing."""
+    present = [(value, weight) for value, weight in values if value is not None]
+    return fmean(*zip(*present, strict=True)) if present else None
 
 
 def _test_number(task: str, number: str) -> str:
@@ -238,18 +238,18 @@ def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
 
 def _of_task(text: str, where: str) -> Goal:
     """Of `TASK` or `TASK.NUMBER`: a development number of it."""
-    task, dot, asked = text.partition(".")
+    task, dot, name = text.partition(".")
     if task not in TASKS:
         names = f"there is {choices(map(repr, GOALS))}, or a task, as TASK or TASK.NUMBER"
         raise UserError(
             f"{where}: no goal is called {shown(text)}; {did_you_mean(text, [*GOALS, *TASKS]).rstrip() or names}"
         )
     if not dot:
-        asked = kind_of(task).development
-    numbers = [name for name in TASKS[task].numbers if name.startswith("dev_")]
-    number = asked if asked in numbers else f"dev_{asked}"
+        name = kind_of(task).development
+    numbers = [number for number in TASKS[task].numbers if number.startswith("dev_")]
+    number = name if name in numbers else f"dev_{name}"
     if number not in numbers:
-        raise UserError(f"{where}: {_refused(task, asked)}")
+        raise UserError(f"{where}: {_refused(task, name)}")
     return Goal(text, f"{text} ({number} of {task})", (task,), number)
 
 
@@ -263,8 +263,8 @@ def _refused(task: str, number: str) -> str:
     if number in numbers:
         none = "" if may else f", and {task} has no other"
         return f"{task}.{number} is a test number, and a search must not look at it{none}{instead}"
-    wanted = f"called dev_{number}" if number and may else "that stands for it" if may else "to look for"
-    return f"{task} has no development number {wanted}{instead}"
+    which = f"called dev_{number}" if number and may else "that stands for it" if may else "to look for"
+    return f"{task} has no development number {which}{instead}"
 
 
 def needed(goals: Sequence[Goal]) -> frozenset[str]:
@@ -274,9 +274,7 @@ def needed(goals: Sequence[Goal]) -> frozenset[str]:
 
 def values_of(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] | None:
     """Every goal's value of a record; None where one is missing."""
-    found = [goal.of(scores, cost) for goal in goals]
-    there = [value for value in found if value is not None]
-    return there if len(there) == len(found) else None
+    return _complete([goal.of(scores, cost) for goal in goals])
 
 
 def upward_values(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] | None:
@@ -288,9 +286,13 @@ def upward_values(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[flo
 def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[float] | None:
     """Every goal's value among a rung's scores, which go by the goals' names; None where one is missing. The selection
     is scored there by STS alone."""
-    found = [*scores.values()] if tuple(goals) == (SELECTION,) else [scores.get(goal.name) for goal in goals]
-    there = [value for value in found if value is not None]
-    return there if there and len(there) == len(found) else None
+    own = [*scores.values()] if tuple(goals) == (SELECTION,) else [scores.get(goal.name) for goal in goals]
+    return _complete(own) or None
+
+
+def _complete(values: Sequence[float | None]) -> list[float] | None:
+    present = [value for value in values if value is not None]
+    return present if len(present) == len(values) else None
 
 
 def kept_by(goals: Sequence[Goal]) -> tuple[str, ...]:
@@ -318,10 +320,10 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
     """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name; and
     what judges it, where that is not the averages that are shown anyway."""
-    one = len(goals) == 1 and not goals[0].cost
-    found = [("dev" if one else goal.name, goal.of(scores, cost)) for goal in goals]
-    tested = [("test" if one else f"{goal.name} test", goal.test_of(scores)) for goal in goals if goal.is_own]
-    return [*found, *((name, value) for name, value in tested if value is not None)]
+    single = len(goals) == 1 and not goals[0].cost
+    values = [("dev" if single else goal.name, goal.of(scores, cost)) for goal in goals]
+    tested = [("test" if single else f"{goal.name} test", goal.test_of(scores)) for goal in goals if goal.is_own]
+    return [*values, *((name, value) for name, value in tested if value is not None)]
 
 
 def every_score(goals: Sequence[Goal], scores: Scores) -> dict[str, float | None]:

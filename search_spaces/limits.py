@@ -37,39 +37,48 @@ class Limit:
     """Whether it is time that passes, however many trials run at once; a trial's part is how long it takes."""
 
 
-def _measured(cost: Cost, name: str) -> float | None:
-    value = cost.get(name)
-    return float(value) if isinstance(value, int | float) else None
+def _measured(name: str, per: float = 1) -> Callable[[Cost], float | None]:
+    """A number of a record's cost, in units of `per`."""
 
+    def of(cost: Cost) -> float | None:
+        value = cost.get(name)
+        return value / per if isinstance(value, int | float) else None
 
-def _gpu_hours(cost: Cost) -> float | None:
-    seconds = _measured(cost, "gpu_seconds")
-    return None if seconds is None else seconds / 3600
+    return of
 
 
 def _worker_hours(cost: Cost) -> float | None:
-    seconds = _measured(cost, "seconds")
-    return None if seconds is None else seconds * (_measured(cost, "workers") or 1) / 3600
-
-
-def _minutes(cost: Cost) -> float | None:
-    seconds = _measured(cost, "seconds")
-    return None if seconds is None else seconds / 60
+    seconds = _measured("seconds")(cost)
+    return None if seconds is None else seconds * (_measured("workers")(cost) or 1) / 3600
 
 
 LIMITS = Registry(
     "limit",
-    Limit("minutes", "minutes of the whole study, earlier runs too", _minutes, whole=True, unit="min", clock=True),
-    Limit("gpu_hours", "hours of GPUs, all trials of the study", _gpu_hours, whole=True, unit="h", needs_gpu=True),
+    Limit(
+        "minutes",
+        "minutes of the whole study, earlier runs too",
+        _measured("seconds", 60),
+        whole=True,
+        unit="min",
+        clock=True,
+    ),
+    Limit(
+        "gpu_hours",
+        "hours of GPUs, all trials of the study",
+        _measured("gpu_seconds", 3600),
+        whole=True,
+        unit="h",
+        needs_gpu=True,
+    ),
     Limit("worker_hours", "hours of workers, all trials of the study", _worker_hours, whole=True, unit="h"),
-    Limit("seconds", "seconds of each trial", lambda cost: _measured(cost, "seconds"), unit="s"),
-    Limit("peak_memory_mb", "peak memory of each trial", lambda cost: _measured(cost, "peak_memory_mb"), unit="MiB"),
+    Limit("seconds", "seconds of each trial", _measured("seconds"), unit="s"),
+    Limit("peak_memory_mb", "peak memory of each trial", _measured("peak_memory_mb"), unit="MiB"),
 )
 
 
 def parse_limits(texts: Sequence[str]) -> dict[str, float]:
     """`["gpu_hours=20", "seconds=600"]` as numbers by name; `UserError` for what is none, or stands there twice."""
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         try:
@@ -79,10 +88,10 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
         if not equals or not 0 < number < math.inf:
             raise UserError(f"--limit {text!r} is not NAME=NUMBER with a number above 0, such as gpu_hours=20")
         limit = LIMITS[name]
-        if name in found:
+        if name in limits:
             raise UserError(f"--limit {limit.name} is there twice; give one number")
-        found[name] = number
-    return found
+        limits[name] = number
+    return limits
 
 
 def rounded_up(number: float) -> float:
@@ -109,12 +118,12 @@ def of_study(limits: Mapping[str, float]) -> dict[str, float]:
 def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, float]:
     """By name, the limits of trials that trials of these costs are above in their mean, and that mean. What was not
     measured is above none."""
-    found = {}
+    means = {}
     for name, number in of_trials(limits).items():
         values = [value for cost in costs if (value := LIMITS[name].of(cost)) is not None]
         if values and fmean(values) > number:
-            found[name] = fmean(values)
-    return found
+            means[name] = fmean(values)
+    return means
 
 
 def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
@@ -135,5 +144,5 @@ def violations(limits: Mapping[str, float], cost: Cost) -> list[float] | None:
     """For every limit of trials how far a trial is above it, as a share of it: 0 or less where it keeps it, or where
     that was not measured. None where there are no such limits."""
     own = of_trials(limits)
-    found = {name: LIMITS[name].of(cost) for name in own}
-    return [0.0 if (value := found[name]) is None else value / own[name] - 1 for name in own] or None
+    parts = [(LIMITS[name].of(cost), number) for name, number in own.items()]
+    return [0.0 if part is None else part / number - 1 for part, number in parts] or None

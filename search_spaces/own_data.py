@@ -219,8 +219,11 @@ def _fit(own: OwnSpace) -> _Fit:
             "nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
         )
     # A person names a teacher, or the data hold what it says.
-    able = [name for name, one in OBJECTIVES.items() if own.taught or "teacher" not in keys_of(one)]
-    able = [name for name in able if _learns(name, fit.layout)]
+    able = [
+        name
+        for name, objective in OBJECTIVES.items()
+        if (own.taught or "teacher" not in keys_of(objective)) and _learns(name, fit.layout)
+    ]
     plugged = [entry.name for registry, entry in Registry.added if registry is OBJECTIVES]
     chosen = [name for name in (*(fit.objectives or (*_PREFERRED, *able)), *plugged) if name in able]
     return _Fit(fit.layout, tuple(dict.fromkeys(chosen)))
@@ -257,14 +260,14 @@ def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
 
 def _rows(own: OwnSpace) -> list[str]:
     """Each encoder as it came, and under the base settings."""
-    found = []
+    rows = []
     first = own.encoders[0].settings
     for encoder in own.encoders:
         differs = {key: value for key, value in encoder.settings.items() if value != first[key]}
         mark = f"{encoder.label}, " if len(own.encoders) > 1 else ""
         untrained = _row(f"{mark}as it came" if mark else "encoder as it came", {**differs, "optimisation.epochs": 0})
-        found += [f"Row({untrained}, as_it_came=True)", f"Row({_row(f'{mark}base settings', differs)})"]
-    return found
+        rows += [f"Row({untrained}, as_it_came=True)", f"Row({_row(f'{mark}base settings', differs)})"]
+    return rows
 
 
 def _row(label: str, changes: Overrides) -> str:
@@ -279,41 +282,41 @@ def _mapping(changes: Overrides) -> str:
 def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     _, low, high = _rates(own)
     sizes = tuple(sorted(_batch_sizes(own)))
-    found = []
+    domains = []
     if len(own.encoders) > 1:
-        found.append(_choice("encoder.name", [encoder.name for encoder in own.encoders]))
-    found.append(f'Domain("optimisation.learning_rate", low={low:g}, high={high:g}, log=True)')
+        domains.append(_choice("encoder.name", [encoder.name for encoder in own.encoders]))
+    domains.append(f'Domain("optimisation.learning_rate", low={low:g}, high={high:g}, log=True)')
     if len(sizes) > 1:
-        found.append(_choice("optimisation.batch_size", sizes))
-    found.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
+        domains.append(_choice("optimisation.batch_size", sizes))
+    domains.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
     if len(fit.objectives) > 1:
-        found.append(_choice("objective.name", fit.objectives))
+        domains.append(_choice("objective.name", fit.objectives))
     if own.kind == "labelled":
-        found.append(_choice("corpus.each", (2, 4)))
-    found += _counts(own, fit) + _mined(own, fit)
-    found += _of_objectives(fit)
+        domains.append(_choice("corpus.each", (2, 4)))
+    domains += _counts(own, fit) + _mined(own, fit)
+    domains += _of_objectives(fit)
     poolings = [mode for mode in own.encoders[0].poolings if all(mode in other.poolings for other in own.encoders)]
     if len(poolings) > 1:
-        found.append(_choice("pooling.mode", poolings))
+        domains.append(_choice("pooling.mode", poolings))
     for key in ("encoder.query_prompt", "encoder.document_prompt"):
         # Of several encoders each may be given those of all: a domain is one for all recipes.
         prompts = dict.fromkeys(prompt for encoder in own.encoders if (prompt := encoder.settings[key]))
         if prompts:
-            found.append(_choice(key, (*prompts, None)))
-    return found
+            domains.append(_choice(key, (*prompts, None)))
+    return domains
 
 
 def _counts(own: OwnSpace, fit: _Fit) -> list[str]:
     """How many positives and hard negatives each anchor has, of the objectives that take several."""
     if fit.layout != "groups":
         return []
-    found = []
-    for key, there in (("positives", own.most_positives), ("negatives", own.most_negatives)):
+    domains = []
+    for key, most in (("positives", own.most_positives), ("negatives", own.most_negatives)):
         able = tuple(name for name in fit.objectives if getattr(OBJECTIVES[name], f"most_{key}") is None)
-        if there > 1 and able:
-            most = min(there, MOST_DRAWN)
-            found.append(f'Domain("objective.{key}", low=1, high={most}, when=("objective.name", {_value(able)}))')
-    return found
+        if most > 1 and able:
+            high = min(most, MOST_DRAWN)
+            domains.append(f'Domain("objective.{key}", low=1, high={high}, when=("objective.name", {_value(able)}))')
+    return domains
 
 
 def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
@@ -337,9 +340,9 @@ def _of_objectives(fit: _Fit) -> list[str]:
     shared = {f"objective.{key}": values for key, values in _SHARED.items() if any(key in keys_of(o) for o in offered)}
     added = [
         item.name
-        for one in offered
-        for name, item in keys_of(one).items()
-        if item.search is not None and name in inspect.get_annotations(one)
+        for objective in offered
+        for name, item in keys_of(objective).items()
+        if item.search is not None and name in inspect.get_annotations(objective)
     ]
     return [f"Domain({_value(key)}{values})" for key, values in (dict.fromkeys(added, "") | shared).items()]
 
@@ -374,7 +377,7 @@ def _has_tests(task: Task) -> bool:
 
 def _task(task: Task, folder: str) -> str:
     """What it was made of, without what is as it is anyway."""
-    positional = ", ".join(_value(one) for one in (task.name, task.kind, task.layout))
+    positional = ", ".joinmap(_value, (task.name, task.kind, task.layout))
     files = "".join(f"\n            {_place(file, folder)}," for file in task.files)
     more = [
         f"\n        {field.name}={_value(getattr(task, field.name))},"

@@ -23,7 +23,7 @@ _HEAD = ["table", "row", "column", "value", "source"]
 
 def read_figures(path: Path) -> Figures:
     """Every figure of the file; `UserError` for a line that is no figure, or repeats one."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         if next(lines, None) != _HEAD:
@@ -33,14 +33,14 @@ def read_figures(path: Path) -> Figures:
             if len(cells) != len(_HEAD) or not all(cells):
                 raise UserError(f"{where}: needs {', '.join(_HEAD[:-1])} and source, none of them empty")
             table, row, column, value, _ = cells
-            columns = found.setdefault(table, {}).setdefault(row, {})
+            columns = figures.setdefault(table, {}).setdefault(row, {})
             if column in columns:
                 raise UserError(f"{where}: table {table} has a second figure for {row!r}, {column!r}")
             try:
                 columns[column] = float(value)
             except ValueError:
                 raise UserError(f"{where}: {value!r} is not a number") from None
-    return found
+    return figures
 
 
 def same(labels: Iterable[str]) -> dict[str, str]:
@@ -53,9 +53,9 @@ def by_label(figures: Figures, tables: Mapping[str, Mapping[str, str]]) -> dict[
 
     `tables` maps the printed names of each table's rows to labels; `UserError` for a name that is not printed.
     """
-    found: dict[str, dict[str, Mapping[str, float]]] = {}
+    published: dict[str, dict[str, Mapping[str, float]]] = {}
     for number, rows in tables.items():
         for printed, label in rows.items():
             check_name(f"table {number}", "printed row", printed, figures[number])
-            found.setdefault(label, {})[number] = figures[number][printed]
-    return found
+            published.setdefault(label, {})[number] = figures[number][printed]
+    return published

@@ -215,13 +215,13 @@ class Space:
         where = f"space {self.name!r}, table {table.number}"
         names = [column.name for column in table.columns]
         for column in table.columns:
-            here = f"{where}, column {column.name!r}"
+            which = f"{where}, column {column.name!r}"
             if column.score is not None:
-                check_score(here, *column.score)
+                check_score(which, *column.score)
             if column.average is not None:
-                check_name(here, "average", column.average, AVERAGES)
+                check_name(which, "average", column.average, AVERAGES)
             for name in column.mean_of:
-                check_name(here, "column", name, names)
+                check_name(which, "column", name, names)
         for _, label in table.rows:
             check_name(where, "row", label, self.labels)
             for name in self.row(label).published.get(table.number, {}):

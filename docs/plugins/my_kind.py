@@ -31,8 +31,8 @@ class Agreement(TaskKind):
         return Scores(tuple(answers), examples=[len(part) for part in parts.values()])
 
     def numbers(self, task, answers, protocol):
-        found = {f"{answers.split}_agreement": 100 * float(self.agrees(answers).mean())}
-        return found | ({"test_margin": 100 * float(self.margins(answers).mean())} if answers.split == "test" else {})
+        numbers = {f"{answers.split}_agreement": 100 * float(self.agrees(answers).mean())}
+        return numbers | ({"test_margin": 100 * float(self.margins(answers).mean())} if answers.split == "test" else {})
 
     def effects(self, task, number, answers, protocol):
         return mean_effects(self.margins(answers) if number == "test_margin" else self.agrees(answers))

@@ -5,13 +5,13 @@ class BetterHalf:
     """At the first rung only."""
 
     def __init__(self, setting):
-        self.seen = []
+        self.values = []
 
     def goes_on(self, trial, rung, values):
         if rung > 1:
             return True
-        self.seen.append(values[0])
-        return sum(other > values[0] for other in self.seen) <= len(self.seen) / 2
+        self.values.append(values[0])
+        return sum(other > values[0] for other in self.values) <= len(self.values) / 2
 
 
 SCHEDULERS.add(SchedulerEntry("half", BetterHalf, "at the first rung the better half goes on"))

@@ -85,11 +85,11 @@ def needed(label: str, overrides: Overrides) -> Need | None:
     return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
 
 
-def sized(label: str, said: str = "") -> str:
+def sized(label: str, note: str = "") -> str:
     """A row's note, with the printed size of the model."""
     parameters, dim = SIZES[label]
     size = f"{parameters} parameters, " if parameters else ""
-    return f"{said + '; ' if said else ''}{size}{dim} dimensions as printed"
+    return f"{note + '; ' if note else ''}{size}{dim} dimensions as printed"
 
 
 DEV_COLUMNS = (
