@@ -46,19 +46,19 @@ def test_averages_name_tasks_and_numbers_that_there_are():
 
 
 def test_each_paper_averages_in_its_own_way():
-    found = averages(SCORES)
+    values = averages(SCORES)
     years, eight = GROUPS["sts"], GROUPS["transfer"]
-    assert found["liao_sts"] == pytest.approx(_mean("spearman_wmean", *years))
-    assert found["liao_transfer"] == pytest.approx(_mean("test_accuracy", *eight))
+    assert values["liao_sts"] == pytest.approx(_mean("spearman_wmean", *years))
+    assert values["liao_transfer"] == pytest.approx(_mean("test_accuracy", *eight))
     benchmark, sick = (SCORES[task]["test_spearman_cosine"] for task in ("STSBenchmark", "SICKRelatedness"))
     all_pairs = 5 * _mean("spearman_all", *years)
-    assert found["clsr_sts"] == pytest.approx((all_pairs + benchmark) / 6)
-    assert found["supmpn_sts"] == pytest.approx((all_pairs + benchmark + sick) / 7)
-    assert found["supmpn_transfer"] == pytest.approx(_mean("test_accuracy", *(t for t in eight if t != "SST5")))
+    assert values["clsr_sts"] == pytest.approx((all_pairs + benchmark) / 6)
+    assert values["supmpn_sts"] == pytest.approx((all_pairs + benchmark + sick) / 7)
+    assert values["supmpn_transfer"] == pytest.approx(_mean("test_accuracy", *(t for t in eight if t != "SST5")))
 
 
 def test_declutr_takes_the_mean_of_mrpcs_two_figures_and_of_its_two_averages():
-    found = averages(SCORES)
+    values = averages(SCORES)
     classes = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICKEntailment")
     whole = (
         9 * _mean("test_accuracy", *classes)
@@ -67,21 +67,21 @@ def test_declutr_takes_the_mean_of_mrpcs_two_figures_and_of_its_two_averages():
         + SCORES["ImageCaptionRetrieval"]["test_recall"]
         + 5 * _mean("spearman_mean", *GROUPS["sts"])
     )
-    assert found["declutr_downstream"] == pytest.approx(whole / 18)
-    assert found["declutr_all"] == pytest.approx((found["declutr_downstream"] + found["declutr_probing"]) / 2)
+    assert values["declutr_downstream"] == pytest.approx(whole / 18)
+    assert values["declutr_all"] == pytest.approx((values["declutr_downstream"] + values["declutr_probing"]) / 2)
     snli = SCORES["SNLI"]["dev_accuracy"]
-    without = (18 * found["development_declutr_downstream"] - snli) / 17
-    assert found["development_declutr_without_snli"] == pytest.approx(without)
+    without = (18 * values["development_declutr_downstream"] - snli) / 17
+    assert values["development_declutr_without_snli"] == pytest.approx(without)
 
 
 def test_a_missing_score_makes_a_missing_average():
     assert set(averages({}).values()) == {None}
     for scores in (_without("SST5"), _without("SST5", "test_accuracy")):
-        found = averages(scores)
-        assert found["liao_transfer"] is None
-        assert found["declutr_all"] is None
-        assert found["supmpn_transfer"] is not None
-        assert found["declutr_probing"] is not None
+        values = averages(scores)
+        assert values["liao_transfer"] is None
+        assert values["declutr_all"] is None
+        assert values["supmpn_transfer"] is not None
+        assert values["declutr_probing"] is not None
 
 
 def test_one_average_by_name():
@@ -97,16 +97,16 @@ def test_what_an_average_is_of():
 
 
 @pytest.mark.parametrize(
-    ("task", "number", "said"),
+    ("task", "number", "sentence"),
     [
         ("MRR", "test_accuracy", "no task is called 'MRR'; did you mean 'MR'?"),
         ("MR", "dev_acuracy", "no number of MR is called 'dev_acuracy'; did you mean 'dev_accuracy'?"),
     ],
 )
-def test_misspelt_scores_are_refused(task: str, number: str, said: str):
-    with pytest.raises(UserError, match=re.escape(f"average 'mine': {said}")):
+def test_misspelt_scores_are_refused(task: str, number: str, sentence: str):
+    with pytest.raises(UserError, match=re.escape(f"average 'mine': {sentence}")):
         Average("mine", cells(("SST2",), "test_accuracy") + cells((task,), number))
-    with pytest.raises(UserError, match=re.escape(f"goal 'mine': {said}")):
+    with pytest.raises(UserError, match=re.escape(f"goal 'mine': {sentence}")):
         Goal("mine", "mine", (task,), number)
 
 

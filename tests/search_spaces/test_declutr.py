@@ -52,21 +52,21 @@ def test_figures_are_the_papers(number: str, left: int, right: int):
     `left` are the columns before the figures (name, parameters, dimension), `right` those after (the difference).
     """
     space = next(space for space in (MAIN, POOLING) if number in [table.number for table in space.tables])
-    found: dict[str, list[float]] = {}
-    seen: dict[str, int] = {}
+    figures: dict[str, list[float]] = {}
+    times: dict[str, int] = {}
     for line in printed(number):
         name = line[0]
         if number == "S5":  # the same names twice, before and after
-            seen[name] = seen.get(name, 0) + 1
-            name += {1: ", before", 2: ", after"}[seen[name]]
-        found.setdefault(name, []).extend(numbers(line[left : len(line) - right]))
+            times[name] = times.get(name, 0) + 1
+            name += {1: ", before", 2: ", after"}[times[name]]
+        figures.setdefault(name, []).extend(numbers(line[left : len(line) - right]))
     table = space.table(number)
     ours = {
         name: list(space.row(label).published[number].values())
         for name, label in table.rows
         if number in space.row(label).published
     }
-    assert ours == found
+    assert ours == figures
     for name, label in table.rows:
         if name in ours:
             assert list(space.row(label).published[number]) == [column.name for column in table.columns]
@@ -213,19 +213,19 @@ def test_the_sampling_grid_is_the_captions():
     """12 permutations for DeCLUTR-small, 8 for DeCLUTR-base, where P = 4 did not fit; each with three strategies."""
     space = SPACES["declutr_sampling"]
     keys = ("spans.anchors", "spans.positives", "objective.temperature", "spans.strategy")
-    found = {None: set(), "roberta-base": set()}
+    grids = {None: set(), "roberta-base": set()}
     for row in space.rows:
-        found[row.overrides.get("encoder.name")].add(tuple(row.overrides[key] for key in keys))
+        grids[row.overrides.get("encoder.name")].add(tuple(row.overrides[key] for key in keys))
     strategies = ("default", "adjacent", "subsuming")
-    assert found[None] == set(itertools.product((1, 2), (1, 2, 4), (5e-4, 5e-2), strategies))
-    assert found["roberta-base"] == set(itertools.product((1, 2), (1, 2), (5e-4, 5e-2), strategies))
+    assert grids[None] == set(itertools.product((1, 2), (1, 2, 4), (5e-4, 5e-2), strategies))
+    assert grids["roberta-base"] == set(itertools.product((1, 2), (1, 2), (5e-4, 5e-2), strategies))
 
 
 @pytest.mark.parametrize("space", GRIDS.values(), ids=list(GRIDS))
 class TestGrids:
     def test_labels_say_what_the_recipe_does(self, space: Space):
         for row in space.rows:
-            recipe, said = space.base.override(row.overrides), 0
+            recipe, count = space.base.override(row.overrides), 0
             for pattern, value in (
                 (r"A=(\d)", recipe.flat().get("spans.anchors")),
                 (r"P=(\d)", recipe.flat().get("spans.positives")),
@@ -234,10 +234,10 @@ class TestGrids:
                 (r"linear (\d+)", recipe.flat().get("head.dim")),
                 (r" (\d+)%", round(100 * recipe.flat().get("corpus.share", 1.0))),
             ):
-                found = re.search(pattern, row.label)
-                assert found is None or float(found[1]) == value
-                said += found is not None
-            assert said == len(re.findall(r"\d+(?:e-\d)?", row.label))  # no number of a label was left out
+                match = re.search(pattern, row.label)
+                assert match is None or float(match[1]) == value
+                count += match is not None
+            assert count == len(re.findall(r"\d+(?:e-\d)?", row.label))  # no number of a label was left out
             assert row.label.startswith("base ") == (recipe.encoder.name == "roberta-base")
             if "contrastive" in row.label:
                 assert (recipe.objective.name, recipe.objective.mlm) == ("ntxent", 0.0)
@@ -265,9 +265,9 @@ class TestGrids:
 
 
 @needs_paper
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_claims_are_the_papers_words():
+    text = re.sub(r"\s+", " ", PAPER.read_text(encoding="utf-8"))
+    for words in (
         "number of anchors $A = \\{1, 2\\}$ , number of positives $P = \\{1, 2, 4\\}$ ,",
         "$P = 4$ is omitted for DeCLUTR-base",
         "sampling multiple anchors per document has a large positive impact",
@@ -281,7 +281,5 @@ class TestGrids:
         "a queue of any size performs worse than using no queue at all",
         "reduces average probing task performance by at least 6%",
         "performs only $\\sim 1\\%$ worse than Google’s USE",
-    ],
-)
-def test_claims_are_the_papers_words(words: str):
-    assert words in re.sub(r"\s+", " ", PAPER.read_text(encoding="utf-8"))
+    ):
+        assert words in text

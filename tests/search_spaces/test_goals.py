@@ -52,7 +52,7 @@ def test_a_text_is_a_goal(texts: str, names: list[str], values: list[float], tes
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("mine.test_accuracy", "mine.test_accuracy is a test number, and a search must not look at it; take "
          "mine.accuracy (dev_accuracy)"),
@@ -71,8 +71,8 @@ def test_a_text_is_a_goal(texts: str, names: list[str], values: list[float], tes
         ("sts,STSBenchmark", "sts and STSBenchmark are one goal"),
     ],
 )  # fmt: skip
-def test_what_is_no_goal_is_refused(text: str, said: str) -> None:
-    with pytest.raises(UserError, match="^" + re.escape(f"--goals {text}") + ".*" + re.escape(said)):
+def test_what_is_no_goal_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(UserError, match="^" + re.escape(f"--goals {text}") + ".*" + re.escape(sentence)):
         searched(text.split(","), f"--goals {text}")
 
 

@@ -29,13 +29,13 @@ HEAD = "table,row,column,value,source\n"
 
 def _printed(paper: str) -> dict[tuple[str, str, str], float]:
     """Every published figure of a paper's spaces by table, printed row and column."""
-    found = {}
+    figures = {}
     for space in (space for name, space in SPACES.items() if name.startswith(f"{PAPERS[paper][1]}_")):
         for table in space.tables:
             for name, label in table.rows:
                 for column, value in space.row(label).published.get(table.number, {}).items():
-                    found[table.number, name, column] = value
-    return found
+                    figures[table.number, name, column] = value
+    return figures
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -80,7 +80,7 @@ MINUTES = (36.0,)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("", "the first line must be table,row,column,value,source"),
         ("table,row,column,value\n", "the first line must be"),
@@ -90,9 +90,9 @@ MINUTES = (36.0,)
         (HEAD + "1,a,b,73.,p. 1\n1,a,c,7O.1,p. 1\n", "line 3: '7O.1' is not a number"),
     ],
 )
-def test_files_that_are_refused(tmp_path: Path, text: str, said: str):
+def test_files_that_are_refused(tmp_path: Path, text: str, sentence: str):
     (tmp_path / "figures.csv").write_text(text)
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(sentence)):
         read_figures(tmp_path / "figures.csv")
 
 
@@ -110,13 +110,13 @@ def test_an_installed_package_has_the_files():
 
 def test_recipe_hashes_are_those_of_finished_studies():
     """Of every row and base of all spaces, at both scales: a study started before today finds its trials."""
-    kept = json.loads((ROOT / "tests/archive/row_hashes.json").read_text())
-    found = {}
+    hashes = json.loads((ROOT / "tests/archive/row_hashes.json").read_text())
+    own = {}
     for name, space in SPACES.items():
         for scale in ("paper", "laptop"):
             base = space.recipe(scale)
             rows = {row.label: base.override(row.overrides).hash for row in space.rows}
-            found[f"{name}/{scale}"] = {"(base)": base.hash, **rows}
-    assert len(kept) == 2 * 32
-    assert list(found) == list(kept)
-    assert found == kept
+            own[f"{name}/{scale}"] = {"(base)": base.hash, **rows}
+    assert len(hashes) == 2 * 32
+    assert list(own) == list(hashes)
+    assert own == hashes

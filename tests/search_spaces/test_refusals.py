@@ -43,7 +43,7 @@ def _figure(**changes: object) -> Figure:
 
 
 @pytest.mark.parametrize(
-    ("build", "said"),
+    ("build", "sentence"),
     [
         (lambda: Domain("encoder.name"), "either choices or both low and high"),
         (lambda: Domain("objective.weight", low=1, high=0), "needs low < high"),
@@ -60,8 +60,8 @@ def _figure(**changes: object) -> Figure:
         (lambda: Claim("c", "1", "a", better=("x", "y"), worse=("z",), stated=1.0), "compare one row"),
     ],
 )
-def test_parts_of_a_space_refuse(build: Callable[[], object], said: str):
-    with pytest.raises(UserError, match=re.escape(said)):
+def test_parts_of_a_space_refuse(build: Callable[[], object], sentence: str):
+    with pytest.raises(UserError, match=re.escape(sentence)):
         build()
 
 
@@ -70,7 +70,7 @@ MINUS = {"1": {"b": 1.0}}
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         # Twice the same.
         ({"rows": ROWS * 2}, " names a row twice: 'x', 'y'"),
@@ -179,10 +179,10 @@ MINUS = {"1": {"b": 1.0}}
         ),
     ],
 )
-def test_spaces_refuse(changes: dict[str, object], said: str):
+def test_spaces_refuse(changes: dict[str, object], sentence: str):
     """Each in one sentence that begins with the space and names what would work."""
     with pytest.raises(UserError) as caught:
         _space(**{name: value() if callable(value) else value for name, value in changes.items()})
     assert str(caught.value).startswith("space 's'")
-    assert said in str(caught.value)
+    assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
