@@ -29,7 +29,7 @@ def standing(name: str, mean: float, **changes: Any) -> Standing:
     seeds = changes.pop("seeds", 3)
     half = changes.pop("half", 0.5)
     sample = Sample(np.full(seeds, mean), tuple(range(seeds)))
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "gain": None if name == BASE else gain(mean - 60, half, seeds=seeds),
         "p_holm": None if seeds == 1 or name == BASE else 0.01,
         "verdict": "baseline" if name == BASE else "undecided: one seed" if seeds == 1 else "undecided",
@@ -41,7 +41,7 @@ def standing(name: str, mean: float, **changes: Any) -> Standing:
         "in_best_set": None if seeds == 1 else False,
         "ranks": None,
     }
-    return Standing(f"hash of {name}", name, sample, **{**found, **changes})
+    return Standing(f"hash of {name}", name, sample, **{**fields, **changes})
 
 
 def board(*standings: Standing, name: str = "STS Avg.", **changes: Any) -> Board:

@@ -42,10 +42,10 @@ class Passing(Tiny):
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
         passes = self.passes([len(ids) for ids in tokens])
         embedded = []
-        for one in passes:
-            self.sizes.append(sum(len(tokens[i]) for i in one))
-            embedded.append(nn.functional.dropout(super().embed([tokens[i] for i in one]), self.dropout))
-        return torch.cat(embedded)[torch.tensor([i for one in passes for i in one]).argsort()]
+        for part in passes:
+            self.sizes.append(sum(len(tokens[i]) for i in part))
+            embedded.append(nn.functional.dropout(super().embed([tokens[i] for i in part]), self.dropout))
+        return torch.cat(embedded)[torch.tensor([i for part in passes for i in part]).argsort()]
 
 
 def model_of(changes: dict[str, Any], encoder: nn.Module | None = None) -> StudyModel:
@@ -82,7 +82,7 @@ def steps(
 ) -> dict[str, Any]:
     """Loss, counts and gradients of each batch, the parameters left as they are; and what is in the bank then."""
     workers = workers or Workers()
-    found = []
+    results = []
     with GradientSum(model.parameters(), workers) as gradients:
         passes = Chunks(model, chunk, 8, workers, gradients)
         for number, batch in enumerate(batches or [batch_of()]):
@@ -91,9 +91,9 @@ def steps(
             grads = {
                 name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in model.named_parameters()
             }
-            found.append({"loss": workers.total(loss.value), "counts": dict(loss.counts), "gradients": grads})
+            results.append({"loss": workers.total(loss.value), "counts": dict(loss.counts), "gradients": grads})
     bank = {} if model.bank is None else dict(model.bank.state_dict())
-    return {"steps": found, "bank": bank, "next": torch.rand(3), "chunk": passes.chunk}
+    return {"steps": results, "bank": bank, "next": torch.rand(3), "chunk": passes.chunk}
 
 
 WORKER_CASES: dict[str, dict[str, Any]] = {
@@ -105,7 +105,7 @@ WORKER_CASES: dict[str, dict[str, Any]] = {
 
 def worker_batches() -> list[TokenizedBatch]:
     """Of which the second has one sentence, so that one of two workers has none."""
-    one = TokenizedBatch(
+    single = TokenizedBatch(
         tokens=[[3, 4, 5]],
         text=torch.zeros(1, dtype=torch.long),
         premise=torch.zeros(1, dtype=torch.long),
@@ -113,7 +113,7 @@ def worker_batches() -> list[TokenizedBatch]:
         label=torch.zeros(1, dtype=torch.long),
         group=torch.zeros(1, dtype=torch.long),
     )
-    return [batch_of(24), one, batch_of(21)]
+    return [batch_of(24), single, batch_of(21)]
 
 
 class FullOnOne(Passing):
@@ -198,9 +198,9 @@ def on_workers(workers: Workers) -> dict[str, Any]:
     answers["dropout cached"] = steps(model_of(BANK), 30, workers, worker_batches())
     for where in FULL:
         answers[f"full {where}"] = full_on_one(workers, where)
-        found = answers[f"full {where}"]["chunk"]
+        own = answers[f"full {where}"]["chunk"]
         plain = Passing()
-        plain.own = found
+        plain.own = own
         answers[f"full {where} plain"] = steps(model_of(BANK, plain), None, workers, worker_batches())
     answers["full on all"] = full_on_all(workers)
     for name, free in (

@@ -33,13 +33,13 @@ Premises = dict[str, dict[str, list[str]]]
 
 def read_premises(file: Path) -> Premises:
     """The premises of an NLI file."""
-    found: Premises = {}
+    premises: Premises = {}
     with open(file, encoding="utf-8") as lines:
         for row in map(json.loads, lines):
-            hypotheses = found.setdefault(row["premise"].strip(), {}).setdefault(row["label"], [])
+            hypotheses = premises.setdefault(row["premise"].strip(), {}).setdefault(row["label"], [])
             if row["hypothesis"].strip() not in hypotheses:
                 hypotheses.append(row["hypothesis"].strip())
-    return found
+    return premises
 
 
 def triplets(premises: Premises) -> Iterator[dict[str, str]]:
@@ -51,13 +51,13 @@ def triplets(premises: Premises) -> Iterator[dict[str, str]]:
 
 def write_search(folder: Path, split: str, premises: Premises, most: int = QUERIES) -> None:
     """A search in BEIR's layout, of the first premises that entail something."""
-    asked = dict([(text, its) for text, its in premises.items() if its.get("entailment")][:most])
-    texts = dict.fromkeys(text for its in asked.values() for hypotheses in its.values() for text in hypotheses)
+    queries = dict([(text, labels) for text, labels in premises.items() if labels.get("entailment")][:most])
+    texts = dict.fromkeys(text for labels in queries.values() for hypotheses in labels.values() for text in hypotheses)
     number = {text: f"d{place}" for place, text in enumerate(texts)}
     (folder / "qrels").mkdir(parents=True)
     _write_lines(folder / "corpus.jsonl", ({"_id": number[text], "text": text} for text in texts))
-    _write_lines(folder / "queries.jsonl", ({"_id": f"q{n}", "text": text} for n, text in enumerate(asked)))
-    right = [f"q{n}\t{number[text]}\t1" for n, its in enumerate(asked.values()) for text in its["entailment"]]
+    _write_lines(folder / "queries.jsonl", ({"_id": f"q{n}", "text": text} for n, text in enumerate(queries)))
+    right = [f"q{n}\t{number[text]}\t1" for n, labels in enumerate(queries.values()) for text in labels["entailment"]]
     lines = ["query-id\tcorpus-id\tscore", *right]
     (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

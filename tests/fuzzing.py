@@ -242,8 +242,8 @@ def _fields_swapped(line: bytes, rng: Random) -> bytes:
     parts = _split_keeping(line, rng)
     places = [i for i, part in enumerate(parts) if part.strip()]
     if len(places) > 1:
-        one, other = rng.sample(places, 2)
-        parts[one], parts[other] = parts[other], parts[one]
+        first, other = rng.sample(places, 2)
+        parts[first], parts[other] = parts[other], parts[first]
     return b"".join(parts)
 
 
@@ -265,8 +265,8 @@ def _split_keeping(line: bytes, rng: Random) -> list[bytes]:
 
 def _contradicted(lines: list[bytes], rng: Random) -> None:
     """One line once more, with another line's last field."""
-    one, other = rng.choice(lines), rng.choice(lines)
-    lines.insert(rng.randrange(len(lines)), one.rpartition(b"\t")[0] + b"\t" + other.rpartition(b"\t")[2])
+    first, other = rng.choice(lines), rng.choice(lines)
+    lines.insert(rng.randrange(len(lines)), first.rpartition(b"\t")[0] + b"\t" + other.rpartition(b"\t")[2])
 
 
 def _moved(lines: list[bytes], rng: Random) -> None:
@@ -348,7 +348,7 @@ def mutate_json(value: Any, rng: Random) -> Any:
     for holder, key in holders:  # grows as it goes
         inner = holder[key]
         if isinstance(inner, dict | list):
-            holders += [(inner, one) for one in (inner if isinstance(inner, dict) else range(len(inner)))]
+            holders += [(inner, key) for key in (inner if isinstance(inner, dict) else range(len(inner)))]
     holder, key = rng.choice(holders[1:] or holders)
     what = rng.choice(("odd", "odd", "odd", "gone", "twice", "swapped", "renamed"))
     if what == "gone" and holder is not changed:

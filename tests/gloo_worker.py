@@ -201,7 +201,7 @@ def steps(workers: Workers) -> dict[str, Any]:
     return {
         "parameters": [p.detach() for p in model.parameters()],
         "sums": progress.sums,
-        "told": watcher.told,
+        "told": watcher.steps,
         "rungs": watcher.rungs,
     }
 
@@ -248,10 +248,10 @@ class Counting(Watcher):
     rung_plan = RungPlan("share", (0.25, 0.5, 0.9))
 
     def __init__(self) -> None:
-        self.told = self.rungs = 0
+        self.steps = self.rungs = 0
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
-        self.told += 1
+        self.steps += 1
 
     def rung(self, number: int, progress: Progress) -> bool:
         self.rungs += 1
@@ -366,10 +366,10 @@ def buckets(workers: Workers) -> dict[str, Any]:
         for step in range(2):
             model = Knots()
             model(sentences_of(step), workers).backward()
-            found = {key: _or_zeros(p) for key, p in model.named_parameters()}
+            gradients = {key: _or_zeros(p) for key, p in model.named_parameters()}
             if name == "plain":
-                found = {key: workers.total(gradient) for key, gradient in found.items()}
-            answers[name].append(found)
+                gradients = {key: workers.total(gradient) for key, gradient in gradients.items()}
+            answers[name].append(gradients)
     return answers
 
 
@@ -540,8 +540,8 @@ class Nearness(TrialWatcher):
             first, second = encode(["two dogs", "the woman plays a piano"])
             return -float(np.linalg.norm(first - second))
 
-        found: float | None = self.workers.from_first(by_all(self.encoder, self.workers, nearness))
-        return found
+        score: float | None = self.workers.from_first(by_all(self.encoder, self.workers, nearness))
+        return score
 
 
 def keeps(workers: Workers) -> dict[str, Any]:

@@ -54,9 +54,9 @@ def known(record: Record) -> Record:
 
 def rewrite(folder: Path, change: Change, row: str | None = None, seed: int | None = None) -> None:
     """Change the records of a row, or of all, under one seed or all."""
-    ledger, wanted = Ledger(folder / LEDGER), StudyInfo.load(folder).row_hashes.get(row or "")
+    ledger, row_hash = Ledger(folder / LEDGER), StudyInfo.load(folder).row_hashes.get(row or "")
     for record in ledger.read():
-        if (row is None or record.recipe_hash == wanted) and seed in (None, record.seed):
+        if (row is None or record.recipe_hash == row_hash) and seed in (None, record.seed):
             ledger.write(change(record))
 
 

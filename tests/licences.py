@@ -30,22 +30,22 @@ FAMILIES = {
 stay open; we change none. Nothing of the families GPL, LGPL, AGPL, SSPL, nor of licences against some uses, is here."""
 
 
-def families(said: str) -> list[str]:
+def families(expression: str) -> list[str]:
     """The families that an expression needs, or may have; `unknown: ...` for a part that is of none."""
-    found = []
-    for part in re.split(r"\s+(?:AND|OR)\s+|\s+WITH\s+[\w.-]+|[()]", said):
+    names = []
+    for part in re.split(r"\s+(?:AND|OR)\s+|\s+WITH\s+[\w.-]+|[()]", expression):
         if part.strip():
             known = (family for family, words in FAMILIES.items() if re.fullmatch(words, part.strip(), re.IGNORECASE))
-            found.append(next(known, f"unknown: {part.strip()[:60]}"))
-    return list(dict.fromkeys(found)) or ["unknown: nothing is said"]
+            names.append(next(known, f"unknown: {part.strip()[:60]}"))
+    return list(dict.fromkeys(names)) or ["unknown: nothing is said"]
 
 
 def licences() -> Iterator[tuple[str, str, list[str]]]:
     """Name, version and families of everything that `constraints.txt` pins and that is installed here."""
     pinned = {normal(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    found: dict[str, Distribution] = {normal(item.metadata["Name"]): item for item in distributions()}
-    for name in sorted(found.keys() & pinned):
-        yield name, found[name].version, families(stated(found[name].metadata))
+    installed: dict[str, Distribution] = {normal(item.metadata["Name"]): item for item in distributions()}
+    for name in sorted(installed.keys() & pinned):
+        yield name, installed[name].version, families(stated(installed[name].metadata))
 
 
 def stated(metadata: Message | Any) -> str:
@@ -64,6 +64,6 @@ def normal(name: str) -> str:
 
 if __name__ == "__main__":
     print("| package | version | licence |\n|---|---|---|")
-    for name, version, found in licences():
-        print(f"| {name} | {version} | {', '.join(found)} |")
-    sys.exit(any(family.startswith("unknown") for *_, found in licences() for family in found))
+    for name, version, families_of in licences():
+        print(f"| {name} | {version} | {', '.join(families_of)} |")
+    sys.exit(any(family.startswith("unknown") for *_, families_of in licences() for family in families_of))

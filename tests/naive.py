@@ -30,7 +30,7 @@ def pools(batch: EmbeddedBatch, config: Any) -> list[Pool]:
     """Who may be contrasted with whom, in the order of the anchors."""
     premise, hypothesis, label = batch.premise.tolist(), batch.hypothesis.tolist(), batch.label.tolist()
     rows = range(len(label))
-    found = []
+    pooled = []
     for row in rows if config.anchors == "rows" else [premise.index(anchor) for anchor in sorted(set(premise))]:
         anchor = premise[row]
         entailed = [r for r in rows if premise[r] == anchor and label[r] == 0]
@@ -39,8 +39,8 @@ def pools(batch: EmbeddedBatch, config: Any) -> list[Pool]:
         known = {int(batch.text[s]) for s in [anchor, *(hypothesis[r] for r in entailed)]}
         masked = config.false_negatives != "keep"
         others = [r for r in rows if r not in entailed and not (masked and int(batch.text[hypothesis[r]]) in known)]
-        found.append(Pool(anchor, [row] if config.anchors == "rows" else [], entailed, others))
-    return found
+        pooled.append(Pool(anchor, [row] if config.anchors == "rows" else [], entailed, others))
+    return pooled
 
 
 def cross_entropy(u: Tensor, v: Tensor, label: int, classifier: PairClassifier) -> Tensor:
@@ -108,8 +108,8 @@ def augment(batch: EmbeddedBatch, drawn: Drawn, classifier: PairClassifier) -> T
 
 
 LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, Any, Drawn, PairClassifier | None], Tensor]] = {
-    "ce": lambda batch, config, drawn, classifier: ce(batch, _there(classifier)),
-    "ce_augment": lambda batch, config, drawn, classifier: augment(batch, drawn, _there(classifier)),
+    "ce": lambda batch, config, drawn, classifier: ce(batch, _present(classifier)),
+    "ce_augment": lambda batch, config, drawn, classifier: augment(batch, drawn, _present(classifier)),
     # Eq. 3. Where lambda is 1 the classifier does not exist.
     "scl": lambda batch, config, drawn, classifier: (
         config.weight * scl(batch, drawn, config)
@@ -123,6 +123,6 @@ def naive_loss(batch: EmbeddedBatch, config: Any, drawn: Drawn, classifier: Pair
     return LIAO_ORACLES[config.name](batch, config, drawn, classifier)
 
 
-def _there(classifier: PairClassifier | None) -> PairClassifier:
+def _present(classifier: PairClassifier | None) -> PairClassifier:
     assert classifier is not None
     return classifier

@@ -25,11 +25,11 @@ def similarities(batch: EmbeddedBatch, config: Any) -> Tensor:
     anchors, candidates = sorted({*batch.premise.tolist()}), sorted({*batch.hypothesis.tolist()})
     for a in anchors:
         others = [c for c in candidates if text[c] != text[a]]
-        wanted, found = (
+        shares, own = (
             [torch.exp(cosine(embeddings, a, c) / tau) for c in others] for embeddings in (batch.guide, batch.projected)
         )
-        for p, q in zip(wanted, found, strict=True):
-            share, ours = p / sum(wanted), q / sum(found)
+        for p, q in zip(shares, own, strict=True):
+            share, ours = p / sum(shares), q / sum(own)
             total = total + tau**2 * share * (torch.log(share) - torch.log(ours))
     return total / len(anchors)
 
@@ -38,13 +38,13 @@ def margins(batch: EmbeddedBatch, config: Any) -> Tensor:
     """Over each anchor's positives and hard negatives."""
     assert batch.guide is not None
     rows = [*zip(*(part.tolist() for part in (batch.group, batch.premise, batch.hypothesis, batch.label)), strict=True)]
-    found = [batch.projected.sum() * 0]
+    terms = [batch.projected.sum() * 0]
     for group, a, p, label in rows:
         for other, b, n, worse in rows:
             if (label, worse) == (ENTAILMENT, CONTRADICTION) and group == other:
                 ours, theirs = (cosine(x, a, p) - cosine(x, b, n) for x in (batch.projected, batch.guide))
-                found.append((ours - theirs) ** 2)
-    return sum(found, batch.projected.sum() * 0) / max(len(found) - 1, 1)
+                terms.append((ours - theirs) ** 2)
+    return sum(terms, batch.projected.sum() * 0) / max(len(terms) - 1, 1)
 
 
 def lists(batch: EmbeddedBatch, config: Any) -> Tensor:
@@ -54,12 +54,10 @@ def lists(batch: EmbeddedBatch, config: Any) -> Tensor:
     for group in sorted({*batch.group.tolist()}):
         rows = [n for n, of in enumerate(batch.group.tolist()) if of == group and not math.isnan(batch.score[n])]
         compared += len(rows) > 1
-        wanted = [math.exp(batch.score[n].item() / tau) for n in rows]
-        found = [
-            torch.exp(cosine(batch.projected, int(batch.premise[n]), int(batch.hypothesis[n])) / tau) for n in rows
-        ]
-        for p, q in zip(wanted, found, strict=True):
-            total = total + tau**2 * p / sum(wanted) * (math.log(p / sum(wanted)) - torch.log(q / sum(found)))
+        shares = [math.exp(batch.score[n].item() / tau) for n in rows]
+        own = [torch.exp(cosine(batch.projected, int(batch.premise[n]), int(batch.hypothesis[n])) / tau) for n in rows]
+        for p, q in zip(shares, own, strict=True):
+            total = total + tau**2 * p / sum(shares) * (math.log(p / sum(shares)) - torch.log(q / sum(own)))
     return total / max(compared, 1)
 
 
@@ -67,13 +65,13 @@ def scored_margins(batch: EmbeddedBatch, config: Any) -> Tensor:
     """Over each anchor's positives and hard negatives that have a score of the teacher."""
     assert batch.score is not None
     rows = [*zip(batch.group.tolist(), batch.premise, batch.hypothesis, batch.label, batch.score.tolist(), strict=True)]
-    found = []
+    terms = []
     for group, a, p, label, high in rows:
         for other, b, n, worse, low in rows:
             if (label, worse) == (ENTAILMENT, CONTRADICTION) and group == other and not math.isnan(high + low):
                 ours = cosine(batch.projected, int(a), int(p)) - cosine(batch.projected, int(b), int(n))
-                found.append((ours - (high - low)) ** 2)
-    return sum(found, batch.projected.sum() * 0) / max(len(found), 1)
+                terms.append((ours - (high - low)) ** 2)
+    return sum(terms, batch.projected.sum() * 0) / max(len(terms), 1)
 
 
 def embeddings(batch: EmbeddedBatch, config: Any) -> Tensor:

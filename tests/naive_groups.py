@@ -25,14 +25,14 @@ class Group:
 def groups_of(batch: EmbeddedBatch) -> list[Group]:
     columns = (batch.group, batch.premise, batch.hypothesis, batch.label)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    found = []
+    groups = []
     for name in sorted({row[0] for row in rows}):
         own = [row for row in rows if row[0] == name]
         anchor = own[0][1]
         positives = [hypothesis for _, _, hypothesis, label in own if label == 0]
         negatives = [hypothesis for _, _, hypothesis, label in own if label == 2]
-        found.append(Group(anchor, positives, negatives, {int(batch.text[item]) for item in [anchor, *positives]}))
-    return found
+        groups.append(Group(anchor, positives, negatives, {int(batch.text[item]) for item in [anchor, *positives]}))
+    return groups
 
 
 class Terms:
@@ -48,7 +48,7 @@ class Terms:
         margin = {"guide": 0.0, "self": 0.1}.get(config.false_negatives, 0.0)
         self.margin = margin if getattr(config, "filter_margin", None) is None else config.filter_margin
 
-    def seen(self, items: list[int]) -> Tensor:
+    def vector(self, items: list[int]) -> Tensor:
         """Their mean, as what judges false negatives sees it."""
         return self.space[items].mean(dim=0)
 
@@ -73,9 +73,9 @@ class Terms:
 
     def raised(self, config: Any, own: bool, a: int, b: int) -> Tensor:
         """What the hardness of a negative adds to its score; `own`: it is the anchor's own hard negative."""
-        asked = getattr(config, "hardness", 0.0) and config.hardness_of in ("all", "hard" if own else "in_batch")
+        raises = getattr(config, "hardness", 0.0) and config.hardness_of in ("all", "hard" if own else "in_batch")
         cosine = self.cosine(self.batch.projected[a], self.batch.projected[b]).detach()
-        return config.hardness * cosine if asked else self.zero
+        return config.hardness * cosine if raises else self.zero
 
     def counts(self, group: Group, item: int, start: int | None = None) -> bool:
         """Whether an item may be a negative of the group, compared with its anchor or with `start`."""
@@ -83,13 +83,13 @@ class Terms:
             return True
         if int(self.batch.text[item]) in group.texts:
             return False
-        positives = [self.seen([p]) for p in group.positives]
+        positives = [self.vector([p]) for p in group.positives]
         if not positives or not self.filters:
             return True
-        anchor = self.seen([group.anchor])
+        anchor = self.vector([group.anchor])
         least = min(float(self.cosine(anchor, positive)) for positive in positives)
-        compared = anchor if start is None else self.seen([start])
-        return self.not_nearer(least, compared, self.seen([item]))
+        compared = anchor if start is None else self.vector([start])
+        return self.not_nearer(least, compared, self.vector([item]))
 
     def bank(self, group: Group, anchor: Tensor, positives: list[int] | None = None) -> Iterator[Tensor]:
         if self.batch.bank is not None and self.batch.bank_text is not None:
@@ -174,8 +174,8 @@ def supcon(batch: EmbeddedBatch, config: Any) -> Tensor:
             mates = [member for other, (whose, member) in enumerate(members) if whose is group and other != place]
             for other, (whose, member) in enumerate(members):
                 known = config.false_negatives != "keep" and int(batch.text[member]) in group.texts
-                seen = [terms.seen([mate]) for mate in mates]
-                counts = not known and (not seen or terms.far(terms.seen([item]), seen, terms.seen([member])))
+                vectors = [terms.vector([mate]) for mate in mates]
+                counts = not known and (not vectors or terms.far(terms.vector([item]), vectors, terms.vector([member])))
                 if other != place and (whose is group or counts):
                     term = terms.term(x, batch.projected[member])
                     denominator = denominator + term
@@ -203,20 +203,20 @@ def ntxent(batch: EmbeddedBatch, config: Any) -> Tensor:
     """CLSR, eq. 1, with DeCLUTR's mean positive; the mean over both directions of all pairs."""
     terms = Terms(batch, config)
     vectors: list[tuple[Group, Tensor, set[int]]] = []
-    seen: list[Tensor] = []
+    vectors: list[Tensor] = []
     for group in terms.groups:
         if group.positives:
             mean = sum(batch.projected[p] for p in group.positives) / len(group.positives)
             vectors.append((group, batch.projected[group.anchor], {int(batch.text[group.anchor])}))
             vectors.append((group, mean, {int(batch.text[p]) for p in group.positives}))
-            seen += [terms.seen([group.anchor]), terms.seen(group.positives)]
+            vectors += [terms.vector([group.anchor]), terms.vector(group.positives)]
     losses = []
     for a, (group, v, _) in enumerate(vectors):
         b = a + 1 if a % 2 == 0 else a - 1
         denominator = terms.zero
         for i, (_, other, texts) in enumerate(vectors):
             false_negative = config.false_negatives != "keep" and bool(texts & group.texts)
-            false_negative |= not terms.far(seen[a], [seen[b]], seen[i])
+            false_negative |= not terms.far(vectors[a], [vectors[b]], vectors[i])
             if i == b or (i != a and not false_negative):
                 denominator = denominator + terms.term(v, other)
         losses.append(-torch.log(terms.term(v, vectors[b][1]) / sum(terms.bank(group, v), denominator)))

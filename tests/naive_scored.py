@@ -13,11 +13,11 @@ from trainables.objectives.objective import EmbeddedBatch
 
 def pairs_of(batch: EmbeddedBatch) -> list[tuple[Tensor, Tensor, float]]:
     """Both sides of each pair, with length 1, and its score."""
-    found = []
+    pairs = []
     for p, h, score in zip(batch.premise.tolist(), batch.hypothesis.tolist(), batch.score.tolist(), strict=True):  # type: ignore[union-attr]
         x, y = (batch.projected[i] / batch.projected[i].pow(2).sum().sqrt() for i in (p, h))
-        found.append((x, y, score))
-    return found
+        pairs.append((x, y, score))
+    return pairs
 
 
 def ranked(batch: EmbeddedBatch, config: Any, alike: Callable[[Tensor, Tensor], Tensor]) -> Tensor:

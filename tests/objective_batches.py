@@ -123,8 +123,8 @@ def build(objective: Objective) -> Built:
 
 def gradients(value: Tensor, batch: EmbeddedBatch, objective: Built) -> list[Tensor]:
     inputs = [batch.embeddings, batch.projected, *objective.parameters()]
-    found = torch.autograd.grad(value, inputs, allow_unused=True)
-    return [torch.zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]
+    gradients_of = torch.autograd.grad(value, inputs, allow_unused=True)
+    return [torch.zeros_like(i) if g is None else g for g, i in zip(gradients_of, inputs, strict=True)]
 
 
 def check_gradient(objective: Built, batch: EmbeddedBatch) -> None:

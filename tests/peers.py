@@ -57,7 +57,7 @@ class Case:
 
 def by_entry(cases: Sequence[Case]) -> dict[tuple[str, str], list[Case]]:
     """Cases of one entry and peer together, in the order of the first."""
-    found: dict[tuple[str, str], list[Case]] = {}
+    entries: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        found.setdefault((case.entry, case.peer), []).append(case)
-    return found
+        entries.setdefault((case.entry, case.peer), []).append(case)
+    return entries

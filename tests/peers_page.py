@@ -37,14 +37,14 @@ def page() -> str:
 
 
 def _line(entry: str, peer: str, cases: Sequence[Case]) -> list[str]:
-    found = [case.find(seed) for case in cases for seed in range(SEEDS)]
-    apart = [one.apart() for one in found]
-    if found[0].gradients[0]:
-        largest = max(apart), max(one.gradients_apart() for one in found)
+    pairs = [case.find(seed) for case in cases for seed in range(SEEDS)]
+    apart = [pair.apart() for pair in pairs]
+    if pairs[0].gradients[0]:
+        largest = max(apart), max(pair.gradients_apart() for pair in pairs)
         numbers = [f"{share:.0e}" if share else "0" for share in largest]
     else:
-        numbers = [f"{sum(apart):.0f} of {sum(len(one.value[1]) for one in found):,} places", DASH]
-    return [f"`{entry}`", peer, *numbers, str(len(found))]
+        numbers = [f"{sum(apart):.0f} of {sum(len(pair.value[1]) for pair in pairs):,} places", DASH]
+    return [f"`{entry}`", peer, *numbers, str(len(pairs))]
 
 
 def main(arguments: Sequence[str]) -> int:

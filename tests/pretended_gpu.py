@@ -31,7 +31,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from trainables.encoders import packed
 
 GPU = torch.device("cuda:0")
-ASKED = {"cuda": torch.device("ipu:0"), "cpu": torch.device("ipu:1")}
+DEVICES = {"cuda": torch.device("ipu:0"), "cpu": torch.device("ipu:1")}
 """What a call in Python asks for, for torch: to torch both kinds of tensors lie on the CPU, so that autograd works."""
 INDEXED = {"index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_"}
 """Their indices may lie on the CPU."""
@@ -121,7 +121,7 @@ class _Calls(TorchFunctionMode):
                 kwargs = {"dtype": args[0].dtype, "device": args[0].device, **kwargs}
                 func, args = torch.tensor, args[1:]
             if kwargs.get("device") is not None:
-                kwargs["device"] = _asked(kwargs["device"])
+                kwargs["device"] = _device(kwargs["device"])
                 if func in (torch.tensor, torch.as_tensor, torch.asarray):
                     return Tensor.to(func(*args, **{**kwargs, "device": None}), kwargs["device"])
             return func(*args, **kwargs)
@@ -140,12 +140,12 @@ def _to(tensor: Tensor, *where: Any, **kwargs: Any) -> Tensor:
     if device is None or torch.device(device).type == tensor.device.type:
         return Tensor.to(tensor, **kwargs)
     assert not (tensor.requires_grad and torch.is_grad_enabled()), "no gradient goes from one device to the other"
-    return Tensor.to(tensor, device=_asked(device), **kwargs)
+    return Tensor.to(tensor, device=_device(device), **kwargs)
 
 
-def _asked(device: Any) -> torch.device:
+def _device(device: Any) -> torch.device:
     """`meta`, for one, is what it is."""
-    return ASKED.get(torch.device(device).type, torch.device(device))
+    return DEVICES.get(torch.device(device).type, torch.device(device))
 
 
 class _Operations(TorchDispatchMode):
@@ -161,8 +161,10 @@ def _compute(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if on_gpu and name not in ACROSS:
         _refuse(op, name, given)
     held = tree_map_only(Pretended, lambda tensor: tensor.held, given)
-    if (asked := given.get("device")) is not None and asked.type != "meta":
-        on_gpu = asked == ASKED["cuda"] or (asked != ASKED["cpu"] and (on_gpu or getattr(_Calls.inside, "gpu", False)))
+    if (device := given.get("device")) is not None and device.type != "meta":
+        on_gpu = device == DEVICES["cuda"] or (
+            device != DEVICES["cpu"] and (on_gpu or getattr(_Calls.inside, "gpu", False))
+        )
         held["device"] = torch.device("cpu")
     if _waits(name, given, on_gpu):
         WAITS[name] += 1
@@ -174,10 +176,10 @@ def _compute(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if on_gpu and given.get("generator") is not None:
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
     with _drawing() if on_gpu and torch.Tag.nondeterministic_seeded in op.tags else contextlib.nullcontext():
-        found = op(**held)
+        result = op(**held)
     written = [given[a.name] for a in op._schema.arguments if _is_written(a) and a.name in given]
     if not written:
-        return tree_map_only(Tensor, Pretended, found) if on_gpu else found
+        return tree_map_only(Tensor, Pretended, result) if on_gpu else result
     for tensor in tree_leaves(written):
         assert not isinstance(tensor, Pretended) or tensor.shape == tensor.held.shape, f"{op} changes a shape"
     return None if not op._schema.returns else written[0] if len(op._schema.returns) == 1 else tuple(written)
@@ -201,8 +203,8 @@ def _refuse(op: Any, name: str, given: dict[str, Any]) -> None:
 def _waits(name: str, given: dict[str, Any], on_gpu: bool) -> bool:
     """Whether a GPU's work is awaited, as `torch.cuda.set_sync_debug_mode` sees it. `on_gpu`: the result lies there."""
     if name in ACROSS:
-        there = on_gpu if name == "_to_copy" else isinstance(given["src"], Pretended)
-        return isinstance(given["self"], Pretended) != there and not given.get("non_blocking")
+        on_card = on_gpu if name == "_to_copy" else isinstance(given["src"], Pretended)
+        return isinstance(given["self"], Pretended) != on_card and not given.get("non_blocking")
     if not on_gpu:
         return False
     if name in INDEXED:

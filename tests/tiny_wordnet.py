@@ -19,7 +19,7 @@ LICENCE = "  1 WordNet 3.0 Copyright: not the real one  \n"
 
 def files() -> dict[str, str]:
     """Name to content."""
-    found = {"lexnames": "".join(f"{i:02}\tname{i}\t1\n" for i in range(45)), "index.sense": "", "cntlist.rev": ""}
+    texts = {"lexnames": "".join(f"{i:02}\tname{i}\t1\n" for i in range(45)), "index.sense": "", "cntlist.rev": ""}
     for part, name in NAMES.items():
         data, index = LICENCE, {}
         for lemmas in SYNSETS[part]:
@@ -32,9 +32,9 @@ def files() -> dict[str, str]:
             f"{lemma} {part} {len(at)} 0 {len(at)} 0 {' '.join(f'{offset:08}' for offset in at)}  \n"
             for lemma, at in sorted(index.items())
         ]
-        found |= {f"data.{name}": data, f"index.{name}": LICENCE + "".join(lines)}
-        found[f"{name}.exc"] = EXCEPTIONS.get(part, "")
-    return found
+        texts |= {f"data.{name}": data, f"index.{name}": LICENCE + "".join(lines)}
+        texts[f"{name}.exc"] = EXCEPTIONS.get(part, "")
+    return texts
 
 
 def packed() -> bytes:

@@ -50,8 +50,8 @@ def in_parquet(rows: Records) -> bytes:
 
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 TABLE_WRITERS: dict[str, tuple[Callable[[Records], bytes], Mapping[str, Mutation]]] = {

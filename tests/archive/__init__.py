@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 
 from reports.report import write_report
 
-HERE = Path(__file__).parent
-LEDGERS, REPORTS = HERE / "ledgers.tar.xz", HERE / "reports.tar.xz"
+FOLDER = Path(__file__).parent
+LEDGERS, REPORTS = FOLDER / "ledgers.tar.xz", FOLDER / "reports.tar.xz"
 WRITTEN = ("report.md", "trials.csv")
 
 

@@ -74,9 +74,9 @@ def test_a_wrong_state_gives_a_wrong_score_and_steps_are_logged(
 
 
 def test_only_times_of_a_report_may_differ() -> None:
-    one = "- Started: 2026\\-11-22T17:22:52+00:00\n- score 47.01"
-    assert timeless(one) == timeless(one.replace("17:22:52", "17:22:59"))
-    assert timeless(one) != timeless(one.replace("47.01", "47.02"))
+    report = "- Started: 2026\\-11-22T17:22:52+00:00\n- score 47.01"
+    assert timeless(report) == timeless(report.replace("17:22:52", "17:22:59"))
+    assert timeless(report) != timeless(report.replace("47.01", "47.02"))
 
 
 def test_the_table_says_what_each_system_lost() -> None:

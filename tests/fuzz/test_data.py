@@ -135,7 +135,7 @@ def test_what_stands_where_a_table_should(place: str, small_corpus: Path, tmp_pa
 
 def own_tasks(folder: Path) -> dict[str, Task]:
     """Tables of one's own, in each form and with each kind of label."""
-    found = {}
+    tasks = {}
     for suffix in ("tsv", "csv", "jsonl"):
         for kind, column in (("split", "label"), ("relatedness", "score")):
             files = []
@@ -150,20 +150,20 @@ def own_tasks(folder: Path) -> dict[str, Task]:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
                 files.append(file.name)
-            found[f"{kind}-{suffix}"] = Task(f"mine-{kind}-{suffix}", kind, "table", tuple(files))
-    return found
+            tasks[f"{kind}-{suffix}"] = Task(f"mine-{kind}-{suffix}", kind, "table", tuple(files))
+    return tasks
 
 
 def built_in_tasks(folder: Path) -> dict[str, Task]:
     """One of every kind for files of one's own, in files that are relative to the folder."""
     scenes_tasks.write(folder)
-    found = {}
+    tasks = {}
     for name in BUILT_IN:
         parts = [next(path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}")) for split in PARTS]
         (task,) = of_files([str(parts[0])], [str(parts[1])])
         files = tuple(str(Path(file).relative_to(folder)) for file in task.files)
-        found[name] = dataclasses.replace(task, files=files)
-    return found
+        tasks[name] = dataclasses.replace(task, files=files)
+    return tasks
 
 
 PARTS = ("dev", "test")
@@ -229,7 +229,7 @@ def test_senteval_tasks(name: str, small_corpus: Path, tmp_path: Path) -> None:
         how, mutate = pick(mutations, number, name)
         whole = (data / file).read_bytes()
         (copied / file).write_bytes(mutate(whole, rng))
-        outcome = read_or_refuse(lambda: read_checked(task, copied), [copied / one for one in task.files])
+        outcome = read_or_refuse(lambda: read_checked(task, copied), [copied / file for file in task.files])
         if isinstance(outcome, UserError):
             assert whole_or_named(outcome) or re.search(_OF_FILES, str(outcome)), f"{how}: {outcome}"
         else:

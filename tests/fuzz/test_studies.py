@@ -104,13 +104,13 @@ def test_study_json(study: Path) -> None:
         return info
 
     for _ in each(study / "study.json", BROKEN, "study.json"):
-        found = read_or_refuse(read, [study / "study.json", study])
+        outcome = read_or_refuse(read, [study / "study.json", study])
         with limited():
             watch(study)
-        if isinstance(found, StudyInfo):
-            study_command(found)
-            found.save(study)
-            assert StudyInfo.load(study) == found
+        if isinstance(outcome, StudyInfo):
+            study_command(outcome)
+            outcome.save(study)
+            assert StudyInfo.load(study) == outcome
     in_place(study / "study.json", read)
 
 
@@ -148,8 +148,8 @@ def test_failures(study: Path) -> None:
     file.write_text(json.dumps({"trial": file.stem, "name": "a row", "reason": "no room", "details": "..."}))
     for _ in each(file, BROKEN, "failure"):
         with limited():
-            (found,) = read_failures(study)
-            found.reason.encode()
+            (outcome,) = read_failures(study)
+            outcome.reason.encode()
             watch(study)
     in_place(file, lambda: read_failures(study))
 
@@ -204,10 +204,10 @@ def test_progress(study: Path) -> None:
     counts = {"queued": 1, "running": 1, "finished": 4, "stopped": 0, "failed": 0}
     Progress(now(), now(), counts, running, queued, 2, 60.0, "as others took").save(study)
     for _ in each(study / "progress.json", BROKEN, "progress"):
-        found = read_or_refuse(lambda: Progress.load(study), [study / "progress.json"])
+        outcome = read_or_refuse(lambda: Progress.load(study), [study / "progress.json"])
         with limited():
             watch(study)
-        assert isinstance(found, Progress | UserError)
+        assert isinstance(outcome, Progress | UserError)
     in_place(study / "progress.json", lambda: Progress.load(study))
 
 
@@ -231,9 +231,9 @@ def test_recipes() -> None:
         values = mutate_json(flat, rng)
         if not isinstance(values, dict):
             continue
-        found = read_or_refuse(lambda: Recipe.from_flat(values), [""])  # noqa: B023
-        if isinstance(found, Recipe):
-            assert Recipe.from_flat(json.loads(json.dumps(found.flat()))).hash == found.hash
+        outcome = read_or_refuse(lambda: Recipe.from_flat(values), [""])  # noqa: B023
+        if isinstance(outcome, Recipe):
+            assert Recipe.from_flat(json.loads(json.dumps(outcome.flat()))).hash == outcome.hash
 
 
 SPACE_FILE = """from search_spaces import Claim, Column, Domain, Row, Space, Table
@@ -339,8 +339,8 @@ def test_who_trains_together(tmp_path: Path) -> None:
     file = tmp_path / "population-0.json"
     file.write_text(json.dumps([f"0123456789ab-{seed}" for seed in range(4)]))
     for _ in each(file, BROKEN, "population"):
-        found = read_or_refuse(lambda: members_of(file), [file])
-        assert isinstance(found, UserError) or all(map(is_key, found))
+        outcome = read_or_refuse(lambda: members_of(file), [file])
+        assert isinstance(outcome, UserError) or all(map(is_key, outcome))
     in_place(file, lambda: members_of(file))
 
 
@@ -360,5 +360,5 @@ def test_checkpoints(tmp_path: Path, name: str) -> None:
     rungs = [{"rung": 1, "step": 3, "seconds": 1.0, "tokens": 9, "scores": {"sts": 50.0}}]
     save_state(tmp_path / "state", model, optimiser, Progress(3, 1.5, {"loss": 2.0}, 0.5, rungs=rungs), {})
     for _ in each(tmp_path / "state" / name, BROKEN if name.endswith("json") else BYTES, name):
-        found = read_or_refuse(lambda: load_state(tmp_path / "state", model, optimiser, {}), [tmp_path / "state"])
-        assert isinstance(found, UserError) or found.step >= 0
+        outcome = read_or_refuse(lambda: load_state(tmp_path / "state", model, optimiser, {}), [tmp_path / "state"])
+        assert isinstance(outcome, UserError) or outcome.step >= 0

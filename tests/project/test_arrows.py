@@ -173,14 +173,14 @@ def module_of(file: Path) -> str:
 @functools.cache
 def imports(file: Path) -> list[str]:
     """Full names of all that a file imports, at any depth of nesting."""
-    found: list[str] = []
+    names: list[str] = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found += [name.name for name in node.names]
+            names += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative imports hide the arrows"
-            found += [f"{node.module}.{name.name}" for name in node.names]
-    return found
+            names += [f"{node.module}.{name.name}" for name in node.names]
+    return names
 
 
 def within(name: str, packages: tuple[str, ...]) -> bool:
@@ -247,9 +247,9 @@ def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) ->
             yield from _imports_of(node, files, late or for_types or isinstance(node, ast.FunctionDef | ast.Lambda))
 
 
-def circle(found: Mapping[str, Sequence[Import]]) -> list[str] | None:
+def circle(modules: Mapping[str, Sequence[Import]]) -> list[str] | None:
     """A circle of modules, if there is one."""
-    known = {name: {other.module for other in those} & set(found) - {name} for name, those in found.items()}
+    known = {name: {other.module for other in items} & set(modules) - {name} for name, items in modules.items()}
     try:
         TopologicalSorter(known).prepare()
     except CycleError as error:
@@ -278,17 +278,17 @@ def test_a_circle_is_found(tmp_path: Path):
     assert circle(graph(files)) is None
 
 
-def heavy_modules(found: Mapping[str, Sequence[Import]]) -> set[str]:
+def heavy_modules(modules: Mapping[str, Sequence[Import]]) -> set[str]:
     """Modules of the project that load a heavy library as soon as they are imported."""
     heavy: set[str] = set()
     while True:
         more = {
             name
-            for name, those in found.items()
+            for name, items in modules.items()
             if name not in heavy
             and any(
                 not item.late and (item.module.partition(".")[0] in WORTH_WAITING or item.module in heavy)
-                for item in those
+                for item in items
             )
         }
         if not more:
@@ -301,8 +301,8 @@ def test_a_late_import_is_of_something_heavy(ours: dict[str, list[Import]]):
     heavy = heavy_modules(ours)
     light = [
         f"{name}: {item.module}"
-        for name, those in ours.items()
-        for item in those
+        for name, items in ours.items()
+        for item in items
         if item.late and item.module.partition(".")[0] not in WORTH_WAITING and item.module not in heavy
         if not is_command_line(name)
     ]
@@ -319,8 +319,8 @@ def is_command_line(module: str) -> bool:
 def test_the_check_can_fail(tmp_path: Path):
     file = tmp_path / "bad.py"
     file.write_text("def f():\n    import ray.train\n    from study import plan\n    from trainables import recipe\n")
-    found = list(imports(file))
-    assert found == ["ray.train", "study.plan", "trainables.recipe"]
+    names = list(imports(file))
+    assert names == ["ray.train", "study.plan", "trainables.recipe"]
     assert not [name for name in MAY_IMPORT if within(name, ("reports",)) and within("study.plan", allowed(name))]
     assert within("trainables.recipe", allowed("reports.report"))
     assert not within("trainables.training.loop", allowed("trainables.objectives.losses.scl"))

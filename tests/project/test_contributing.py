@@ -136,10 +136,10 @@ def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
         score = 10.0 * recipe.flat()["objective.power"]  # type: ignore[operator]
         scored.append((recipe.flat(), score))
         search.tell(recipe.hash, 0, [score])
-    found = importance(domains, scored)
-    assert found is not None
-    assert [effect.keys for effect in found.keys] == [("objective.power",), ("objective.evenness",)]
-    assert [effect.share.above for effect in found.keys] == [True, False]
+    shares = importance(domains, scored)
+    assert shares is not None
+    assert [effect.keys for effect in shares.keys] == [("objective.power",), ("objective.evenness",)]
+    assert [effect.share.above for effect in shares.keys] == [True, False]
 
 
 def test_a_layout(plug: Plug) -> None:
@@ -244,8 +244,8 @@ def test_a_key_of_its_own_is_a_key_like_any_other(
     if keys()[name].search is not None:
         domain = Domain(name)
         search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), chosen, (domain,))
-        asked = {search.ask()[1].flat()[name] for _ in range(9)}
-        assert len(asked) > 1
+        values = {search.ask()[1].flat()[name] for _ in range(9)}
+        assert len(values) > 1
     list_keys()
     assert f"  {name} = {keys()[name].default}\n" in capsys.readouterr().out
     card = model_card(changed.flat(), EvaluationConfig(), 0, {}, {})

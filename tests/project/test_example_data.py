@@ -42,11 +42,11 @@ def test_a_premise_asks_for_what_it_entails_among_all_hypotheses(tmp_path: Path)
     documents = split.documents
     assert (task.name, task.kind) == ("premises", "search")
     assert documents is not None
-    found = {
+    entailed = {
         query: {documents.texts[number] for number in judged}
         for query, judged in zip(split.left, documents.judged, strict=True)
     }
-    assert found == {"A dog runs.": {"An animal moves.", "A pet is awake."}, "A cat runs.": {"An animal moves."}}
+    assert entailed == {"A dog runs.": {"An animal moves.", "A pet is awake."}, "A cat runs.": {"An animal moves."}}
     assert {*documents.texts} == {"An animal moves.", "A pet is awake.", "A dog sleeps.", "A big dog runs."}
 
 
@@ -76,9 +76,9 @@ def test_what_own_data_quotes_of_the_three_ways_stands_in_their_reports() -> Non
     assert parts[::2] == ["own_pairs", "own_triplets", "own_labels"]
     readme, first = (docs.parent / "README.md").read_text(encoding="utf-8").split("## Two commands")[0], "own_labels"
     assert f"docs/examples/{first}/report.md" in readme
-    for name, told in [*zip(parts[::2], parts[1::2], strict=True), (first, readme)]:
+    for name, screen in [*zip(parts[::2], parts[1::2], strict=True), (first, readme)]:
         report = (docs / "examples" / name / "report.md").read_text(encoding="utf-8").replace("\\@", "@")
-        lines = re.findall(r"^    (Use|Keep|Open|Best|Gain|Check|Sure|Next|Cost) +(.*)$", told, re.MULTILINE)
+        lines = re.findall(r"^    (Use|Keep|Open|Best|Gain|Check|Sure|Next|Cost) +(.*)$", screen, re.MULTILINE)
         assert len(lines) >= 3
         for head, words in lines:
             assert f"- **{head}:** {words}\n" in report

@@ -23,7 +23,7 @@ def unfounded(section: str, report: str) -> list[str]:
     missing = [line for line in quoted if line not in report.splitlines()]
     for form in (NUMBER, COUNTS):
         stated = set(form.findall(report))
-        missing += [found for found in form.findall(section) if found not in stated]
+        missing += [number for number in form.findall(section) if number not in stated]
     return missing
 
 

@@ -71,8 +71,8 @@ def test_packed_equals_padded_in_value_and_gradient(precision: str):
     encoder, exact = encoder_in(precision), encoder_in("fp32")
     tokens = encoder.tokenize([*SENTENCES] * 3)
     exact._passes.packed = False
-    found, wanted = state_and_gradients(encoder, tokens), state_and_gradients(exact, tokens)
-    for mine, right in zip(found, wanted, strict=True):
+    packed, padded = state_and_gradients(encoder, tokens), state_and_gradients(exact, tokens)
+    for mine, right in zip(packed, padded, strict=True):
         close(mine, right, TOLERANCES[precision])
 
 
@@ -96,13 +96,13 @@ def test_a_kernel_equals_the_runs(way: Any, precision: torch.dtype, longest: int
     torch.manual_seed(0)
     exact = [torch.randn(1, 4, sum(packing.lengths), 32, device=DEVICE, requires_grad=True) for _ in range(3)]
     given = [part.detach().to(precision).requires_grad_() for part in exact]
-    found, wanted = way(*given, packing, looks), in_runs(*exact, packing, looks)
+    result, expected = way(*given, packing, looks), in_runs(*exact, packing, looks)
     tolerance = 1e-4 if precision == torch.float32 else 5e-2
-    close(found.float(), wanted, tolerance)
-    weights = torch.randn_like(wanted)
+    close(result.float(), expected, tolerance)
+    weights = torch.randn_like(expected)
     for mine, right in zip(
-        torch.autograd.grad((found.float() * weights).sum(), given),
-        torch.autograd.grad((wanted * weights).sum(), exact),
+        torch.autograd.grad((result.float() * weights).sum(), given),
+        torch.autograd.grad((expected * weights).sum(), exact),
         strict=True,
     ):
         close(mine.float(), right, tolerance)
@@ -112,9 +112,9 @@ def test_a_kernel_equals_the_runs(way: Any, precision: torch.dtype, longest: int
 def test_attention_is_dropped_at_random_and_scaled(way: Any, precision: torch.dtype):
     packing = Packing.of([64] * 32, torch.device(DEVICE))
     query, key = (torch.randn(1, 4, 2048, 32, device=DEVICE, dtype=precision) for _ in "qk")
-    found = way(query, key, torch.ones_like(query), packing, Looks(dropout=0.25)).float()
-    assert found.std() > 0.01
-    assert float(found.mean()) == pytest.approx(1, abs=0.02)
+    result = way(query, key, torch.ones_like(query), packing, Looks(dropout=0.25)).float()
+    assert result.std() > 0.01
+    assert float(result.mean()) == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -147,20 +147,20 @@ def test_a_step_of_every_objective_waits_for_nothing(changes: dict[str, Any]):
     next(pauses)  # kernels are loaded, memory is taken
     torch.cuda.set_sync_debug_mode("warn")
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             next(pauses)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    waits = [str(warning.message) for warning in told if "synchroniz" in str(warning.message)]
+    waits = [str(warning.message) for warning in caught if "synchroniz" in str(warning.message)]
     assert len(waits) <= (1 if model.bank else 0), waits
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("tf32", 5e-3), ("bf16", 5e-2)])
 def test_encoding_gives_the_embeddings_of_the_cpu(precision: Any, tolerance: float):
-    here = load_encoder(EncoderConfig(name=SCENES_ENCODER), Mean(), device="cpu")
-    there = load_encoder(EncoderConfig(name=SCENES_ENCODER), Mean(), device=DEVICE, evaluation_precision=precision)
-    np.testing.assert_allclose(there.encode(SENTENCES), here.encode(SENTENCES), atol=tolerance)
+    on_cpu = load_encoder(EncoderConfig(name=SCENES_ENCODER), Mean(), device="cpu")
+    on_gpu = load_encoder(EncoderConfig(name=SCENES_ENCODER), Mean(), device=DEVICE, evaluation_precision=precision)
+    np.testing.assert_allclose(on_gpu.encode(SENTENCES), on_cpu.encode(SENTENCES), atol=tolerance)
 
 
 def training(copies: int = 1, dropout: bool = True) -> Progress:
@@ -223,11 +223,11 @@ def test_classifiers_are_those_of_the_cpu(apart: bool):
     vectors = torch.from_numpy((random.randn(200, 20) + labels[:, None]).astype(np.float32))
     folds = [Fold(np.delete(np.arange(200), part), part) for part in np.split(np.arange(200), 4)]
     fit, decays = Fit("adam", batch=64, tenacity=2, epoch_size=2, max_epochs=8), (1e-4, 1e-2)
-    here, there = (
+    on_cpu, on_gpu = (
         fit_classifiers(
             Singles(vectors.to(device), torch.arange(200, device=device)), labels, 2, folds, decays, fit, 1, apart=apart
         )
         for device in ("cpu", DEVICE)
     )
-    torch.testing.assert_close(there.weights.cpu(), here.weights, atol=1e-3, rtol=1e-3)
-    assert np.abs(there.dev_correct - here.dev_correct).max() <= 1
+    torch.testing.assert_close(on_gpu.weights.cpu(), on_cpu.weights, atol=1e-3, rtol=1e-3)
+    assert np.abs(on_gpu.dev_correct - on_cpu.dev_correct).max() <= 1

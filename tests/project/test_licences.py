@@ -13,9 +13,9 @@ from tests.licences import families, licences
 
 
 def test_every_dependency_has_a_licence_that_we_know() -> None:
-    found = list(licences())
-    assert len(found) > 100
-    assert [item for item in found if any(family.startswith("unknown") for family in item[2])] == []
+    rows = list(licences())
+    assert len(rows) > 100
+    assert [item for item in rows if any(family.startswith("unknown") for family in item[2])] == []
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_every_dependency_has_a_licence_that_we_know() -> None:
         "Other/Proprietary License", "", "CC-BY-NC-4.0", "Apache-2.0 OR AGPL-3.0 ", "LicenseRef-Proprietary",
     ],
 )  # fmt: skip
-def test_another_licence_is_seen(said: str) -> None:
-    assert any(family.startswith("unknown") for family in families(said))
+def test_another_licence_is_seen(expression: str) -> None:
+    assert any(family.startswith("unknown") for family in families(expression))
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_another_licence_is_seen(said: str) -> None:
         ("MIT, but not for evil", ["unknown: MIT, but not for evil"]),
     ],
 )
-def test_how_words_are_read(said: str, expected: list[str]) -> None:
-    assert families(said) == expected
+def test_how_words_are_read(expression: str, expected: list[str]) -> None:
+    assert families(expression) == expected
 
 
 KNOWN: dict[str, Any] = {"name": "a", "version": "1", "vulns": []}
@@ -58,7 +58,7 @@ UNKNOWN: dict[str, Any] = {"name": "c", "skip_reason": "Dependency not found on 
         (None, 1, "nothing was audited"),
     ],
 )
-def test_an_audit_never_passes_in_silence(packages: Any, code: int, said: str, tmp_path: Path) -> None:
+def test_an_audit_never_passes_in_silence(packages: Any, code: int, sentence: str, tmp_path: Path) -> None:
     """pip-audit ends well where its service knows nothing of any package, as behind a mirror of the index."""
     write = (
         "" if packages is None else f"cat > \"${{@: -1}}\" << 'END'\n{json.dumps({'dependencies': packages})}\nEND\n"
@@ -67,4 +67,4 @@ def test_an_audit_never_passes_in_silence(packages: Any, code: int, said: str, t
     (tmp_path / "pip-audit").chmod(0o755)
     audit = Path(__file__).resolve().parents[2] / ".ci" / "audit"
     done = subprocess.run([audit, tmp_path / "pip-audit"], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
+    assert (done.returncode, sentence in done.stdout + done.stderr) == (code, True), done

