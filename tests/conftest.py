@@ -130,7 +130,7 @@ def own_spaces() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a user's studies note on the machine, such as which code was run, tests note in a folder of their own."""
+    """What a user's studies note on the machine, such as which code is trusted, tests note in a folder of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
@@ -167,14 +167,6 @@ def disks_are_not_waited_for() -> Iterator[None]:
     a failure of its own. Thousands of small files would wait for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def which_code_is_trusted_is_kept_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a test has run is no code that its person trusts, nor the other way round."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.__main__ import main as report
@@ -173,7 +173,6 @@ def test_a_name_that_leaves_the_results_folder_is_refused(name: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "a", "/", "\0", "\\", "b c", "\u2024\u2024", "~"]), max_size=6))
-@settings(max_examples=200)
 def test_no_checked_name_leads_out(parts: list[str]) -> None:
     name = "/".join(parts)
     try:
@@ -314,7 +313,6 @@ WORDS = st.one_of(MARKS, st.text(max_size=40), st.sampled_from([HOSTILE, "</scri
 
 
 @given(WORDS)
-@settings(max_examples=300)
 def test_words_from_outside_are_one_text_in_markdown(words: str) -> None:
     if " ".join("".join(sign if sign.isprintable() else " " for sign in words).split()):
         assert structure(text(words), True) == [("paragraph_open", "p"), ("text", ""), ("paragraph_close", "p")]
@@ -330,7 +328,6 @@ def test_words_from_outside_are_one_text_in_markdown(words: str) -> None:
 
 
 @given(WORDS)
-@settings(max_examples=100)
 def test_words_from_outside_shape_no_models_readme(words: str) -> None:
     """Names of the hub, sources of data, reasons: the card of a model goes to the hub."""
     plain = card("x")
@@ -348,7 +345,6 @@ def card(words: str) -> str:
 
 
 @given(WORDS)
-@settings(max_examples=300)
 def test_words_from_outside_are_no_formula(words: str) -> None:
     cell = inert(words)
     shown = "".join(sign if sign.isprintable() else " " for sign in words)

@@ -89,7 +89,6 @@ def read(command: str) -> Request:
 
 
 @given(lines(), st.lists(LABELS, max_size=3), st.none() | st.integers(1, 50))
-@settings(max_examples=100, derandomize=True)
 def test_what_a_report_tells_to_type_is_what_it_means(words: list[str], rows: list[str], seeds: int | None) -> None:
     asked = parse(words)
     told = read(study_command(info_of(words), rows, seeds))

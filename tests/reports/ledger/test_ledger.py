@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.ledger import Ledger, Record, StudyInfo, split_key, trial_key
@@ -59,7 +59,6 @@ def record(**changes: object) -> Record:
     return changed(base, **changes)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(records, max_size=4, unique_by=lambda r: (r.recipe_hash, r.seed)))
 def test_round_trip(written: list[Record]):
     with TemporaryDirectory() as folder:
@@ -72,7 +71,6 @@ def test_round_trip(written: list[Record]):
             assert ledger.get(item.recipe_hash, item.seed) == item
 
 
-@settings(max_examples=30, deadline=None)
 @given(cut=st.floats(0, 1), item=records)
 def test_an_interrupted_write_leaves_the_old_record(cut: float, item: Record):
     """A crash between any two bytes leaves a `.tmp` file, which nobody reads."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny_wordnet
@@ -47,7 +47,6 @@ def wordnet(tmp_path_factory: pytest.TempPathFactory):
     augment.wordnet_synonyms.cache_clear()
 
 
-@settings(max_examples=80, deadline=None)
 @given(words=WORDS, seed=SEED)
 def test_deletion(words: list[str], seed: int):
     text = " ".join(words)
@@ -63,7 +62,6 @@ def test_deletion(words: list[str], seed: int):
     assert left == delete_words(text, random.Random(seed))
 
 
-@settings(max_examples=80, deadline=None)
 @given(words=WORDS, seed=SEED)
 def test_synonyms_replace_a_fifth_of_the_words_at_most_those_that_have_some(wordnet, words: list[str], seed: int):
     known = {

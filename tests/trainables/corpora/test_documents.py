@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trainables.corpora import documents
@@ -72,7 +72,6 @@ def test_files_folders_json_and_blank_lines(tokenizer, tmp_path):
     check_documents(str(folder))
 
 
-@settings(max_examples=40)
 @given(lines=st.lists(st.text(st.characters(exclude_categories=("Cs",))), min_size=1, max_size=8))
 def test_json_keeps_any_text_but_for_its_white_space(lines, tmp_path_factory):
     path = write(tmp_path_factory.mktemp("json") / "d.jsonl", [json.dumps({"text": line}) for line in lines])

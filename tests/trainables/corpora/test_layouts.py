@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.conftest import WordEncoder, pairs_of
@@ -87,7 +87,6 @@ def well_formed(batch: Batch) -> None:
     assert used == set(range(len(batch.sentences)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=ROWS, size=st.integers(1, 45))
 def test_rows_are_every_pair_in_order_and_each_sentence_once(rows, size):
     sampler = RowSampler(pairs_of(rows), size)
@@ -114,7 +113,6 @@ def possible(rows: list[tuple[str, str, int]], positives: int | None, negatives:
     return bool(anchors) and (not negatives or all(pool - sides[0] - {p} for p, sides in anchors.items()))
 
 
-@settings(max_examples=150, deadline=None)
 @given(rows=ROWS, size=st.integers(1, 8), positives=NUMBER, negatives=NUMBER | st.just(0), seed=st.integers(0, 3))
 def test_groups(rows, size, positives, negatives, seed):
     assume(possible(rows, positives, negatives))
@@ -234,7 +232,6 @@ def test_a_corpus_of_one_premise_has_no_foreign_negative():
         GroupSampler(pairs_of([("p", "e", 0)]), 1, 1, 1, 1).batch(0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(pairs=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=30), size=st.integers(1, 12), seed=st.integers(0, 3))
 def test_pairs(pairs, size, seed):
     sampler = PairSampler(*zip(*pairs, strict=True), size, seed)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import lend_scenes
@@ -37,7 +37,6 @@ def as_rows(pairs: NLIPairs) -> list[tuple[str, str, int]]:
     return list(zip(pairs.premises, pairs.hypotheses, pairs.labels.tolist(), strict=True))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
 def test_grouping_keeps_rows_and_orders_premises_by_first_appearance(tmp_path_factory, rows):
     source = write_jsonl(tmp_path_factory.mktemp("nli") / "train.jsonl", named(rows))
@@ -52,7 +51,6 @@ def test_grouping_keeps_rows_and_orders_premises_by_first_appearance(tmp_path_fa
     assert pairs.labels.dtype == np.int8
 
 
-@settings(max_examples=60, deadline=None)
 @given(parts=st.lists(ROWS, min_size=1, max_size=2))
 def test_premises_are_counted_as_table_1_counts_them(tmp_path_factory, parts):
     folder = tmp_path_factory.mktemp("nli")

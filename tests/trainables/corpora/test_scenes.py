@@ -17,7 +17,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trainables.corpora import scenes
@@ -106,7 +106,6 @@ def test_every_label_is_proved_twice():
     assert {0, 1, 2} <= set(entailments)
 
 
-@settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_relation_agrees_with_the_second_checker_on_any_two_scenes(seed):
     rng = Random(seed)
@@ -126,7 +125,6 @@ def test_the_second_checker_can_object():
     assert second_opinion(man, Scene(Entity("adult"), "sleep", negated=True)) == "contradiction"
 
 
-@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_similarity_is_symmetric_bounded_and_full_only_for_the_same(seed):
     rng = Random(seed)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -56,7 +56,6 @@ def equal(one: Spans, other: Spans) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))
 
 
-@settings(max_examples=150)
 @given(
     spans=configurations(),
     extra=st.lists(st.integers(0, 400), min_size=1, max_size=6),
@@ -88,7 +87,6 @@ def test_spans_keep_every_bound_that_the_paper_states(spans, extra, seed, epoch)
         assert np.all((begins >= s - lengths) & (begins <= e))
 
 
-@settings(max_examples=50)
 @given(spans=configurations(), seed=st.integers(0, 2**31), epoch=st.integers(0, 9))
 def test_a_documents_spans_depend_on_seed_epoch_and_document_only(spans, seed, epoch):
     n, numbers = lengths_for(spans, [0, 7, 300, 300, 50]), np.array([4, 0, 9, 2**40, 3])

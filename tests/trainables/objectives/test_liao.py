@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.naive import LIAO_ORACLES, Drawn, naive_loss, pools
@@ -205,7 +205,6 @@ class TestTheComparisonCanFail:
 
 class TestDraws:
     @given(st.integers(0, 10**6), st.none() | st.integers(1, 6), st.none() | st.integers(1, 12), st.booleans())
-    @settings(max_examples=25)
     def test_bounds_and_membership(self, seed: int, most_positives: Any, most_negatives: Any, released: bool):
         batch = labelled(random_rows(seed), seed)
         config = settled(
@@ -221,7 +220,6 @@ class TestDraws:
             assert len(negatives) == min(len(pool.negatives), cap or 10**9)
 
     @given(st.integers(0, 10**6))
-    @settings(max_examples=25)
     def test_an_entailment_of_the_anchor_is_never_its_negative(self, seed: int):
         """Also where the same sentence stands under another premise."""
         batch = labelled(random_rows(seed), seed)
