@@ -32,12 +32,12 @@ from search_spaces.giorgi2020.shared import (
     TAU,
     UNTRAINED,
 )
-from search_spaces.paper import Claim, Column, Figure, Overrides, Relation, Row, Table
+from search_spaces.paper import Claim, Column, Figure, Overrides, Row, Table
 from search_spaces.space import Domain, Space
 
 _CLASSIFICATION = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SICK-E")
-_PARTS = ("", "-STS", "-classification")
-_PARTS_IN_WORDS = ("SentEval average", "STS average", "classification average")
+_PARTS = {"": "SentEval average", "-STS": "STS average", "-classification": "classification average"}
+"""By the end of a table's number, what its last column is."""
 _NOT_IN_TEXT = "The paper shows these results as a picture only; its default model's Downstream is from Table S6."
 
 _SIZES: dict[str, Overrides] = {"small": {}, "base": LARGER_MODEL}
@@ -67,7 +67,7 @@ def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
     )
     sts = dataclasses.replace(
         whole,
-        number=f"{number}{_PARTS[1]}",
+        number=f"{number}-STS",
         title=f"{title}: STS tasks",
         columns=(*(Column(name, (name, "spearman_mean")) for name in STS), Column("Avg.", mean_of=STS)),
         topic="STS",
@@ -76,7 +76,7 @@ def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
     )
     classes = dataclasses.replace(
         whole,
-        number=f"{number}{_PARTS[2]}",
+        number=f"{number}-classification",
         title=f"{title}: classification tasks",
         columns=(
             *(Column(name, (name.replace("SICK-E", "SICKEntailment"), "dev_accuracy")) for name in _CLASSIFICATION),
@@ -87,36 +87,6 @@ def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
         footnotes=(),
     )
     return whole, sts, classes
-
-
-def _figures(
-    number: str,
-    title: str,
-    kind: Literal["distribution", "lines"],
-    keys: tuple[str, ...],
-    lines: Mapping[str, Overrides],
-) -> tuple[Figure, ...]:
-    """The picture of each of the three tables."""
-    return tuple(
-        Figure(f"{number}{part}", f"{title}: {words}", kind, keys, f"F{number}{part}", "Avg.", lines=lines)
-        for part, words in zip(_PARTS, _PARTS_IN_WORDS, strict=True)
-    )
-
-
-def _claims(
-    figure: str,
-    text: str,
-    better: tuple[str, ...] = (),
-    worse: tuple[str, ...] = (),
-    chain: tuple[str, ...] = (),
-    quantifier: Literal["all", "most"] = "all",
-    relation: Relation = "above",
-) -> tuple[Claim, ...]:
-    """What the text says of SentEval, held against each of the three tables."""
-    return tuple(
-        Claim(f"{text} ({words})", f"{figure}{part}", "Avg.", better, worse, chain, quantifier, relation)
-        for part, words in zip(_PARTS, _PARTS_IN_WORDS, strict=True)
-    )
 
 
 # Figure 2: all permutations of A, P and tau, with each strategy; P = 4 did not fit for DeCLUTR-base.
@@ -152,17 +122,17 @@ _SAMPLING_CLAIMS = tuple(
     claim
     for size in _SIZES
     for claim in (
-        *_claims(
-            "F2",
+        Claim(
             f"Sampling multiple anchors per document has a large positive impact. Here {size}, over pairs of runs",
+            *("F2", "Avg."),
             better=_sampled(size, lambda row: row["spans.anchors"] == 2),
             worse=_sampled(size, lambda row: row["spans.anchors"] == 1),
             quantifier="most",
         ),
-        *_claims(
-            "F2",
+        Claim(
             "A strategy that allows adjacent and subsumed positives outperforms one that allows only adjacent or "
             f"only subsumed ones. Here {size}, over pairs of runs",
+            *("F2", "Avg."),
             better=_sampled(size, lambda row: row["spans.strategy"] == "default"),
             worse=_sampled(size, lambda row: row["spans.strategy"] != "default"),
             quantifier="most",
@@ -199,33 +169,36 @@ _OBJECTIVE_ROWS = (
         for share in _SHARES
     ),
 )
-_OBJECTIVE_CLAIMS = tuple(
-    claim
-    for size in _SIZES
-    for claim in (
-        *_claims(
-            "F3",
-            f"Both objectives together improve over either alone. Here {size}, all documents",
-            better=(_objective(size, "both", 1.0),),
-            worse=(_objective(size, "MLM", 1.0), _objective(size, "contrastive", 1.0)),
-        ),
-        *_claims(
-            "F3",
-            f"With the contrastive objective alone the performance peaks at 40% of the train set. Here {size}",
-            better=(_objective(size, "contrastive", 0.4),),
-            worse=tuple(_objective(size, "contrastive", share) for share in _SHARES if share != 0.4),
-        ),
-        *_claims(
-            "F3",
-            f"With both objectives performance improves monotonically with the train set. Here {size}",
-            chain=tuple(_objective(size, "both", share) for share in sorted(_SHARES, reverse=True)),
-        ),
-    )
-) + _claims(
-    "F3",
-    "Performance can be further improved by scaling the model capacity. Here both objectives, all documents",
-    better=(_objective("base", "both", 1.0),),
-    worse=(_objective("small", "both", 1.0),),
+_OBJECTIVE_CLAIMS = (
+    *(
+        claim
+        for size in _SIZES
+        for claim in (
+            Claim(
+                f"Both objectives together improve over either alone. Here {size}, all documents",
+                *("F3", "Avg."),
+                better=(_objective(size, "both", 1.0),),
+                worse=(_objective(size, "MLM", 1.0), _objective(size, "contrastive", 1.0)),
+            ),
+            Claim(
+                f"With the contrastive objective alone the performance peaks at 40% of the train set. Here {size}",
+                *("F3", "Avg."),
+                better=(_objective(size, "contrastive", 0.4),),
+                worse=tuple(_objective(size, "contrastive", share) for share in _SHARES if share != 0.4),
+            ),
+            Claim(
+                f"With both objectives performance improves monotonically with the train set. Here {size}",
+                *("F3", "Avg."),
+                chain=tuple(_objective(size, "both", share) for share in sorted(_SHARES, reverse=True)),
+            ),
+        )
+    ),
+    Claim(
+        "Performance can be further improved by scaling the model capacity. Here both objectives, all documents",
+        *("F3", "Avg."),
+        better=(_objective("base", "both", 1.0),),
+        worse=(_objective("small", "both", 1.0),),
+    ),
 )
 
 # Figure S1 (a). Of the sizes the text names 128.
@@ -244,22 +217,22 @@ _PROJECTION_ROWS = (
     *(Row(_projected(kind, dim), {"head.kind": kind, "head.dim": dim}) for kind in _HEADS for dim in _DIMS),
 )
 _PROJECTION_CLAIMS = (
-    *_claims(
-        "FS1a",
+    Claim(
         "A non-linear projection head marginally improves performance at every dimensionality",
+        *("FS1a", "Avg."),
         better=tuple(_projected("mlp", dim) for dim in _DIMS),
         worse=(_NO_HEAD,),
         relation="slightly above",
     ),
-    *_claims(
-        "FS1a",
+    Claim(
         "A linear head improves performance when the output dimensionality is 128",
+        *("FS1a", "Avg."),
         better=(_projected("linear", 128),),
         worse=(_NO_HEAD,),
     ),
-    *_claims(
-        "FS1a",
+    Claim(
         "... and only then",
+        *("FS1a", "Avg."),
         better=(_NO_HEAD,),
         worse=tuple(_projected("linear", dim) for dim in _DIMS if dim != 128),
         relation="not below",
@@ -286,14 +259,13 @@ _BANK_ROWS = tuple(
     for size in _BANKS
 )
 _BANK_CLAIMS = tuple(
-    claim
-    for tau in _BANK_TAUS
-    for claim in _claims(
-        "FS1b",
+    Claim(
         f"A queue of any size performs worse than no queue at all. Here tau {tau}",
+        *("FS1b", "Avg."),
         better=(_banked(0, tau),),
         worse=tuple(_banked(size, tau) for size in _BANKS if size),
     )
+    for tau in _BANK_TAUS
 )
 
 _SHARE = Domain("corpus.share", choices=_SHARES)
@@ -318,6 +290,7 @@ def _space(
     oddities: tuple[str, ...],
     lines: Mapping[str, Overrides] | None = None,
 ) -> Space:
+    """The text's claims are of SentEval's average; they are held against each of the three tables."""
     what = title.partition(": ")[2].partition(" (")[0]
     what = what[0].upper() + what[1:]
     return Space(
@@ -331,8 +304,15 @@ def _space(
         rows=rows,
         domains=domains,
         tables=_tables(f"F{figure}", what, rows),
-        figures=_figures(figure, what, kind, keys, lines or {}),
-        claims=claims,
+        figures=tuple(
+            Figure(f"{figure}{part}", f"{what}: {words}", kind, keys, f"F{figure}{part}", "Avg.", lines=lines or {})
+            for part, words in _PARTS.items()
+        ),
+        claims=tuple(
+            dataclasses.replace(claim, text=f"{claim.text} ({words})", table=f"{claim.table}{part}")
+            for claim in claims
+            for part, words in _PARTS.items()
+        ),
         baseline=baseline,
         oddities=(*oddities, *COMMON_ODDITIES),
     )

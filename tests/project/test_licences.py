@@ -19,7 +19,7 @@ def test_every_dependency_has_a_licence_that_we_know() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expression",
     [
         "GPL-3.0-or-later", "GNU Affero General Public License v3", "LGPL-2.1", "MIT AND GPL-2.0-only", "SSPL-1.0",
         "Other/Proprietary License", "", "CC-BY-NC-4.0", "Apache-2.0 OR AGPL-3.0 ", "LicenseRef-Proprietary",
@@ -30,7 +30,7 @@ def test_another_licence_is_seen(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("expression", "expected"),
     [
         ("Apache-2.0 WITH LLVM-exception AND MIT", ["Apache-2.0", "MIT"]),
         ("(MIT OR Apache-2.0)", ["MIT", "Apache-2.0"]),
@@ -49,7 +49,7 @@ UNKNOWN: dict[str, Any] = {"name": "c", "skip_reason": "Dependency not found on 
 
 
 @pytest.mark.parametrize(
-    ("packages", "code", "said"),
+    ("packages", "code", "sentence"),
     [
         ([KNOWN, KNOWN], 0, "2 of 2 packages were looked up; 0 known holes"),
         ([KNOWN, UNKNOWN], 0, "not known to the service: c"),
