@@ -17,24 +17,22 @@ ROWS = (Row("x", {}), Row("y", {}))
 
 
 def _space(**changes: object) -> Space:
-    values = {"name": "s", "title": "", "paper": "", "base": Recipe(), "rows": ROWS}
+    values = {"name": "s", "title": "", "paper": "", "base": Recipe(), "rows": ROWS, "tables": (_table(),)}
     return Space(**(values | changes))  # type: ignore[arg-type]
 
 
 def _table(**changes: object) -> Table:
-    values = {
-        "number": "1",
-        "title": "",
-        "columns": COLUMNS,
-        "rows": (("x", "x"),),
-        "protocol": "full",
-        "aggregation": "accuracy",
-    }
-    return Table(**(values | changes))  # type: ignore[arg-type]
+    values = {"number": "1", "title": "", "columns": COLUMNS, "rows": (("x", "x"),), "protocol": "full"}
+    return Table(**(values | {"aggregation": "accuracy"} | changes))  # type: ignore[arg-type]
 
 
 def _tables(*columns: Column) -> tuple[Table, ...]:
     return (_table(columns=columns),)
+
+
+def _claim(**changes: object) -> Claim:
+    values = {"text": "c", "table": "1", "column": "a", "better": ("x",), "worse": ("y",)}
+    return Claim(**(values | changes))  # type: ignore[arg-type]
 
 
 def _figure(**changes: object) -> Figure:
@@ -87,10 +85,7 @@ MINUS = {"1": {"b": 1.0}}
         ({"rows": (Row("x", {"objective.name": "supmnp"}),)}, "'supmnp'; did you mean 'supmpn'?"),
         ({"rows": (Row("x", {"corpus.layout": "gruops"}),)}, "'gruops'; did you mean 'groups'?"),
         ({"rows": (Row("x", {"encoder.kind": "transfromer"}),)}, "'transfromer'; did you mean 'transformer'?"),
-        (
-            {"laptop": {"evaluation.tasks": ("TRECC",)}},
-            ", laptop: 'TRECC' is no SentEval task; did you mean 'TREC'",
-        ),
+        ({"laptop": {"evaluation.tasks": ("TRECC",)}}, ", laptop: 'TRECC' is no SentEval task; did you mean 'TREC'"),
         ({"evaluation": EvaluationConfig(tasks=("transfr",))}, ", paper: 'transfr' is no SentEval task"),
         # Goals, averages, the baseline.
         ({"goals": ("sts", "transfr")}, ": no goal is called 'transfr'; did you mean 'transfer'?"),
@@ -130,13 +125,10 @@ MINUS = {"1": {"b": 1.0}}
             {"tables": lambda: _tables(Column("a", average="declutr_downstraem"))},
             ", table 1, column 'a': no average is called 'declutr_downstraem'; did you mean 'declutr_downstream'?",
         ),
-        (
-            {"tables": lambda: _tables(COLUMNS[1])},
-            ", table 1, column 'Avg.': no column is called 'a'; there is 'Avg.'",
-        ),
+        ({"tables": lambda: _tables(COLUMNS[1])}, ", table 1, column 'Avg.': no column is called 'a'; there is 'Avg.'"),
         ({"tables": lambda: (_table(rows=(("z", "z"),)),)}, ", table 1: no row is called 'z'; there is 'x' or 'y'"),
         (
-            {"tables": lambda: (_table(),), "rows": (Row("x", {}, MINUS),)},
+            {"rows": (Row("x", {}, MINUS),)},
             ", table 1, published figures of 'x': no column is called 'b'; there is 'a' or 'Avg.'",
         ),
         (
@@ -148,35 +140,23 @@ MINUS = {"1": {"b": 1.0}}
             ", table 1, baseline_table: no table with the baseline's figures is called '2'; there is none",
         ),
         # Claims and figures.
-        ({"claims": (Claim("c", "1", "a", better=("x",), worse=("y",)),)}, ", claim 'c': no table is called '1'"),
+        ({"tables": (), "claims": (_claim(),)}, ", claim 'c': no table is called '1'"),
+        ({"claims": (_claim(worse=("z",)),)}, ", claim 'c': no row is called 'z'; there is 'x' or 'y'"),
+        ({"claims": (_claim(column="b"),)}, ", claim 'c', table 1: no column is called 'b'"),
         (
-            {"claims": (Claim("c", "1", "a", better=("x",), worse=("z",)),)},
-            ", claim 'c': no row is called 'z'; there is 'x' or 'y'",
-        ),
-        (
-            {"tables": lambda: (_table(),), "claims": (Claim("c", "1", "b", better=("x",), worse=("y",)),)},
-            ", claim 'c', table 1: no column is called 'b'",
-        ),
-        (
-            {
-                "tables": lambda: (_table(),),
-                "claims": (Claim("c", "1", "a", better=("x",), worse=("y",), smaller_in=("1", "Avg")),),
-            },
+            {"claims": (_claim(smaller_in=("1", "Avg")),)},
             ", claim 'c', table 1: no column is called 'Avg'; did you mean 'Avg.'?",
         ),
         (
-            {"tables": lambda: (_table(),), "figures": (_figure(keys=("objective.wight",)),)},
+            {"figures": (_figure(keys=("objective.wight",)),)},
             ", figure 9: no key of a recipe is called 'objective.wight'; did you mean 'objective.weight'?",
         ),
         (
-            {"tables": lambda: (_table(),), "figures": (_figure(lines={"l": {"objective.nme": "scl"}}),)},
+            {"figures": (_figure(lines={"l": {"objective.nme": "scl"}}),)},
             ", figure 9: no key of a recipe is called 'objective.nme'; did you mean 'objective.name'?",
         ),
-        ({"figures": (_figure(),)}, ", figure 9: no table is called '1'; there is none"),
-        (
-            {"tables": lambda: (_table(),), "figures": (_figure(column="b"),)},
-            ", figure 9, table 1: no column is called 'b'",
-        ),
+        ({"tables": (), "figures": (_figure(),)}, ", figure 9: no table is called '1'; there is none"),
+        ({"figures": (_figure(column="b"),)}, ", figure 9, table 1: no column is called 'b'"),
     ],
 )
 def test_spaces_refuse(changes: dict[str, object], sentence: str):
