@@ -377,7 +377,7 @@ def _has_tests(task: Task) -> bool:
 
 def _task(task: Task, folder: str) -> str:
     """What it was made of, without what is as it is anyway."""
-    positional = ", ".joinmap(_value, (task.name, task.kind, task.layout))
+    positional = ", ".join(map(_value, (task.name, task.kind, task.layout)))
     files = "".join(f"\n            {_place(file, folder)}," for file in task.files)
     more = [
         f"\n        {field.name}={_value(getattr(task, field.name))},"

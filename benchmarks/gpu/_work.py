@@ -130,7 +130,8 @@ def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machin
         model = build_model(recipe, encoder)
         tokenized = model.tokenized(Triples(batch, 1).batch(0))
         timed, last = WARM_UP + machine.steps, WARM_UP + machine.steps + PROFILED
-        clock, idle = Clock(machine), None
+        clock = Clock(machine)
+        idle: float | None = None
         training = stepwise(model, lambda steps: [tokenized for _ in steps], last, recipe, 1, Watcher(), Workers())
         for done, _ in enumerate(training):  # before the first step, and after each one
             if done in (WARM_UP, timed):
