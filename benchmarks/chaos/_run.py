@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.chaos._faults import Case, Fault, fault_of
 from benchmarks.chaos._machines import Machines, kill, until
-from benchmarks.chaos._systems import PlainTune, Study, System, trained
+from benchmarks.chaos._systems import PlainTune, StruckStudy, System, trained
 from benchmarks.chaos._work import EVERY, STEPS
 from benchmarks.engine._study import ROOT
 
@@ -42,7 +42,7 @@ class Whole:
 
 
 @dataclass
-class Outcome:
+class StrikeOutcome:
     """What a fault did to one study."""
 
     done: str
@@ -85,10 +85,10 @@ class Runner:
             shutil.rmtree(results)
         return self.whole[system.name]
 
-    def strike(self, system: System, fault: Fault, seed: int) -> Outcome:
+    def strike(self, system: System, fault: Fault, seed: int) -> StrikeOutcome:
         """Run a study, strike it, and see it to its end."""
         whole, draw = self.undisturbed(system), random.Random(seed)
-        outcome = Outcome("", draw.uniform(EARLIEST, LATEST))
+        outcome = StrikeOutcome("", draw.uniform(EARLIEST, LATEST))
         results, study, began = self._begin(system)
         total = STEPS * len(whole.keys)
 
@@ -116,7 +116,7 @@ class Runner:
         outcome.seconds = spent - whole.seconds
         self._count(outcome, case, finished)
         outcome.same = system.answer(results) == whole.answer
-        if isinstance(system, Study):
+        if isinstance(system, StruckStudy):
             survivors = {path: content for path, content in kept.items() if path not in case.lost}
             self._judge(outcome, fault, system, results, whole, survivors)
             if outcome.broken:
@@ -127,7 +127,7 @@ class Runner:
 
     def _finished(self, system: System, results: Path) -> dict[str, float]:
         """Trials that are finished now, and since when: by their record, or a while after the last step."""
-        if isinstance(system, Study):
+        if isinstance(system, StruckStudy):
             return {path.stem: path.stat().st_mtime for path in system.records(results)}
         ends = {key: max((at for step, at in steps if step == STEPS), default=None) for key, steps in self._log()}
         return {key: at + SETTLED for key, at in ends.items() if at is not None and at + SETTLED < time.time()}
@@ -135,7 +135,7 @@ class Runner:
     def _log(self) -> list[tuple[str, list[tuple[int, float]]]]:
         return list(trained(self.machines.log).items())
 
-    def _count(self, outcome: Outcome, case: Case, finished: dict[str, float]) -> None:
+    def _count(self, outcome: StrikeOutcome, case: Case, finished: dict[str, float]) -> None:
         """How much of the work was done twice."""
         lost = {path.stem for path in case.lost}
         for key, steps in self._log():
@@ -148,7 +148,13 @@ class Runner:
             outcome.longest = max(outcome.longest, more)
 
     def _judge(
-        self, outcome: Outcome, fault: Fault, system: Study, results: Path, whole: Whole, kept: dict[Path, bytes]
+        self,
+        outcome: StrikeOutcome,
+        fault: Fault,
+        system: StruckStudy,
+        results: Path,
+        whole: Whole,
+        kept: dict[Path, bytes],
     ) -> None:
         """Which promises of a study do not hold."""
         if outcome.longest > fault.intervals * EVERY:
@@ -199,11 +205,11 @@ def main(tune: bool, seeds: list[int]) -> None:
     machines = Machines(scratch)
     runner = Runner(machines, scratch)
     try:
-        keys = runner.undisturbed(Study()).keys
+        keys = runner.undisturbed(StruckStudy()).keys
         for name in ("study", "tune")[: 1 + tune]:
             for seed in seeds:
                 fault = fault_of(seed)
-                system = Study(fault.workers) if name == "study" else PlainTune(keys)
+                system = StruckStudy(fault.workers) if name == "study" else PlainTune(keys)
                 outcome = asdict(runner.strike(system, fault, seed))
                 print(json.dumps({"seed": seed, "fault": fault.name, name: outcome}), flush=True)
     finally:

@@ -36,7 +36,7 @@ class System(Protocol):
         """What the person gets in the end, without what a clock tells; empty where there is none."""
 
 
-class Study:
+class StruckStudy:
     """`study/run.py`."""
 
     def __init__(self, workers: int = 1) -> None:

@@ -22,14 +22,14 @@ def trial(config: dict[str, Any]) -> None:
     """One trial: what `_chaos_work` does in a worker."""
     from ray import tune
 
-    from benchmarks.chaos._work import STEPS, Training
+    from benchmarks.chaos._work import STEPS, ArithmeticTraining
 
     checkpoint = tune.get_checkpoint()
     if checkpoint is None:
-        training = Training(config["key"], None)
+        training = ArithmeticTraining(config["key"], None)
     else:
         with checkpoint.as_directory() as folder:
-            training = Training(config["key"], Path(folder))
+            training = ArithmeticTraining(config["key"], Path(folder))
     while training.step < STEPS:
         training.go()
         if training.pauses or training.step == STEPS:

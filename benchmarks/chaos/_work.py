@@ -34,7 +34,7 @@ LOG = "CHAOS_LOG"
 STATE, NUMBERS = "state.bin", "state.json"
 
 
-class Training:
+class ArithmeticTraining:
     """A trial of `STEPS` steps, from its beginning or from a checkpoint's folder."""
 
     def __init__(self, key: str, resume: Path | None) -> None:
@@ -106,7 +106,7 @@ def _train(trial: Trial, task: WorkerTask, me: Worker) -> None:
     key, recipe = trial.key, trial.recipe
     checkpoints = TaskCheckpoints(transport_for(task.url, me.coordinator), task.key)
     with tempfile.TemporaryDirectory() as scratch:
-        training = Training(key, checkpoints.fetch(Path(scratch)))
+        training = ArithmeticTraining(key, checkpoints.fetch(Path(scratch)))
     while training.step < STEPS:
         training.go()
         scalars = {"loss": 1 / training.step}

@@ -18,7 +18,7 @@ from ray.train.torch import TorchTrainer
 from ray.tune.integration.ray_train import TuneReportCallback
 
 
-class Clock(tune.Callback):
+class TrialEnds(tune.Callback):
     """When trials ended."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ def driver(config: dict[str, Any]) -> None:
 def main() -> None:
     """Run them one after another, on two cores: one for the driver and one for its worker."""
     ray.init(address="local", num_cpus=2, num_gpus=0, include_dashboard=False)
-    clock, (trials, folder) = Clock(), sys.argv[1:]
+    clock, (trials, folder) = TrialEnds(), sys.argv[1:]
     results = tune.Tuner(
         driver,
         param_space={"number": tune.grid_search(list(range(int(trials)))), "folder": folder},

@@ -37,7 +37,7 @@ SHARED_CORES = {
 
 
 @dataclass(frozen=True)
-class Study:
+class MeasuredStudy:
     """A study that has run."""
 
     records: list[Record]
@@ -48,7 +48,7 @@ class Study:
     """Of the whole process."""
 
 
-def run(perform: str, options: Sequence[str], watch: Callable[[int], None] = lambda process: None) -> Study:
+def run(perform: str, options: Sequence[str], watch: Callable[[int], None] = lambda process: None) -> MeasuredStudy:
     """Run a study over the rows of `SPACE`, with further options of `study/run.py`, to its end.
 
     `watch` is called about twice a second with the number of its process. `UserError` where the study fails, or the
@@ -63,7 +63,7 @@ def run(perform: str, options: Sequence[str], watch: Callable[[int], None] = lam
         ledger = Ledger(results / LEDGER)
         written = [(ledger.path(record.recipe_hash, record.seed).stat().st_mtime, record) for record in ledger.read()]
     written.sort(key=lambda pair: pair[0])
-    return Study([record for _, record in written], [end for end, _ in written], seconds)
+    return MeasuredStudy([record for _, record in written], [end for end, _ in written], seconds)
 
 
 def run_quietly(command: Sequence[str], log: Path, watch: Callable[[int], None] = lambda process: None) -> str:

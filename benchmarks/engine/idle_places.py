@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 @dataclass
-class Course:
+class SimulatedCourse:
     """What a simulated study did with its places."""
 
     places: int
@@ -107,14 +107,14 @@ class Course:
         return max(0.0, 1 - busy / (self.places * length))
 
 
-def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> Course:
+def simulated(options: Sequence[str], places: int, recipes: int, seed: int) -> SimulatedCourse:
     """One study with that many places, to its end."""
     from reports.ledger import is_fresh
 
     with tempfile.TemporaryDirectory() as folder:
         plan, ledger, searcher = _study(Path(folder), ("--trials", str(recipes), *options), places)
         goes_on = _scheduler(plan)
-        course, clock, begun = Course(places), 0.0, 0
+        course, clock, begun = SimulatedCourse(places), 0.0, 0
         ran: list[tuple[Trial, float]] = []
         running: list[tuple[float, int, Any, list[float], float]] = []
         """A heap: when its next stop comes, its number and trial, at which times the others come, and when it began."""

@@ -68,7 +68,7 @@ def overhead(record: Record) -> float:
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostBesideWork:
     """Of a trial after the first."""
 
     seconds: float
@@ -76,21 +76,21 @@ class Cost:
     """Seconds of all processes together."""
 
     @classmethod
-    def between(cls, first: float, last: float, trials: int, processor: Processor) -> Cost:
+    def between(cls, first: float, last: float, trials: int, processor: Processor) -> CostBesideWork:
         """From the end of the first trial to that of the last, in seconds since the epoch."""
         return cls((last - first) / (trials - 1), processor.between(first, last) / (trials - 1))
 
 
-def _ours(trials: int) -> Cost:
+def _ours(trials: int) -> CostBesideWork:
     processor = Processor()
     options = ["--only", "SBERT baseline", "--concurrent", "1", "--seeds", str(trials)]
     ends = run(ZERO_WORK, options, watch=processor).ends
-    return Cost.between(ends[0], ends[-1], trials, processor)
+    return CostBesideWork.between(ends[0], ends[-1], trials, processor)
 
 
-def _stock(trials: int) -> Cost:
+def _stock(trials: int) -> CostBesideWork:
     processor = Processor()
     with tempfile.TemporaryDirectory() as scratch:
         command = [sys.executable, "-m", "benchmarks.engine._stock", str(trials), scratch]
         first, last = run_quietly(command, Path(scratch) / "log.txt", watch=processor).split()
-    return Cost.between(float(first), float(last), trials, processor)
+    return CostBesideWork.between(float(first), float(last), trials, processor)

@@ -130,7 +130,7 @@ def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machin
         model = build_model(recipe, encoder)
         tokenized = model.tokenized(Triples(batch, 1).batch(0))
         timed, last = WARM_UP + machine.steps, WARM_UP + machine.steps + PROFILED
-        clock = Clock(machine)
+        clock = StepClock(machine)
         idle: float | None = None
         training = stepwise(model, lambda steps: [tokenized for _ in steps], last, recipe, 1, Watcher(), Workers())
         for done, _ in enumerate(training):  # before the first step, and after each one
@@ -143,7 +143,7 @@ def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machin
         return Timed(clock.seconds / machine.steps, sum(lengths), flops, peak(), idle)
 
 
-class Clock:
+class StepClock:
     """Seconds between the first and the last mark, at each of which the GPU has done what it was given."""
 
     def __init__(self, machine: Machine) -> None:
@@ -165,25 +165,25 @@ def our_training(folder: str, batch: int, machine: Machine) -> Timed:
         encoder = _ours(folder, machine)
         model = StudyModel(encoder, Identity(), MNRL(temperature=0.05))
         recipe = Recipe().override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
-        sampler = Drawn(Triples(batch, 2 * machine.steps + 1))
+        sampler = DrawnBatches(Triples(batch, 2 * machine.steps + 1))
         TIGHT.clear()  # what did not fit another time
-        clock = Clock(machine)
+        clock = StepClock(machine)
 
-        class Marks(Watcher):
+        class OurMarks(Watcher):
             """Hears of a step when the next one is queued, so the last one is not timed."""
 
             def step(self, step: int, scalars: dict[str, float]) -> None:
                 if step in (machine.steps, 2 * machine.steps):
                     clock.mark()
 
-        train(model, sampler, recipe, seed=1, watcher=Marks(), workers=Workers())
+        train(model, sampler, recipe, seed=1, watcher=OurMarks(), workers=Workers())
         timed = range(machine.steps + 1, 2 * machine.steps + 1)
         lengths = [len(ids) for step in timed for ids in encoder.tokenize(sampler.batch(step).sentences)]
         flops = 3 * forward_flops(encoder.backbone.config, lengths)
         return Timed(clock.seconds / machine.steps, sum(lengths) // machine.steps, flops / machine.steps, peak())
 
 
-class Drawn:
+class DrawnBatches:
     """A sampler whose batches are there before they are asked for: to draw them is no part of a training."""
 
     def __init__(self, sampler: Triples) -> None:
@@ -205,9 +205,9 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
     )
     from transformers import PrinterCallback, TrainerCallback
 
-    clock = Clock(machine)
+    clock = StepClock(machine)
 
-    class Marks(TrainerCallback):
+    class TheirMarks(TrainerCallback):
         """Times the second half of the steps."""
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -237,7 +237,7 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
             disable_tqdm=True,
         )
         data = Dataset.from_dict(dict(zip(("anchor", "positive", "negative"), columns, strict=True)))
-        trainer = SentenceTransformerTrainer(model, settings, data, loss=loss, callbacks=[Marks()])
+        trainer = SentenceTransformerTrainer(model, settings, data, loss=loss, callbacks=[TheirMarks()])
         trainer.remove_callback(PrinterCallback)
         trainer.train()
         lengths = _lengths(model, [text for column in columns for text in column])

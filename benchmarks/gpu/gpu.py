@@ -31,7 +31,7 @@ COLUMNS = ("model", "work", "way", "batch", "seconds", "tokens/s", "share of pea
 
 
 @dataclass(frozen=True)
-class Row:
+class GpuRow:
     """A line of the table."""
 
     model: str
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str]) -> None:
         options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _rows(options: argparse.Namespace, machine: Machine) -> Iterator[Row]:
+def _rows(options: argparse.Namespace, machine: Machine) -> Iterator[GpuRow]:
     """Of a comparison sentence-transformers first, so that ours can be set against it."""
     with tempfile.TemporaryDirectory() as scratch:
         folders = {name: str(Path(scratch) / name) if name in SHAPES else name for name in options.model}
@@ -105,26 +105,26 @@ def _rows(options: argparse.Namespace, machine: Machine) -> Iterator[Row]:
 
 def _runs(
     work: str, model: str, folder: str, options: argparse.Namespace, machine: Machine
-) -> Iterator[tuple[Row, Callable[[], Timed]]]:
+) -> Iterator[tuple[GpuRow, Callable[[], Timed]]]:
     """Rows of one kind of work of a model, and what measures each."""
     from benchmarks.gpu import _work
 
     if work == "objectives":
         batch = options.batches[0]
         for way, settings in _work.OBJECTIVES.items():
-            yield Row(model, "objective", way, batch), partial(_work.objective, folder, settings, batch, machine)
+            yield GpuRow(model, "objective", way, batch), partial(_work.objective, folder, settings, batch, machine)
     if work == "training":
         for batch in options.batches:
-            yield Row(model, work, PEER, batch), partial(_work.their_training, folder, batch, machine)
-            yield Row(model, work, OURS, batch), partial(_work.our_training, folder, batch, machine)
+            yield GpuRow(model, work, PEER, batch), partial(_work.their_training, folder, batch, machine)
+            yield GpuRow(model, work, OURS, batch), partial(_work.our_training, folder, batch, machine)
     if work == "encoding":
-        yield Row(model, work, PEER), partial(_work.their_encoding, folder, options.encode, machine)
+        yield GpuRow(model, work, PEER), partial(_work.their_encoding, folder, options.encode, machine)
         for precision in _work.PRECISIONS:
             run = partial(_work.our_encoding, folder, precision, options.encode, machine)
-            yield Row(model, work, f"{OURS}, {precision}"), run
+            yield GpuRow(model, work, f"{OURS}, {precision}"), run
 
 
-def _measured(row: Row, run: Callable[[], Timed]) -> Row:
+def _measured(row: GpuRow, run: Callable[[], Timed]) -> GpuRow:
     """A piece of work that fails, for want of memory or of a library, is a row with its reason; the next one runs."""
     try:
         return replace(row, timed=run())

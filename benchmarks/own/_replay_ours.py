@@ -50,7 +50,7 @@ ITEMS = 100
 
 
 @dataclass(frozen=True)
-class Ended:
+class SearchEnd:
     """What a search came to."""
 
     kind: str
@@ -96,7 +96,7 @@ class RecordedExplorer:
             self.proposer.add(self.table.base, record.scores[TASK][NUMBER])
 
 
-def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int) -> Ended:
+def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int) -> SearchEnd:
     """One study of a limit that is as long as so many whole trainings on two places."""
     base, clock = table.space_base, SimulatedClock()
     untrained = as_it_came(base)
@@ -151,7 +151,7 @@ def _record(trial: Trial, dev: float, cost: float, training: float) -> Record:
     )
 
 
-def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: Mapping[str, float]) -> Ended:
+def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: Mapping[str, float]) -> SearchEnd:
     """As a report answers, by the trials of the finals: where a limit cut these short, by those that are there."""
     base, untrained = table.space_base.hash, as_it_came(table.space_base).hash
     fresh = _by_recipe(record for record in records if is_fresh(record.seed))
@@ -159,7 +159,7 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
     explored = _by_recipe(rows)
     if base not in explored or agenda.finals is None or not (agenda.finalists is not None or agenda.limited):
         place = table.base if base in explored else None
-        return Ended("nothing", place, place)
+        return SearchEnd("nothing", place, place)
     ready = {**fresh, base: fresh.get(base) or explored[base], untrained: explored[untrained]}
     samples = {key: _sample(table, records, tests) for key, records in ready.items()}
     lenders = {**samples, base: _sample(table, [*explored[base], *fresh.get(base, ())], tests)}
@@ -180,7 +180,7 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
         base_over_encoder=Gain.of(over) if over else None,
     )
     place = table.place_of[answer.to_train.recipe] if answer.to_train else None
-    return Ended(answer.kind, place, place if judged.picked is None else table.place_of[finalists[judged.picked]])
+    return SearchEnd(answer.kind, place, place if judged.picked is None else table.place_of[finalists[judged.picked]])
 
 
 def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:

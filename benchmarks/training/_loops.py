@@ -42,7 +42,7 @@ trainer ignores transformers' `group_by_length`; a batch sampler does it."""
 
 
 @dataclass(frozen=True)
-class Step:
+class TrainedStep:
     """What a step works on."""
 
     units: int  # triples or pairs
@@ -63,33 +63,33 @@ def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:
     turns.wire.send((steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 
 
-def _ours(recipe: Recipe, turns: Turns) -> list[Step]:
+def _ours(recipe: Recipe, turns: Turns) -> list[TrainedStep]:
     """The loop that a trial runs."""
     from trainables.training.distributed import Workers
     from trainables.training.loop import Watcher, train
 
-    class Turning(Watcher):
+    class OurTurns(Watcher):
         def step(self, step: int, scalars: dict[str, float]) -> None:
             turns.after(step)
 
     training, encoder = built(recipe)
     # A step is told of when the next one is done, so that one more is trained, and the first is not counted.
     longer = recipe.override({"optimisation.max_steps": turns.last + 1, "optimisation.epochs": turns.last + 1})
-    train(training.model, training.sampler, longer, 1, Turning(), Workers())
+    train(training.model, training.sampler, longer, 1, OurTurns(), Workers())
     batches = [training.sampler.batch(step) for step in range(1, turns.last + 1)]
     return [_our_step(encoder, batch, recipe.corpus.layout == "groups") for batch in batches]
 
 
-def _our_step(encoder: Any, batch: Any, triples: bool) -> Step:
+def _our_step(encoder: Any, batch: Any, triples: bool) -> TrainedStep:
     lengths = [len(ids) for ids in encoder.tokenize(batch.sentences)]
     length = dict(zip(batch.sentences, lengths, strict=True))
     rows = rows_of(batch, triples)
     passes = encoder._passes
     padded = sum(lengths) if passes.packed else sum(len(i) * max(lengths[j] for j in i) for i in passes.cut(lengths))
-    return Step(len(rows), sum(length[text] for row in rows for text in _texts(row)), tuple(lengths), padded)
+    return TrainedStep(len(rows), sum(length[text] for row in rows for text in _texts(row)), tuple(lengths), padded)
 
 
-def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[Step]:
+def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
     """sentence-transformers' trainer over the rows of the same batches, and its own loss where it has one."""
     from datasets import Dataset
     from sentence_transformers import (
@@ -113,7 +113,7 @@ def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[Step]:
     else:
         loss = MultipleNegativesRankingLoss(model)
     passes: list[tuple[int, list[int]]] = []  # of each pass of a step the tokens with padding, and each text's
-    steps: list[Step] = []
+    steps: list[TrainedStep] = []
 
     def count(_: Any, inputs: tuple[Any, ...]) -> None:
         mask = inputs[0]["attention_mask"]
@@ -121,11 +121,11 @@ def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[Step]:
 
     model.register_forward_pre_hook(count)
 
-    class Turning(TrainerCallback):
+    class TheirTurns(TrainerCallback):
         def on_step_end(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
             encoded = tuple(length for _, lengths in passes for length in lengths)
             padded = sum(tokens for tokens, _ in passes)
-            steps.append(Step(len(cut[state.global_step - 1]), sum(encoded), encoded, padded))
+            steps.append(TrainedStep(len(cut[state.global_step - 1]), sum(encoded), encoded, padded))
             passes.clear()
             turns.after(state.global_step)
 
@@ -141,11 +141,11 @@ def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[Step]:
             report_to="none",
             save_strategy="no",
             disable_tqdm=True,
-            batch_sampler=lambda dataset, **_: _Batches(cut),
+            batch_sampler=lambda dataset, **_: _FixedBatches(cut),
             max_grad_norm=0.0 if best else 1.0,
         )
         data = Dataset.from_list(rows)
-        SentenceTransformerTrainer(model, arguments, data, loss=loss, callbacks=[Turning()]).train()
+        SentenceTransformerTrainer(model, arguments, data, loss=loss, callbacks=[TheirTurns()]).train()
     return steps
 
 
@@ -163,7 +163,7 @@ def cut_by_length(rows: Sequence[dict[str, Any]], sizes: Sequence[int]) -> list[
     return batches
 
 
-class _Batches:
+class _FixedBatches:
     """As a sampler of batches is asked."""
 
     def __init__(self, batches: list[list[int]]) -> None:
@@ -185,7 +185,7 @@ def _scl_for_theirs(model: Any, objective: Any) -> Any:
 
     from trainables.objectives.objective import EmbeddedBatch
 
-    class Loss(torch.nn.Module):
+    class SclLoss(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.model, self.objective = model, objective
@@ -205,7 +205,7 @@ def _scl_for_theirs(model: Any, objective: Any) -> Any:
             )
             return self.objective.loss(batch).value
 
-    return Loss()
+    return SclLoss()
 
 
 def built(recipe: Recipe) -> tuple[Any, Any]:

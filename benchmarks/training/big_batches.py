@@ -28,7 +28,7 @@ Chunk = int | None
 
 
 @dataclass(frozen=True)
-class Measured:
+class BatchCost:
     """Steps of one batch size."""
 
     seconds: float  # of one step
@@ -45,11 +45,11 @@ def main(arguments: Sequence[str]) -> None:
         print(row(f"{size:,}", *(cell for side in sides for cell in _cells(side))), flush=True)
 
 
-def _cells(measured: Measured | None) -> tuple[str, str]:
+def _cells(measured: BatchCost | None) -> tuple[str, str]:
     return ("does not fit", "") if measured is None else (f"{measured.seconds:.2f}", f"{measured.peak_mb:,.0f}")
 
 
-def _alone(options: argparse.Namespace, size: int, chunk: Chunk) -> Measured | None:
+def _alone(options: argparse.Namespace, size: int, chunk: Chunk) -> BatchCost | None:
     """In a process of its own; None where it does not fit."""
     context = multiprocessing.get_context("spawn")
     wire, other = context.Pipe()
@@ -57,7 +57,7 @@ def _alone(options: argparse.Namespace, size: int, chunk: Chunk) -> Measured | N
     process.start()
     other.close()
     try:
-        measured: Measured | None = wire.recv()
+        measured: BatchCost | None = wire.recv()
     except EOFError:
         process.join()
         if process.exitcode != -signal.SIGKILL:
@@ -117,7 +117,7 @@ def _measure(options: argparse.Namespace, size: int, chunk: Chunk, wire: Connect
         except torch.OutOfMemoryError:
             wire.send(None)
             return
-    wire.send(Measured((time.perf_counter() - begin) / options.steps, _peak_mb(device)))
+    wire.send(BatchCost((time.perf_counter() - begin) / options.steps, _peak_mb(device)))
 
 
 def _peak_mb(device: Any) -> float:

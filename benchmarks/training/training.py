@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.options import add_encoder, add_number, add_pairs, chosen_encoder, parser_of
 from benchmarks.tables import head, row
 from benchmarks.training._arithmetic import forward_flops, machine_rate
-from benchmarks.training._loops import SIDES, WORK, Step, side
+from benchmarks.training._loops import SIDES, WORK, TrainedStep, side
 from benchmarks.training._turns import add_turns, take_turns
 from trainables.corpora.layouts import Layout
 from trainables.errors import UserError, choices
@@ -100,7 +100,7 @@ def _measured(
     return measured
 
 
-def turn_numbers(steps: Sequence[Step], seconds: float, rate: float, config: Any) -> dict[str, float]:
+def turn_numbers(steps: Sequence[TrainedStep], seconds: float, rate: float, config: Any) -> dict[str, float]:
     """What a turn of a side comes to; `rate` is the machine's, in operations a second."""
     encoded = [length for step in steps for length in step.encoded]
     return {

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.chaos._faults import FAULTS, fault_of
 from benchmarks.chaos._machines import check_namespaces, run_inside
 from benchmarks.chaos._systems import timeless, trained
-from benchmarks.chaos._work import STEPS, Training
+from benchmarks.chaos._work import STEPS, ArithmeticTraining
 from benchmarks.chaos.chaos import page
 from trainables.errors import UserError
 
@@ -55,15 +55,15 @@ def test_a_wrong_state_gives_a_wrong_score_and_steps_are_logged(
 ) -> None:
     monkeypatch.setattr("benchmarks.chaos._work.PAUSE", 0)
     monkeypatch.setenv("CHAOS_LOG", str(tmp_path / "log"))
-    whole, first = Training("a", None), Training("a", None)
+    whole, first = ArithmeticTraining("a", None), ArithmeticTraining("a", None)
     for _ in range(STEPS):
         whole.go()
     for _ in range(20):
         first.go()
     first.save(tmp_path)
-    second = Training("a", tmp_path)
+    second = ArithmeticTraining("a", tmp_path)
     (tmp_path / "state.bin").write_bytes(b"?" + (tmp_path / "state.bin").read_bytes()[1:])
-    damaged = Training("a", tmp_path)
+    damaged = ArithmeticTraining("a", tmp_path)
     for _ in range(STEPS - 20):
         second.go()
         damaged.go()

@@ -46,7 +46,7 @@ def test_what_fails_is_a_row_with_its_reason():
     def full() -> gpu.Timed:
         raise torch.OutOfMemoryError("no room for | this")
 
-    row = gpu._measured(gpu.Row("tiny", "training", "ours", 16_384), full)
+    row = gpu._measured(gpu.GpuRow("tiny", "training", "ours", 16_384), full)
     failure = "FAILED: OutOfMemoryError: no room for / this | - | - | - | - | - |"
     assert row.line(1e12, {}) == f"| tiny | training | ours | 16,384 | {failure}"
 

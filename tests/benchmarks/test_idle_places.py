@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.engine.idle_places import WAYS, Course, simulated
+from benchmarks.engine.idle_places import WAYS, SimulatedCourse, simulated
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -22,7 +22,7 @@ def test_more_places_than_trials_at_the_end_must_be_idle() -> None:
 
 
 def test_an_idle_place_is_seen() -> None:
-    course = Course(2, [(0, 10), (0, 5), (10, 20)], searched=10, shortest=15)
+    course = SimulatedCourse(2, [(0, 10), (0, 5), (10, 20)], searched=10, shortest=15)
     assert course.searching == pytest.approx(0.25)
     assert course.whole == pytest.approx(1 - 25 / 40)
     assert course.least == pytest.approx(1 - 25 / 30)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.gpu._models import write_model
 from benchmarks.training import training
-from benchmarks.training._loops import SIDES, WORK, Step, cut_by_length, in_order, rows_of, side
+from benchmarks.training._loops import SIDES, WORK, TrainedStep, cut_by_length, in_order, rows_of, side
 from benchmarks.training._turns import Turns
 from tests.conftest import slow_case
 from trainables.corpora.batch import Batch
@@ -83,7 +83,7 @@ def test_batches_of_alike_length_hold_each_row_once_with_less_padding():
 
 def test_numbers_of_a_turn_by_hand():
     config = SimpleNamespace(hidden_size=2, intermediate_size=8, num_hidden_layers=1)
-    numbers = training.turn_numbers([Step(2, 9, (3, 2), 6), Step(2, 7, (4,), 4)], 2.0, 1000.0, config)
+    numbers = training.turn_numbers([TrainedStep(2, 9, (3, 2), 6), TrainedStep(2, 7, (4,), 4)], 2.0, 1000.0, config)
     linear, attention = 2 * (4 * 4 + 2 * 16) * 9, 4 * 2 * (9 + 4 + 16)
     assert numbers == pytest.approx(
         {"units": 2, "tokens": 8, "share": 3 * (linear + attention) / 2 / 1000, "padding": 0.1}
