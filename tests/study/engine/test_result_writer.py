@@ -460,7 +460,7 @@ def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begu
 ) -> None:
     monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died"))
     monkeypatch.setattr(module, "machines_that_stay", lambda: {"head"})
-    monkeypatch.setattr(module, "_here", lambda: "head")
+    monkeypatch.setattr(module, "_own_machine", lambda: "head")
     monkeypatch.setattr("study.engine.starts.OUTLIVED_SECONDS", 0.0)
     trial = made()
     stage.begin(trial)
