@@ -364,6 +364,7 @@ def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage)
     assert read_failures(stage.place.folder) == []
 
 
+@pytest.mark.parametrize("place", ["folder", "url"], indirect=True)
 def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -> None:
     trials = [made(number) for number in range(3)]
     stage.begin(*trials, key="population-1", done=(trials[0].key,))
