@@ -7,8 +7,8 @@ A callback of your own is a class with some of the methods of `Callback`, in a f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
@@ -22,7 +22,7 @@ class CallbackEntry:
     """A callback by name."""
 
     name: str
-    builder: Any
+    builder: str | Callable[[StudyState], Callback | None]
     """A function, or `"module:function"`, from the `StudyState`, which the callback may keep, to a `Callback`; to None
     where a person has not asked for it."""
     meaning: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from study.callbacks.base import Callback
 from study.engine.messages import Event
@@ -25,7 +24,7 @@ class InBackground(Callback):
     def __init__(self, name: str, make: Callable[[], Callback]) -> None:
         """`make` builds the other callback, on the new thread. `name` is what a person calls the tracker."""
         self.name = name
-        self.events: queue.SimpleQueue[tuple[str, tuple[Any, ...]]] = queue.SimpleQueue()
+        self.events: queue.SimpleQueue[tuple[str, tuple[object, ...]]] = queue.SimpleQueue()
         self.done = 0
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._work, args=(make,), daemon=True)
@@ -49,7 +48,7 @@ class InBackground(Callback):
             raise UserError(f"{self.name} did not answer for {PATIENCE_SECONDS:.0f} s; it lacks the last trials")
         self._raise()
 
-    def _put(self, method: str, *arguments: Any) -> None:
+    def _put(self, method: str, *arguments: object) -> None:
         self._raise()
         self.events.put((method, arguments))
 

@@ -21,6 +21,7 @@ from study.cli.options import Request
 from study.engine.address import listens, running_cluster
 from study.engine.autoscaler import NodeKind, find_kinds
 from study.engine.ray_internals import asks_for_a_token, left_to_the_study, listen_on_loopback, processes
+from study.trial import Resources
 from trainables.errors import UserError
 from trainables.machine import processor
 
@@ -91,9 +92,9 @@ class Allotment:
     concurrent: int
 
     @property
-    def per_worker(self) -> dict[str, float]:
-        resources: dict[str, float] = {"CPU": self.cpus_per_worker}
-        return resources | ({"GPU": self.gpus_per_worker} if self.gpus_per_worker else {})
+    def resources(self) -> Resources:
+        """Of a trial."""
+        return Resources(self.workers, self.most_workers, self.cpus_per_worker, self.gpus_per_worker)
 
 
 def find_cluster() -> Cluster:
@@ -224,7 +225,7 @@ def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
         return cluster
     from ray.util.placement_group import placement_group, remove_placement_group
 
-    group = placement_group([allotment.per_worker] * allotment.workers)
+    group = placement_group([allotment.resources.per_worker] * allotment.workers)
 
     def look() -> Cluster:
         return dataclasses.replace(cluster, nodes=_living_nodes())

@@ -243,7 +243,7 @@ class Coordinator:
     async def abandon(self, name: str, reason: str) -> None:
         """The group's task cannot be begun; its trials have failed."""
         async with self._changed:
-            self._give_up(self._groups[name], reason)
+            self._finish(self._groups[name], Change.FINISHED, reason)
             self._changed.notify_all()
 
     async def dismiss(self, name: str) -> None:
@@ -403,7 +403,7 @@ class Coordinator:
         if self._attempts[key] < ATTEMPTS:
             return True
         why = self._reasons.get(key, "its worker died")
-        self._give_up(group, f"it was begun {ATTEMPTS} times; the last time: {why}")
+        self._finish(group, Change.FINISHED, f"it was begun {ATTEMPTS} times; the last time: {why}")
         return False
 
     def _post(self, event: Event) -> None:
@@ -417,9 +417,6 @@ class Coordinator:
     def _not_started(self, group: _Group, error: str | None) -> None:
         if error is not None and group.open:
             self._post(NotStarted(tuple(sorted(group.open)), error))
-
-    def _give_up(self, group: _Group, reason: str) -> None:
-        self._finish(group, Change.FINISHED, reason)
 
     def _finish(self, group: _Group, change: Change, reason: str | None = None, details: str = "") -> None:
         if not group.change(change):

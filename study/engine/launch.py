@@ -25,7 +25,7 @@ from study.results_folder.prepare import prepare_results, save_info, with_search
 from study.search.budget import Budget
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
 from study.signals import deferred, stops_already
-from study.trial import Resources, Trial
+from study.trial import Trial
 from trainables.errors import UserError
 
 if TYPE_CHECKING:
@@ -175,14 +175,9 @@ def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:
 def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, together: bool, machine: str) -> Trial:
     """The trial with how it is scored, whether its model is kept, and what it runs on. A population (`together`), and a
     model that is only evaluated, would gain nothing by several workers."""
-    several = trial.recipe.trains and not together
-    resources = Resources(
-        workers=allotment.workers if several else 1,
-        most_workers=allotment.most_workers if several else 1,
-        cpus=allotment.cpus_per_worker,
-        gpus=allotment.gpus_per_worker,
-        hardware=machine,
-    )
+    resources = dataclasses.replace(allotment.resources, hardware=machine)
+    if together or not trial.recipe.trains:
+        resources = dataclasses.replace(resources, workers=1, most_workers=1)
     rungs = plan.rungs if plan.may_stop(trial) else None
     return dataclasses.replace(
         trial,

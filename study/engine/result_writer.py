@@ -41,7 +41,7 @@ from study.engine.messages import (
 from study.engine.models_kept import ModelsKept, left_behind
 from study.engine.ray_internals import death_of, machines_that_stay
 from study.engine.scoring import score_apart
-from study.engine.starts import FailedStarts, is_raised, last_words
+from study.engine.starts import FailedStarts, is_raised, last_line
 from study.engine.transport import Transport
 from study.results_folder.redact import redacted
 from study.search.schedulers import Scheduler
@@ -134,7 +134,7 @@ class ResultWriter:
         if error is None:
             return
         if is_raised(error):
-            self._not_started(keys, last_words(error))
+            self._not_started(keys, last_line(error))
         elif (death := death_of(error)) is not None:
             node, reason = death
             self.coordinator.died.remote(task, reason)

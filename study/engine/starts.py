@@ -80,7 +80,7 @@ def is_raised(error: BaseException) -> bool:
     return isinstance(error, RayTaskError) or not isinstance(error, RayError)
 
 
-def last_words(error: BaseException) -> str:
+def last_line(error: BaseException) -> str:
     """`ImportError: ...`. Ray's own errors end with such a line of what was raised elsewhere."""
     lines = words_of(error).splitlines()
     return lines[-1].strip() if len(lines) > 1 else unforeseen(error)

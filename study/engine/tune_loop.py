@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from typing import Any
 
 import ray
 from ray import tune
+from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
 from study.engine.ray_internals import care_for_actors, count_no_loggers
@@ -22,28 +22,28 @@ class StudyLoop(tune.Callback, tune.Stopper):
     def __init__(self, writer: ResultWriter) -> None:
         self.writer = writer
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Nothing: Tune pickles its callbacks beside a state of its own, which nobody reads."""
         return {}
 
-    def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
+    def on_step_end(self, iteration: int, trials: list[Trial], **info: object) -> None:
         """Tune calls this when something has happened, and about ten times a second."""
         self.writer.drain()
 
-    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+    def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial, **info: object) -> None:
         """Tune keeps every trial that was. What this one was given, and Tune's statistics of it, nobody wants any more:
         four fifths of its memory."""
-        for kept in (trial.config, trial.evaluated_params, trial.metric_analysis, trial.metric_n_steps):
-            kept.clear()
+        for mapping in (trial.config, trial.evaluated_params, trial.metric_analysis, trial.metric_n_steps):
+            mapping.clear()
         trial.last_result.pop("config", None)
 
-    def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+    def on_trial_recover(self, iteration: int, trials: list[Trial], trial: Trial, **info: object) -> None:
         self.writer.lost_actor(trial.config["key"], _error(trial))
 
-    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: object) -> None:
         self.writer.given_up(trial.config["key"])
 
-    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+    def __call__(self, trial_id: str, result: dict[str, object]) -> bool:
         """No single trial is stopped by Tune."""
         return False
 
@@ -52,7 +52,7 @@ class StudyLoop(tune.Callback, tune.Stopper):
         return self.writer.problem is not None or self.writer.late
 
 
-def _error(trial: Any) -> BaseException | None:
+def _error(trial: Trial) -> BaseException | None:
     """By what Tune's actor ended; None where nobody can read it."""
     try:
         with open(trial.pickled_error_file, "rb") as file:

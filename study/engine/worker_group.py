@@ -26,7 +26,7 @@ from ray.actor import ActorHandle
 from study.engine.coordinator import HALT, SAVE
 from study.engine.messages import Event, WorkerTask
 from study.engine.ray_internals import RAYS_WATCHER, care_for_starts, death_of, local_trainer, within
-from study.engine.starts import is_raised, last_words
+from study.engine.starts import is_raised, last_line
 from study.trial import Resources
 from trainables.registry import load
 
@@ -55,7 +55,7 @@ class WorkerGroup:
         try:
             self._trainer().fit()
         except BaseException as error:  # whatever it is, the trainable must not wait for ever
-            reason, failed = last_words(error), is_raised(error)
+            reason, failed = last_line(error), is_raised(error)
         ray.get(ray.get_actor(self.coordinator).ended.remote(self.name, reason, failed))
 
     def _trainer(self) -> Any:
@@ -194,7 +194,7 @@ def take_tasks(config: Mapping[str, Any]) -> None:
         perform = load(config["perform"])
     except BaseException as error:
         if config["several"] and rank == 0:  # Train starts them anew, and says why to nobody
-            ray.get(coordinator.not_started.remote(group, last_words(error)))
+            ray.get(coordinator.not_started.remote(group, last_line(error)))
         raise
     gc.enable()
     orders, timesheet = Orders(coordinator, group), Timesheet()

@@ -19,7 +19,7 @@ def by_merit(
     course: StudyCourse,
     finals: SearchFinals,
     explored: Mapping[str, Explored],
-    able: Callable[[Recipe], bool] = lambda _: True,
+    able: Callable[[Recipe], bool],
 ) -> list[FinalsRecipe]:
     """The best recipes on all of the data, rows and explored ones, each once.
 
@@ -49,7 +49,7 @@ def by_part(
     by_parts: Iterable[Mapping[str, float]],
     finals: SearchFinals,
     explored: Mapping[str, Explored],
-    able: Callable[[Recipe], bool] = lambda _: True,
+    able: Callable[[Recipe], bool],
 ) -> list[FinalsRecipe]:
     """The best on the largest part of the data on which any recipe is better than the base settings. `by_parts`: of
     each part, the largest first, the scores by the hash of the whole recipe."""

@@ -18,7 +18,7 @@ from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
-from study.search.ladder import LOOKS, Ladder, ladder_for, on_part
+from study.search.ladder import LOOKS, RATIO, Ladder, ladder_for, on_part
 from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -295,7 +295,7 @@ class Exploration:
         for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
             scores = self._scores(share)
             base = scores.pop(self.course.base.hash, -math.inf)
-            best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // self.ladder.ratio]
+            best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
             better = [self.recipes[key] for key in best if scores[key] > base]
             for explored in (self._base, *better) if better else ():
                 yield from self._parts_of(explored, [larger])

@@ -1,5 +1,4 @@
-"""Successive halving without waiting for anybody (ASHA), for one goal or several: the scheduler `asha`. What decides at
-a rung is `SuccessiveHalving.goes_on`."""
+"""Successive halving without waiting (ASHA), for one goal or several: the scheduler `asha`."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from study.search.schedulers import Setting
 
 
 class SuccessiveHalving:
-    """At each rung the best share of the trials seen there goes on."""
+    """At each rung the best share of the trials that came there goes on."""
 
     def __init__(self, shares: Sequence[float]) -> None:
         """`shares` of each rung."""

@@ -1,6 +1,6 @@
 """The journal of an explored study: Optuna's file in the results folder.
 
-What a trial of the journal is called stands in its user attributes, which is where optuna-dashboard shows it.
+The name of a trial is a user attribute of it, which optuna-dashboard shows.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
         if os.path.lexists(path) and not path.is_file():
             raise ValueError("it is no file")
         if path.is_file():
-            _mend(path)
+            _cut_torn_line(path)
         storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
         study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, directions=directions)
         for trial in study.get_trials(deepcopy=False):
@@ -131,7 +131,7 @@ def of_sampler(name: str) -> Iterator[None]:
         ) from error
 
 
-def _mend(path: Path) -> None:
+def _cut_torn_line(path: Path) -> None:
     """Cut off a last line without its end, which a killed process left: Optuna passes over it, writes the next line
     behind it, and can read neither. `ValueError` for any other line that is none."""
     whole, _, torn = path.read_bytes().rpartition(b"\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from reports.ledger.finals import SHARE
 from trainables.recipe import Recipe
@@ -24,7 +24,6 @@ class Ladder:
     """Shares of the data, the smallest first; none where recipes train on all of it at once."""
 
     parts: tuple[float, ...] = ()
-    ratio: int = RATIO
     PROBE: ClassVar[float] = 0.125
     """The share that the base settings train on first, to know the pace."""
 
@@ -39,7 +38,7 @@ def on_part(recipe: Recipe, share: float) -> Recipe | None:
     return recipe.override({SHARE: share * whole}) if isinstance(whole, int | float) else None
 
 
-def ladder_for(trainings: float, places: int, base: Recipe, known: Collection[Any] = ()) -> Ladder:
+def ladder_for(trainings: float, places: int, base: Recipe, known: Collection[object]) -> Ladder:
     """By how many whole trainings there is room for. `known` are the shares that parts of this study had before: one
     that goes on keeps to them."""
     whole = base.flat()[SHARE]

@@ -17,7 +17,7 @@ class StudyProgress:
     """Of one study; its agenda keeps it, and what the agenda is made of reads it."""
 
     def __init__(
-        self, course: StudyCourse, budget: Budget, records: Iterable[Record] = (), race: StudySeedRace | None = None
+        self, course: StudyCourse, budget: Budget, records: Iterable[Record], race: StudySeedRace | None
     ) -> None:
         self.course, self.budget, self.race = course, budget, race
         self.done = {record.key: record for record in records}

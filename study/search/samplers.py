@@ -7,9 +7,10 @@ A sampler of your own is a function from a seed to one of Optuna's, in a file gi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class SamplerEntry:
     """A sampler by name."""
 
     name: str
-    builder: Any
+    builder: str | Callable[[int], BaseSampler]
     """A function, or `"module:function"`, from a seed to an Optuna sampler. The seed is the number of trials that
     Optuna knows already, so that a continued study does not repeat its first random draws."""
     meaning: str

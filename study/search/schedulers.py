@@ -13,9 +13,9 @@ One of Ray Tune's becomes one by `study.search.tune_schedulers.from_tune`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from trainables.registry import Registry, load
 
@@ -45,7 +45,7 @@ class SchedulerEntry:
     """A scheduler by name."""
 
     name: str
-    builder: Any
+    builder: str | Callable[[Setting], Scheduler]
     """A function, or `"module:function"`, from a `Setting` to a `Scheduler`."""
     meaning: str
     stops: bool = True

@@ -90,10 +90,10 @@ class TuneSearcher(Searcher):
         """A trial has its record now, or None where it failed."""
         self.agenda.tell(key, record)
 
-    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+    def on_trial_complete(self, trial_id: str, result: dict[str, object] | None = None, error: bool = False) -> None:
         """Nothing: a trial counts once its record is kept (`settle`), which may be later."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Nothing: Tune pickles its searcher beside a state of its own, which nobody reads."""
         return {}
 

@@ -132,7 +132,7 @@ class TestCores:
 
     def test_the_nodes_that_may_come_count_too(self) -> None:
         allotment = allot(Cluster(True, (HEAD,), (GPU_NODES,)), request_of("--scale", "paper"))
-        assert allotment.per_worker == {"CPU": 3, "GPU": 1}
+        assert allotment.resources.per_worker == {"CPU": 3, "GPU": 1}
 
 
 class TestGrowing:

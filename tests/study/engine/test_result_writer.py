@@ -52,6 +52,7 @@ from study.engine.trainable import config_of
 from study.engine.tune_loop import StudyLoop
 from study.testing import callbacks as followed
 from study.trial import Trial as StudyTrial
+from tests.conftest import slow_case
 from tests.in_one_process import InOneProcess, LostError, Reference, Remote
 from trainables.errors import UserError
 from trainables.files import write_whole
@@ -165,7 +166,7 @@ def failure(trial: StudyTrial, reason: str = "no such file", details: str = "a t
     return Failed(trial.key, reason, details)
 
 
-@pytest.fixture(params=["folder", "url"])
+@pytest.fixture(params=["folder", slow_case("url")])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> ResultsLocation:
     url = f"memory://{uuid.uuid4().hex}/results" if request.param == "url" else None
     return ResultsLocation(tmp_path / "results", url)
@@ -214,6 +215,7 @@ def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
     return order
 
 
+@pytest.mark.parametrize("place", ["folder", "url"], indirect=True)
 def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = made()
     stage.begin(trial)
@@ -362,6 +364,7 @@ def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage)
     assert read_failures(stage.place.folder) == []
 
 
+@pytest.mark.parametrize("place", ["folder", "url"], indirect=True)
 def test_a_population_keeps_its_checkpoint_until_its_last_member(stage: Stage) -> None:
     trials = [made(number) for number in range(3)]
     stage.begin(*trials, key="population-1", done=(trials[0].key,))
@@ -460,7 +463,7 @@ def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begu
 ) -> None:
     monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died"))
     monkeypatch.setattr(module, "machines_that_stay", lambda: {"head"})
-    monkeypatch.setattr(module, "_here", lambda: "head")
+    monkeypatch.setattr(module, "_own_machine", lambda: "head")
     monkeypatch.setattr("study.engine.starts.OUTLIVED_SECONDS", 0.0)
     trial = made()
     stage.begin(trial)

@@ -8,7 +8,7 @@ from ray.core.generated.common_pb2 import ActorDiedErrorContext
 
 from reports.testing import made_record
 from study.engine.messages import Died, Event, Failed, NotStarted, Rung, Scored, Started, Step, TrialsInterrupted
-from study.engine.starts import OUTLIVED_SECONDS, STARTS, FailedStarts, is_raised, last_words
+from study.engine.starts import OUTLIVED_SECONDS, STARTS, FailedStarts, is_raised, last_line
 
 T, U = ("t",), ("u",)
 PROGRESS = {
@@ -147,5 +147,5 @@ def test_what_code_raised_is_told_from_a_death() -> None:
 
 def test_an_error_is_told_in_its_last_line() -> None:
     raised = ray.exceptions.RayTaskError("setup", "Traceback ...\nImportError: replaced\n", ImportError("replaced"))
-    assert last_words(ray.exceptions.ActorDiedError(raised)) == "ImportError: replaced"
-    assert last_words(ImportError("replaced")) == "ImportError: replaced"
+    assert last_line(ray.exceptions.ActorDiedError(raised)) == "ImportError: replaced"
+    assert last_line(ImportError("replaced")) == "ImportError: replaced"

@@ -23,6 +23,7 @@ from study.search.ladder import Ladder
 from study.search.seed_race import StudySeedRace
 from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
 from study.trial import Trial
+from tests.conftest import slow_case
 from trainables.recipe import Recipe
 
 BASE = Recipe().override({"optimisation.epochs": 1, "optimisation.learning_rate": 2e-5})
@@ -135,9 +136,19 @@ KINDS: dict[str, tuple[dict[str, float], dict[str, Sequence[int]]]] = {
 }
 
 
+QUICK = [(1.7, 1), (1.7, 4), (2.5, 2), (4, 1), (4, 8), (9, 2)]
+"""Trainings and places. `make test-long` has all of them, and larger ones."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("trainings", [1.7, 2.5, 4, 9, 25])
-@pytest.mark.parametrize("places", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize(
+    ("trainings", "places"),
+    [
+        slow_case(trainings, places, when=(trainings, places) not in QUICK)
+        for trainings in (1.7, 2.5, 4, 9, 25)
+        for places in (1, 2, 4, 8, 16)
+    ],
+)
 def test_a_limit_has_an_answer_and_a_larger_one_goes_on(trainings: float, places: int, kind: str) -> None:
     """In time, no trial twice, and under as many seeds of the finalist as of the base settings. Once it is over, the
     same command runs nothing."""
@@ -162,8 +173,8 @@ def test_a_limit_has_an_answer_and_a_larger_one_goes_on(trainings: float, places
         proposed = explorer.proposed
 
 
-@pytest.mark.parametrize("minutes", [20, 40, 90, 240])
-@pytest.mark.parametrize("places", [1, 2, 3])
+@pytest.mark.parametrize("minutes", [20, 40, slow_case(90), slow_case(240)])
+@pytest.mark.parametrize("places", [1, slow_case(2), 3])
 def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minutes: float, places: int) -> None:
     search, clock, explorer = agenda(minutes, places=places)
     ran = drive(search, clock, outcome())
@@ -228,8 +239,8 @@ def test_the_limit_that_is_named_is_larger_and_has_room(minutes: float) -> None:
     assert Agenda(short.course, both, ()).rounds.least("minutes") is None
 
 
-@pytest.mark.parametrize("places", [1, 2, 4])
-@pytest.mark.parametrize("minutes", [40, 90])
+@pytest.mark.parametrize("places", [1, slow_case(2), 4])
+@pytest.mark.parametrize("minutes", [40, slow_case(90)])
 def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes: float, places: int) -> None:
     """`--seeds 1:3`: those that may be the best get further seeds before time is over."""
     study, clock, explorer = agenda(minutes, places=places, parts=False)
@@ -335,7 +346,7 @@ def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> N
     assert clock.seconds <= 4.5 * MINUTE
 
 
-@pytest.mark.parametrize("places", [1, 2, 3, 4, 8, 16])
+@pytest.mark.parametrize("places", [1, 2, slow_case(3), slow_case(4), slow_case(8), slow_case(16)])
 def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) -> None:
     for minutes in range({1: 12, 2: 8}.get(places, 5), 24):
         search, clock, _ = agenda(minutes, places=places)
@@ -361,8 +372,8 @@ def test_what_no_recipe_surpasses_has_no_finalist() -> None:
     assert seeds(ran, BASE) == 5
 
 
-@pytest.mark.parametrize("places", [1, 2, 3])
-@pytest.mark.parametrize("limit", [15, 40, 90])
+@pytest.mark.parametrize("places", [1, slow_case(2), 3])
+@pytest.mark.parametrize("limit", [15, slow_case(40), slow_case(90)])
 def test_killed_at_any_time_a_study_goes_on_with_what_is_done(limit: int, places: int) -> None:
     """No trial that has a record runs again, and finals that have begun keep their size."""
     whole, clock, explorer = agenda(limit, places=places)

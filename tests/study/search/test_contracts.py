@@ -72,7 +72,7 @@ def test_the_contracts_can_fail() -> None:
     heedless = SamplerEntry("heedless", "study.search.optuna_samplers:random", "says that it learns from limits")
     with pytest.raises(AssertionError):
         SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
-    lazy = SchedulerEntry("lazy", "study.search.schedulers:none", "says that it stops trials, and never does")
+    lazy = SchedulerEntry("lazy", "study.search.schedulers:NeverStops", "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
         SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
 

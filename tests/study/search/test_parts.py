@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reports.answer import Answer
+from reports.document import markdown
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh
 from reports.ledger.finals import PART, SHARE
 from reports.live.folder import Folder
@@ -90,8 +91,9 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     shown = Folder(folder).view().names
     assert {shown[f"{key}-{PART}"] for key in parts} >= explored_names
     left = len({name.partition(": ")[2] for name in explored_names})
-    assert f", {left} ended on a part of the data" in explored.write(results, folder / "pictures")
-    table = explored.write(results, folder / "pictures").partition("Development scores by how much")[2].splitlines()
+    text = markdown(explored.write(results, folder / "pictures"))
+    assert f", {left} ended on a part of the data" in text
+    table = text.partition("Development scores by how much")[2].splitlines()
     rows = [line for line in table if line.startswith("| `")]
     assert len(rows) == len({name.partition(": ")[2] for name in parts.values()})
     assert [row for row in rows if f"`{searcher.explorer.proposed[0].name}`" in row]
@@ -99,7 +101,7 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     assert wholes == sorted(wholes, reverse=True)  # who came farthest is first
     fresh = sum(is_fresh(trial.seed) for trial in ran)
     counted = f"{len(ran)} finished (of them {len(parts)} on a part of the data, {fresh} in the finals alone)"
-    assert counted in what_was_run.write(results, folder / "pictures")
+    assert counted in markdown(what_was_run.write(results, folder / "pictures"))
 
 
 def test_simulated_time_has_the_same_trials_in_the_same_order(
@@ -136,8 +138,9 @@ def test_recipes_that_a_part_told_of_were_tried_and_one_that_failed_there_failed
     (tmp_path / LEDGER / f"{lost.key}.json").unlink()
     (tmp_path / FAILURES).mkdir(exist_ok=True)
     (tmp_path / FAILURES / f"{lost.key}.json").write_text(json.dumps({"trial": lost.key, "name": lost.name}))
-    assert ", 1 failed" in explored.write(Results.load(tmp_path), tmp_path / "pictures")
-    assert "not finished" not in explored.write(Results.load(tmp_path), tmp_path / "pictures")
+    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
+    assert ", 1 failed" in text
+    assert "not finished" not in text
 
 
 @pytest.mark.parametrize("killed", [1, 4, 8, 9, 15, 24, 30, -9, -4, -1])
