@@ -62,13 +62,17 @@ def _wrap_names(figure: Figure) -> None:
     line makes smaller."""
     for _ in range(3):
         figure.draw_without_rendering()
+        fits = True
         for axis in figure.axes:
             panel = axis.get_window_extent()
             for name, side in ((axis.xaxis.label, "width"), (axis.title, "width"), (axis.yaxis.label, "height")):
                 longer = getattr(name.get_window_extent(), side) / getattr(panel, side)
                 if longer > 1:
+                    fits = False
                     letters = max(map(len, name.get_text().split("\n"))) / longer
                     name.set_text(textwrap.fill(name.get_text(), max(int(letters), 1)))
+        if fits:
+            return
 
 
 def save(figure: Figure, path: Path) -> Path:
