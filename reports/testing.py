@@ -97,8 +97,8 @@ def changed(record: Record, **parts: Any) -> Record:
         name: parts.pop(name) for name in ("protocol", "scores", "geometry", "predictions") if name in parts
     }
     if "data" in parts:
-        of_evaluation["data"] = {name: said for name, said in parts["data"].items() if name in EVALUATED}
-        parts["data"] = {name: said for name, said in parts["data"].items() if name not in EVALUATED}
+        of_evaluation["data"] = {name: description for name, description in parts["data"].items() if name in EVALUATED}
+        parts["data"] = {name: description for name, description in parts["data"].items() if name not in EVALUATED}
     if of_evaluation and (record.evaluations or any(of_evaluation.values())):
         *before, last = record.evaluations or [Evaluation("full", {})]
         parts["evaluations"] = [*before, dataclasses.replace(last, **of_evaluation)]

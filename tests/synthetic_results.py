@@ -101,7 +101,7 @@ def make_results(
                     name: v - 20 * laptop + chance.gauss(0, spread) for name, v in figures_of(space, row).items()
                 }
                 write(make_record(of_row, evaluation, seed, figures, drop_task))
-    asked = []
+    explored_hashes = []
     typical = next((row for row in space.rows[1:] if row.needs is None), space.rows[0])
     for number in range(explored + pruned):
         values = {domain.key: chance.choice(domain.grid_values) for domain in space.domains if domain.when is None}
@@ -109,12 +109,14 @@ def make_results(
         for domain in space.domains:
             if domain.when is not None and values[domain.when[0]] in domain.when[1]:
                 values[domain.key] = chance.choice(domain.grid_values)
-        found = recipe.preferring(values)
-        asked.append(found.hash)
+        chosen = recipe.preferring(values)
+        explored_hashes.append(chosen.hash)
         figures = {name: v - 20 * laptop + chance.gauss(0, 2) for name, v in figures_of(space, typical).items()}
         for seed in seeds:
             write(
-                make_record(found, evaluation, seed, figures, drop_task, "pruned" if number >= explored else "finished")
+                make_record(
+                    chosen, evaluation, seed, figures, drop_task, "pruned" if number >= explored else "finished"
+                )
             )
     info = StudyInfo(
         space=space.name,
@@ -127,7 +129,7 @@ def make_results(
         evaluation=dict(evaluation.flat()),
         row_hashes=hashes,
         searched=[domain.key for domain in space.domains],
-        explored=asked,
+        explored=explored_hashes,
         versions={"ray": "2.60.0", "torch": "2.13.0", "optuna": "5.0.0"},
         hardware="2 cores",
         commands=["python study/run.py --space scl_ablation"],
@@ -146,7 +148,7 @@ def named_in(results: Results, text: str) -> list[str]:
 
 def figures_of(space: Space, row: Row) -> dict[Score, float]:
     """The row's published figures by score, and made up ones where its tables have a column without."""
-    chance, found = random.Random(row.label), {}
+    chance, figures = random.Random(row.label), {}
     columns = [
         (table.number, column, column.score or ("", column.average or ""))
         for table in space.tables
@@ -155,10 +157,10 @@ def figures_of(space: Space, row: Row) -> dict[Score, float]:
     ]
     for number, column, score in columns:
         if column.name in row.published.get(number, {}):
-            found[score] = row.published[number][column.name]
+            figures[score] = row.published[number][column.name]
     for _, _, score in columns:
-        found.setdefault(score, 65 + 10 * chance.random())
-    return found
+        figures.setdefault(score, 65 + 10 * chance.random())
+    return figures
 
 
 def make_record(
@@ -266,7 +268,7 @@ def add_finals(
     `tasks`: what the finalists gain on single tasks besides."""
     results, chance = Results.load(folder), random.Random(11)
     finalists = list(finalists or results.explored[: len(gains)])
-    came = results.base.preferring({"optimisation.epochs": 0})
+    as_it_is = results.base.preferring({"optimisation.epochs": 0})
     recipes = {key: Recipe.from_flat(results.recipes[key][0].recipe) for key in finalists}
     baseline = next(row for row in results.space.rows if row.needs is None)
     level = {name: value - 20 for name, value in figures_of(results.space, baseline).items()}
@@ -279,11 +281,11 @@ def add_finals(
         figures = {score: value + gain + luck + own.get(score[0], 0.0) for score, value in level.items()}
         records.append(make_record(recipe, results.evaluation, FIRST_FRESH + seed, figures))
     untrained = {score: value - base_over_encoder for score, value in level.items()}
-    records.append(make_record(came, results.evaluation, FIRST_FRESH, untrained))
+    records.append(make_record(as_it_is, results.evaluation, FIRST_FRESH, untrained))
     for record in records:
         record = changed(record, checkpoint=f"models/{record.key}")
         write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
-    finals = Finals(len(gains), seeds, finalists, results.base.hash, came.hash)
+    finals = Finals(len(gains), seeds, finalists, results.base.hash, as_it_is.hash)
     info = dataclasses.replace(results.info, finals=finals, across=[] if predictions else ["items"])
     info.save(folder)
     return info
@@ -310,18 +312,18 @@ def add_curve(
     for share, loss in losses.items():
         recipe = Recipe.from_flat(level[0].recipe).override({"corpus.share": SHARES[share]})
         parts[share] = recipe.hash
-        for one in level:
+        for score in level:
             luck = chance.gauss(0, std)
             scores = {
                 task: {
                     name: min(99.5, value - loss + luck) if name != "examples" and isinstance(value, float) else value
                     for name, value in numbers.items()
                 }
-                for task, numbers in one.scores.items()
+                for task, numbers in score.scores.items()
             }
-            data = {**one.data, "corpus": {**one.data["corpus"], "pairs": round(12000 * SHARES[share])}}
-            training = {**one.training, "steps": round(90 * SHARES[share])}
-            part = changed(one, scores=scores, checkpoint=None)
+            data = {**score.data, "corpus": {**score.data["corpus"], "pairs": round(12000 * SHARES[share])}}
+            training = {**score.training, "steps": round(90 * SHARES[share])}
+            part = changed(score, scores=scores, checkpoint=None)
             own = {"recipe": dict(recipe.flat()), "recipe_hash": recipe.hash, "data": data, "training": training}
             records.append(dataclasses.replace(part, **own))  # type: ignore[arg-type]
     for record in records[: len(records) - missing]:

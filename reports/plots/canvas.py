@@ -47,14 +47,14 @@ def once(axis: Axes, label: str) -> str | None:
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """Below the panels, in as many columns as the names leave room for."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+            handles.setdefault(label, handle)
     letters = int(11 * figure.get_figwidth())
-    names = [textwrap.fill(name, letters - 5) for name in found]
-    columns = letters // (max(map(len, found), default=0) + 7)
-    figure.legend(found.values(), names, loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False)
+    names = [textwrap.fill(name, letters - 5) for name in handles]
+    columns = letters // (max(map(len, handles), default=0) + 7)
+    figure.legend(handles.values(), names, loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False)
 
 
 def _wrap_names(figure: Figure) -> None:

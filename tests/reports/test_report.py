@@ -81,7 +81,7 @@ class TestLaptop:
 
     def test_figures(self, laptop: tuple[Path, str]):
         report = laptop[1]
-        assert cells(report, "### Table 2.", BASELINE, "ours") == "46.06 43.41 47.03 54.46 47.11 47.61".split()
+        assert cells(report, "### Table 2.", BASELINE, "ours") == ["46.06", "43.41", "47.03", "54.46", "47.11", "47.61"]
         assert cells(report, "### Table 2.", BASELINE, "published")[-1] == "67.61"
         assert cells(report, "### Table 2.", BASELINE, "difference")[-1] == "-20.00"
         assert cells(report, "Difference to the `SBERT baseline` row", BEST, "ours")[-1] == "+2.82"
@@ -119,8 +119,8 @@ class TestLaptop:
         scores = [float(line.split("|")[4]) for line in lines]
         assert len(scores) == 10
         assert scores == sorted(scores, reverse=True)
-        told = laptop[1].split("## What the hyperparameters do")[1].split("\n## ")[0]
-        assert len(re.findall(r"\| (?:always|`head.kind` is)", told)) == 8  # of conditional domains, too
+        importance = laptop[1].split("## What the hyperparameters do")[1].split("\n## ")[0]
+        assert len(re.findall(r"\| (?:always|`head.kind` is)", importance)) == 8  # of conditional domains, too
 
     def test_pictures_are_there(self, laptop: tuple[Path, str]):
         named = re.findall(r"\]\((pictures/[^)]+)\)", laptop[1])
@@ -307,7 +307,7 @@ def _broken(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "reason"),
     [
         (lambda folder: None, "does not exist"),
         (_not_a_study, "holds no study.json"),
@@ -316,10 +316,10 @@ def _broken(folder: Path) -> None:
         (_broken, "is not a record of a finished trial"),
     ],
 )
-def test_bad_folders(tmp_path: Path, spoil: object, said: str):
+def test_bad_folders(tmp_path: Path, spoil: object, reason: str):
     folder = tmp_path / "results"
     spoil(folder)  # type: ignore[operator]
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=reason):
         write_report(folder)
     assert not (folder / "report.md").exists()
 
@@ -397,13 +397,13 @@ def test_captions_keep_their_capitals_and_averages_are_warned_of(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("scores", "said"),
+    ("scores", "words"),
     [
         ({"MR": {"reason": "MR is not in the folder"}}, "without a score are MR: MR is not in the folder"),
         ({}, "not all were asked for (`evaluation.tasks`)"),
     ],
 )
-def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[str, str]], said: str):
+def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[str, str]], words: str):
     space = SPACES["declutr_sampling"]
     make_results(tmp_path, space, rows=[space.rows[0].label])
     ledger = Ledger(tmp_path / LEDGER)
@@ -412,7 +412,7 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
     tables = write_report(tmp_path).read_text().split("### Table F2")
     under = tables[1]
     assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under
-    assert said in under
+    assert words in under
     lines = [line for line in under.splitlines() if line.startswith("|")][2:]
     assert len(lines) == 2  # of the models of Table S6, and none of dashes
     assert all("published (ours —)" in line for line in lines)
@@ -439,14 +439,14 @@ def test_a_topic_called_like_its_column_is_said_once(tmp_path: Path):
 
 def test_unpublished_rows_that_nobody_asked_for_have_no_line(tmp_path: Path):
     """Of a large grid a study asks for a part; published rows stand all the same, and the footnote names the rest."""
-    for name, asked, other in (
+    for name, label, other in (
         ("declutr_objective", "small both 40%", "small both 60%"),
         ("scl_ablation", BEST, "3p3n-Augment"),
     ):
         folder = tmp_path / name
-        info = make_results(folder, SPACES[name], rows=[asked])
-        dataclasses.replace(info, row_hashes={asked: info.row_hashes[asked]}).save(folder)
+        info = make_results(folder, SPACES[name], rows=[label])
+        dataclasses.replace(info, row_hashes={label: info.row_hashes[label]}).save(folder)
         report = write_report(folder).read_text()
-        assert re.search(rf"^\| {re.escape(asked)} +\| ours", report, re.MULTILINE)
+        assert re.search(rf"^\| {re.escape(label)} +\| ours", report, re.MULTILINE)
         assert bool(re.search(rf"^\| {re.escape(other)} +\|", report, re.MULTILINE)) == (name == "scl_ablation")
         assert re.search(rf"^- .*`{re.escape(other)}`.*: not asked for in this study\.$", report, re.MULTILINE)

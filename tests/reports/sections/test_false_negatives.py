@@ -24,16 +24,16 @@ def test_shares_over_seeds_with_the_counts_of_all(tmp_path: Path):
         }
         rewrite(folder, put(training=judged), SCL, seed)
         rewrite(folder, put(training=dict.fromkeys(judged, 0) | {"judged_anchors": 64}), LAMBDA, seed)
-    said = markdown(false_negatives.write(Results.load(folder), tmp_path))
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines() if line[:1] == "|"]
+    section = markdown(false_negatives.write(Results.load(folder), tmp_path))
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     cells = {name: row for name, *row in lines}
     masked = [caught[seed] + wrong[seed] for seed in SEEDS]
     shares = {
-        "masked": [one / 64 for one in masked],
+        "masked": [number / 64 for number in masked],
         "caught": [100 * caught[seed] / 8 for seed in SEEDS],
-        "wrong": [100 * wrong[seed] / one for seed, one in zip(SEEDS, masked, strict=True)],
+        "wrong": [100 * wrong[seed] / number for seed, number in zip(SEEDS, masked, strict=True)],
     }
-    shown = {name: (mean(found), stdev(found)) for name, found in shares.items()}
+    shown = {name: (mean(values), stdev(values)) for name, values in shares.items()}
     assert cells[SCL] == [
         "0.125 ± 0.000",
         "{:.3f} ± {:.3f}".format(*shown["masked"]),

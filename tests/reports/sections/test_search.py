@@ -112,8 +112,8 @@ def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: fl
         row = random.normal(size=3)
         common = common_spread(Sample(values, (0, 1, 2)) for values in test[:10])  # as on a board of ten rows
         for name, values in (("chosen", chosen), ("fresh", random.normal(size=3))):
-            found = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)), common=common)
-            better[name] += found.gain > 0 and found.p is not None and found.p < 0.05
+            gain = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)), common=common)
+            better[name] += gain.gain > 0 and gain.p is not None and gain.p < 0.05
     assert better["fresh"] / studies < 0.04
     assert better["chosen"] / studies > 0.07
 
@@ -136,7 +136,9 @@ class TestCurves:
         results = Results.load(tmp_path)
         figure = drawn(monkeypatch, curve_lines, lambda: markdown(curves.write(results, tmp_path / "pictures")))
         assert "bars are 95 % intervals of the gain" in markdown(curves.write(results, tmp_path / "pictures"))
-        (table, *_) = [one for one in results.space.tables if one.curve == "objective.weight" and one.topic == "STS"]
+        (table, *_) = [
+            paper for paper in results.space.tables if paper.curve == "objective.weight" and paper.topic == "STS"
+        ]
         points = curve_lines._ours(results, table)
         cell = results.cell(table, table.rows[0][1], curve_lines.average_column(table).name)
         assert all(point.ends and point.ends[0] < point.y < point.ends[1] for point in points)

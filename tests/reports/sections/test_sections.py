@@ -213,8 +213,8 @@ class TestFigures:
         results = Results.load(tmp_path)
         paper = results.space.table("2")
         capped = ["3p3n-Augment", "3p3n-lambda0.5-SCL", "3all3n-lambda1.0-SCL", "3palln-lambda0.5-SCL"]
-        found = [results.cell(paper, label, "Avg.") for label in [*capped, "3palln-lambda1.0-SCL"]]
-        ours = [cell.mean for cell in found if cell]
+        scores = [results.cell(paper, label, "Avg.") for label in [*capped, "3palln-lambda1.0-SCL"]]
+        ours = [cell.mean for cell in scores if cell]
         line = cells(text, "Figure 2. Caps", "`objective.positives`", "3")
         assert line == ["5", *(f"{v:.2f}" for v in (min(ours), sorted(ours)[2], max(ours), sum(ours) / 5))]
         assert cells(text, "Figure 2. Caps", "`objective.positives`", "none")[0] == "5"  # the baseline has no cap
@@ -271,7 +271,7 @@ class TestFigures:
         assert "No finished recipe has this score" in write_report(tmp_path).read_text()
 
     @pytest.mark.parametrize(
-        ("figure", "said"),
+        ("figure", "reason"),
         [
             (("2", "t", "distribution", ("objective.name",), "9", "Avg."), "no table is called '9'"),
             (("2", "t", "distribution", ("objective.name",), "2", "Mean"), "table 2: no column is called 'Mean'"),
@@ -282,8 +282,8 @@ class TestFigures:
             (("2", "t", "distribution", ("head.kind", "head.kind"), "2", "Avg."), "has a key twice"),
         ],
     )
-    def test_bad_figures(self, figure: Any, said: str):
-        with pytest.raises(UserError, match=said):
+    def test_bad_figures(self, figure: Any, reason: str):
+        with pytest.raises(UserError, match=reason):
             dataclasses.replace(spaces()["scl_ablation"], figures=(Figure(*figure),))
 
 
@@ -342,8 +342,8 @@ def test_data_in_words(tmp_path: Path):
 
     rewrite(tmp_path, add)
     report = write_report(tmp_path).read_text()
-    said = cells(report, "## What was run", "training corpus")
-    assert said == [
+    line = cells(report, "## What was run", "training corpus")
+    assert line == [
         "laid out as `groups`, source: …/nli/snli.jsonl, 19,666 pairs, 0 to 120 filled positives, "
         "3 left out each epoch, splits: (train: 5, dev: 1), fingerprint `abc`"
     ]
@@ -363,8 +363,8 @@ def test_what_cut_embeddings_score(tmp_path: Path):
             width: {task: {**numbers, "spearman_wmean": level + record.seed} for task, numbers in record.scores.items()}
             for width, level in (("8", 20.0), ("128", 30.0), ("16", 25.0))
         }
-        found = changed(record, data={**record.read, "widths": scores})
-        return found if record.recipe_hash == row_hash else record
+        changed_record = changed(record, data={**record.read, "widths": scores})
+        return changed_record if record.recipe_hash == row_hash else record
 
     rewrite(tmp_path, cut)
     report = section(write_report(tmp_path).read_text(), "Embeddings that are cut")
@@ -379,8 +379,8 @@ def test_how_labels_were_read_is_said(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE])
     corpus = {"source": "mine.csv", "fingerprint": "abc", "labels": "0 is entailment, 1 neutral, 2 contradiction"}
     rewrite(tmp_path, lambda record: changed(record, data={"corpus": corpus}))
-    said = cells(write_report(tmp_path).read_text(), "## What was run", "training corpus")
-    assert said == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
+    line = cells(write_report(tmp_path).read_text(), "## What was run", "training corpus")
+    assert line == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
 
 
 def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):

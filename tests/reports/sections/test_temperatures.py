@@ -34,13 +34,13 @@ def test_where_each_began_and_ended(tmp_path: Path) -> None:
     rewrite(tmp_path, learned(0.03), QUICK)  # type: ignore[arg-type]
     rewrite(tmp_path, learned(0.06), SLOW)  # type: ignore[arg-type]
     report = write_report(tmp_path).read_text()
-    said = report.partition("## How temperatures were learned")[2].partition("</details>")[0].splitlines()
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in said if line.startswith("| ")]
+    section = report.partition("## How temperatures were learned")[2].partition("</details>")[0].splitlines()
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section if line.startswith("| ")]
     assert lines[2:] == [
         [QUICK, "0.070", "0.028 ± 0.001"],
         [SLOW, "0.070", "0.058 ± 0.001"],
     ]
-    assert "![Learned temperatures over steps](pictures/temperatures.svg)" in said
+    assert "![Learned temperatures over steps](pictures/temperatures.svg)" in section
     picture = (tmp_path / "pictures" / "temperatures.svg").read_text()
     courses = re.findall(r'<path d="M ([\d. ]+) *\nL ([\d. ]+) *\nL ([\d. ]+) *\n" clip-path', picture)
     assert len(courses) == 4

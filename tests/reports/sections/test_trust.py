@@ -114,17 +114,17 @@ def test_a_flag_takes_the_verdict_and_across_gives_it_back(folder: Path):
     flagged = [item for item in board.standings if item.verdict == "no verdict"]
     assert flagged
     assert all([flag.guard for flag in item.blocked_by] == ["code"] for item in flagged)
-    asked = dataclasses.replace(results, info=dataclasses.replace(results.info, across=["code"]))
-    board = boards(Evidence.of(asked))[0]
+    judged_across = dataclasses.replace(results, info=dataclasses.replace(results.info, across=["code"]))
+    board = boards(Evidence.of(judged_across))[0]
     assert "no verdict" not in [item.verdict for item in board.standings]
-    assert "Judged all the same, as `--across code` asks." in markdown(trust.write(asked, folder))
+    assert "Judged all the same, as `--across code` asks." in markdown(trust.write(judged_across, folder))
 
 
 def test_records_that_cannot_be_right_are_named_and_the_report_goes_on(folder: Path):
     name = change(folder, lambda content: content["evaluations"][0]["scores"]["MR"].update(test_accuracy=640.0))
     text = write_report(folder).read_text(encoding="utf-8")
-    said = r"evaluations\[0\].scores.MR.test_accuracy is 640, which"
-    assert f"⚠ **Set aside: 1 record** that cannot be right: `{name}` {said}" in text
+    reason = r"evaluations\[0\].scores.MR.test_accuracy is 640, which"
+    assert f"⚠ **Set aside: 1 record** that cannot be right: `{name}` {reason}" in text
     assert len(NO_NUMBERS.findall(text)) == 1  # where it is named
 
 
@@ -162,7 +162,7 @@ VALUES = st.one_of(
 def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a record."""
     inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    return [path, *(found for key, value in inner for found in places(value, (*path, key)))]
+    return [path, *(place for key, value in inner for place in places(value, (*path, key)))]
 
 
 @pytest.mark.slow
@@ -186,8 +186,8 @@ def test_no_change_of_a_record_breaks_a_report(
     path.write_text(json.dumps(content))
     text = write_report(folder).read_text(encoding="utf-8")
     (folder / "trials.csv").read_text(encoding="utf-8")
-    said = re.sub(r"⚠ \*\*Set aside.*", "", text)
-    assert NO_NUMBERS.findall(said.replace("not finished", "")) == []
+    rest = re.sub(r"⚠ \*\*Set aside.*", "", text)
+    assert NO_NUMBERS.findall(rest.replace("not finished", "")) == []
 
 
 def edited(content: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
