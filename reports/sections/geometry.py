@@ -178,8 +178,8 @@ def _correlated(items: Sequence[Lying], lines: Sequence[Line]) -> list[tuple[str
 
 
 def _varied(items: Sequence[Lying]) -> list[Line]:
-    """Keys that vary: a number as it is, of words one line for each of them, 1 where a recipe has it. Only among the
-    recipes that have the key: which these are is said by the key that chose the component."""
+    """Keys that vary among the recipes that have them. A number is one line; a word is a line of 0 and 1 for each of
+    its values."""
     lines: list[Line] = []
     for key in dict.fromkeys(key for item in items for key in item.recipe):
         given = {place: item.recipe[key] for place, item in enumerate(items) if key in item.recipe}

@@ -165,9 +165,9 @@ def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
-    """Name and label of the rows that the paper has figures of or, where we have any at all, that were asked for.
+    """Name and label of the rows with published figures and, if any row was run, of the study's own rows.
 
-    Of a large grid a study often asks for a part; lines of nothing but dashes would hide it. The footnote names them.
+    A study often runs a part of a large grid. Its other rows are named in a footnote.
     """
     ours = any(_is_measured(results, paper, label) for _, label in paper.rows)
     return [

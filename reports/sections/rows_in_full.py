@@ -43,7 +43,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def independent(results: Results, boards: Sequence[Board]) -> str:
-    """Of which tasks the interval takes the items for independent though they may not be."""
+    """Tasks whose items count as independent, though some may share a text."""
     if not any(item.gain and item.gain.items_variance is not None for board in boards for item in board.standings):
         return ""
     alone = Evidence.of(results).ungrouped

@@ -16,7 +16,7 @@ from reports.results import Results
 from reports.sections import geometry
 from reports.statistics.ranks import rank_correlations
 from reports.testing import changed, make_study
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import PLOTS, make_results, section_text, undraw
 from trainables.recipe import Recipe, Value
 
 
@@ -119,7 +119,7 @@ def test_old_records_have_no_such_section(tmp_path: Path):
     ledger = Ledger(results.folder / LEDGER)
     for record in results.records:
         ledger.write(changed(record, geometry={}))
-    assert markdown(geometry.write(Results.load(results.folder), results.folder / "pictures")) == ""
+    assert section_text(results.folder, "geometry") == ""
 
 
 def test_colours_do_not_spread_noise():
@@ -146,6 +146,6 @@ def test_a_study_without_a_score_that_sums_it_up_has_no_picture(tmp_path: Path) 
     for record in results.records:
         lying = {"alignment": 0.2, "uniformity": -2.0, "anisotropy": 0.1, "sentences": "STS12"}
         ledger.write(changed(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
-    text = markdown(geometry.write(Results.load(tmp_path), tmp_path / "pictures"))
+    text = section_text(tmp_path, "geometry")
     assert "anisotropy" in text
     assert "![" not in text

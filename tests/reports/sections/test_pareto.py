@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.document import markdown
 from reports.ledger import Record
 from reports.plots import goals_front
 from reports.results import Results
-from reports.sections import pareto
 from reports.sections.pareto import GoalsPoint, front, front_picture, pareto_in_short
 from reports.statistics import Measured
 from reports.testing import changed
@@ -21,7 +19,7 @@ from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance
 from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, make_results, named_in, undraw, with_goals
+from tests.synthetic_results import PLOTS, make_results, named_in, section_text, undraw, with_goals
 
 
 @pytest.fixture(autouse=True)
@@ -36,17 +34,12 @@ def drawn() -> None:
     """Asks for real pictures."""
 
 
-def section_text(folder: Path) -> str:
-    """The section."""
-    return markdown(pareto.write(Results.load(folder), folder / "pictures"))
-
-
 class TestPareto:
     GOALS = "goals=('sts', 'transfer')"
 
     def test_the_front_is_what_nothing_dominates(self, tmp_path: Path, drawn: None):
         study(tmp_path, self.GOALS, explored=12, pruned=2)
-        text = section_text(tmp_path)
+        text = section_text(tmp_path, "pareto")
         results = Results.load(tmp_path)
         scores = {
             key: tuple(GOALS[goal].of(records[0].scores, {}) or 0.0 for goal in ("sts", "transfer"))
@@ -71,7 +64,7 @@ class TestPareto:
 
     def test_test_averages_stand_beside(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
-        text = section_text(tmp_path)
+        text = section_text(tmp_path, "pareto")
         results = Results.load(tmp_path)
         line = next(line for line in text.splitlines() if line.startswith("| 1 "))
         label = re.findall(r"row: `([^|]+?)` +\|", line)[0]
@@ -89,7 +82,7 @@ class TestPareto:
         study(tmp_path, self.GOALS, explored=6)
 
         def chosen() -> list[str]:
-            return named_in(Results.load(tmp_path), section_text(tmp_path))
+            return named_in(Results.load(tmp_path), section_text(tmp_path, "pareto"))
 
         before = chosen()
         rewrite(tmp_path, worse)
@@ -98,7 +91,7 @@ class TestPareto:
     def test_one_goal_is_missing(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
         rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores, {}), None))
-        text = section_text(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "The goal transfer" in text
         assert "is missing: no finished trial has it" in text
         assert "the front is the single best recipe" in text
@@ -108,14 +101,14 @@ class TestPareto:
     def test_no_goal_is_there(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
         rewrite(tmp_path, lambda record: with_goals(record, None, None))
-        text = section_text(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "No finished trial has a development score" in text
 
     def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
         make_results(tmp_path, spaces()["contrastive_all"], explored=5)
         measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
         rewrite(tmp_path, lambda record: with_goals(changed(record, scores=measured), 60.0, 70.0))
-        text = section_text(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "test: STS Avg." in text
         assert "test: development" not in text
 
@@ -131,7 +124,7 @@ class TestPareto:
 
     def test_one_seed_is_unknown(self, tmp_path: Path):
         study(tmp_path, self.GOALS, explored=3)
-        text = section_text(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "belongs to the front is unknown: one seed" in text
         assert "%" not in text
         assert " ? " not in text
@@ -141,7 +134,7 @@ class TestPareto:
         study(tmp_path, self.GOALS, explored=10, seeds=(1, 2, 3))
         chance = np.random.default_rng(4)
         rewrite(tmp_path, lambda record: with_goals(record, 60 + chance.normal(), 70 + chance.normal()))
-        text = section_text(tmp_path)
+        text = section_text(tmp_path, "pareto")
         lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "%" in line]
         lines = [line for line in lines if len(line) > 5]
         on_front = [line for line in lines if line[0] != "off it"]

@@ -16,12 +16,12 @@ from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
 from reports.plots.search_course import search_picture
 from reports.results import Results
-from reports.sections import SECTIONS, Section, curves, explored
+from reports.sections import SECTIONS, Section, curves
 from reports.statistics import Sample, compare
 from reports.statistics.spreads import common_spread
 from reports.testing import SectionContract, changed
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, SPACES, make_results, undraw
+from tests.synthetic_results import PLOTS, SPACES, make_results, section_text, undraw
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +78,7 @@ class TestFigures(SectionContract):
 def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
     study(tmp_path, "tolerance=1.0", explored=3)
     no_scores(tmp_path)
-    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
+    text = section_text(tmp_path, "explored")
     assert text == (
         "Optuna asked for 3 recipes beyond the space's rows: 0 finished, 3 finished without a development score."
     )
@@ -87,7 +87,7 @@ def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
 def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
     """With several seeds by how much; there is no verdict from the seeds that chose it, however large its gain."""
     study(tmp_path, "tolerance=1.0", explored=8, seeds=(1, 2, 3), spread=0.5, rows=["SBERT baseline"])
-    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
+    text = section_text(tmp_path, "explored")
     assert "That is too high, since chance helped to choose the best of 8" in text
     assert re.search(
         r"expected to score \d+\.\d\d \(95 % \d+\.\d\d to \d+\.\d\d\), and with a probability of \d+ %", text
@@ -121,13 +121,13 @@ def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: fl
 class TestCurves:
     def test_an_unfinished_study_does_not_blame_the_baseline(self, tmp_path: Path):
         make_results(tmp_path, rows=["SBERT baseline"])
-        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
+        text = section_text(tmp_path, "curves")
         assert "none of its rows has finished" in text
         assert "SBERT baseline" not in text
 
     def test_a_missing_baseline_is_named(self, tmp_path: Path):
         make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
-        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
+        text = section_text(tmp_path, "curves")
         assert "the `SBERT baseline` row, which the others are set against, has not finished" in text
 
     def test_bars_are_those_of_the_gain(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -150,7 +150,7 @@ class TestCurves:
 
     def test_no_bars_no_word_of_them(self, tmp_path: Path):
         make_results(tmp_path)
-        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
+        text = section_text(tmp_path, "curves")
         assert "one seed, so there are no bars" in text
 
 

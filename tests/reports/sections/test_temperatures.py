@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from reports.document import markdown
 from reports.ledger import Record
 from reports.report import write_report
-from reports.results import Results
-from reports.sections import temperatures
 from reports.testing import changed
 from search_spaces import spaces
 from tests.guarded import rewrite
-from tests.synthetic_results import make_results
+from tests.synthetic_results import make_results, section_text
 
 FIXED, QUICK, SLOW = "tau 0.05", "learned from 0.07", "learned from 0.07, slower"
 
@@ -51,4 +48,4 @@ def test_where_each_began_and_ended(tmp_path: Path) -> None:
 
 def test_without_any_there_is_no_section(tmp_path: Path) -> None:
     make_results(tmp_path, spaces()["learned_temperature"], rows=[FIXED, QUICK])
-    assert markdown(temperatures.write(Results.load(tmp_path), tmp_path)) == ""
+    assert section_text(tmp_path, "temperatures") == ""
