@@ -124,21 +124,13 @@ class Folder:
                 progress = dataclasses.replace(progress, running=running, counts=counts)
                 names = names | {trial.key: trial.name for trial in (*progress.queued, *progress.running)}
             silence = seconds_since(progress.written_at) if progress and not progress.ended else 0.0
+            renewed = {"names": names, "problems": tuple(problems)}
             return View(
+                **{**vars(settled), **renewed},
                 folder=self.results,
-                info=settled.info,
                 progress=progress,
                 silent=silence if silence > SILENT_SECONDS else None,
-                finished=settled.finished,
-                stopped=settled.stopped,
-                failed=settled.failed,
-                set_aside=settled.set_aside,
-                goals=settled.goals,
-                best=settled.best,
-                names=names,
                 curves=curves,
-                signature=signature,
-                problems=tuple(problems),
             )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from reports.document import DataTable
 from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo
 from reports.ledger.own_code import trust_folder
 from reports.markdown import number, signed, spread
@@ -354,11 +353,6 @@ def test_numbers_as_text():
     assert (number(None), signed(None), spread(None)) == ("—", "—", "—")
     assert (number(1234.5), signed(0.001), signed(-0.001), signed(2.0)) == ("1,234.50", "0.00", "0.00", "+2.00")
     assert spread(Measured(1.0, 0.25, 2)) == "1.00 ± 0.25"
-    assert DataTable(["a", "b"], [["x|y", "1"]]).markdown.splitlines() == [
-        "| a    |   b |",
-        "| ---- | --: |",
-        "| x\\|y |   1 |",
-    ]
 
 
 def test_a_space_without_published_figures_says_how_it_differs(tmp_path: Path):
