@@ -1,6 +1,6 @@
 """Where a page or a picture differs from the one that a results folder gives: words and numbers, tags and shapes.
 
-    for problem in differences(there, again, "report.html"):   # report.html, line 96, says '45.93', but the folder ...
+    for problem in differences(text, expected, "report.html"):  # report.html, line 96, says '45.93', but the folder ...
 
 Both are read piece by piece: a tag with its attributes, a text, an entry of the page's data. Names that are made for a
 file's own use count by the order in which they appear, and coordinates may lie `NEAR` each other.
@@ -37,11 +37,11 @@ class _Piece:
     """What must be near."""
 
 
-def differences(there: str, again: str, name: str, sentences: bool = False) -> Iterator[str]:
+def differences(text: str, expected: str, name: str, sentences: bool = False) -> Iterator[str]:
     """In sentences that begin with the file's name. The last one is that of the first piece whose like is missing:
     what follows it stands beside something else. `sentences`: whether those of the page's data are compared."""
     moved = False
-    for first, second in zip_longest(_pieces(there, sentences), _pieces(again, sentences)):
+    for first, second in zip_longest(_pieces(text, sentences), _pieces(expected, sentences)):
         if first is None:
             yield f"{name} lacks {_short(second)}, which the folder gives"
             return
@@ -72,7 +72,7 @@ def _pieces(text: str, sentences: bool) -> list[_Piece]:
     parser = _Parser(sentences)
     parser.feed(text)
     parser.close()
-    return parser.found
+    return parser.pieces
 
 
 class _Parser(HTMLParser):
@@ -80,7 +80,7 @@ class _Parser(HTMLParser):
 
     def __init__(self, sentences: bool) -> None:
         super().__init__()
-        self.found: list[_Piece] = []
+        self.pieces: list[_Piece] = []
         self._sentences = sentences
         self._names: dict[str, int] = {}
         self._in_data = False
@@ -89,11 +89,11 @@ class _Parser(HTMLParser):
         self._in_data = (tag, dict(attrs).get("type")) == ("script", "application/json")
         words, places = [tag], list[float]()
         for name, value in attrs:
-            said = self._named(name, value or "")
+            content = self._named(name, value or "")
             if name in _PLACES:
-                places += map(float, _NUMBER.findall(said))
-                said = _NUMBER.sub("#", said)
-            words.append(f"{name}={' '.join(said.split())}")
+                places += map(float, _NUMBER.findall(content))
+                content = _NUMBER.sub("#", content)
+            words.append(f"{name}={' '.join(content.split())}")
         self._add(" ".join(words), tuple(places))
 
     def handle_endtag(self, tag: str) -> None:
@@ -117,7 +117,7 @@ class _Parser(HTMLParser):
         self._add(data)
 
     def _add(self, words: str, places: tuple[float, ...] = ()) -> None:
-        self.found.append(_Piece(self.getpos()[0], words, places))
+        self.pieces.append(_Piece(self.getpos()[0], words, places))
 
     def _named(self, name: str, value: str) -> str:
         """With the names of this file's own elements by their number."""
@@ -125,7 +125,7 @@ class _Parser(HTMLParser):
             return self._number(value)
         if name.rpartition(":")[2] == "href" and value.startswith("#"):
             return f"#{self._number(value[1:])}"
-        return _REFERENCE.sub(lambda found: self._number(found[0]), value)
+        return _REFERENCE.sub(lambda match: self._number(match[0]), value)
 
     def _number(self, name: str) -> str:
         return f"name {self._names.setdefault(name, len(self._names))}"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from reports.document import markdown
 from reports.ledger import LEDGER, Finals, LearningCurve, Ledger, Record, StudyInfo
 from reports.ledger.finals import FIRST_FRESH, SHARES
 from reports.made_up import VERSIONS
@@ -30,6 +31,7 @@ from reports.plots import (
 )
 from reports.recipe_names import recipe_names
 from reports.results import Results
+from reports.sections import SECTIONS
 from reports.testing import changed, made_record, write_trial
 from search_spaces import Row, Space, spaces
 from trainables.evaluation_config import EvaluationConfig, split
@@ -138,6 +140,11 @@ def make_results(
     )
     info.save(folder)
     return info
+
+
+def section_text(folder: Path, name: str) -> str:
+    """A section of the report on a results folder, as markdown; empty where it does not apply."""
+    return markdown(SECTIONS[name].written(Results.load(folder), folder / "pictures").blocks)
 
 
 def named_in(results: Results, text: str) -> list[str]:

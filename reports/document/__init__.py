@@ -1,31 +1,139 @@
-"""What a report is made of, before it has a form: typed blocks, in sections.
+"""What a report is made of, before it has a form: typed blocks, in sections. Each block has its markdown.
 
-    from reports.document import Bullets, DataTable
     [DataTable(["Row", "mean"], [["`a`", "66.06"]]), Bullets(["first", "second"])]
 
-A paragraph is a string. Words of all blocks are inline markdown: emphasis, code and links; `reports.markdown` makes it.
+A paragraph is a string. Words of all blocks are inline markdown (`reports.markdown`): emphasis, code and links. Other
+formats match on the types of blocks.
 """
 
-from reports.document.blocks import (
-    Block,
-    Bullets,
-    CodeBlock,
-    DataTable,
-    Heading,
-    Picture,
-    SideBySide,
-    WrittenSection,
-    markdown,
-)
+from __future__ import annotations
 
-__all__ = [
-    "Block",
-    "Bullets",
-    "CodeBlock",
-    "DataTable",
-    "Heading",
-    "Picture",
-    "SideBySide",
-    "WrittenSection",
-    "markdown",
-]
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from reports.markdown import text
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    words: str
+
+    @property
+    def markdown(self) -> str:
+        return f"### {self.words}"
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list. Without items it is left out."""
+
+    items: Sequence[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.items)
+
+    @property
+    def markdown(self) -> str:
+        return "\n".join(f"- {item}" for item in self.items)
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """Lines as they are, such as a command."""
+
+    lines: str
+    language: str = "sh"
+
+    @property
+    def markdown(self) -> str:
+        """Fenced by so many ticks that nothing in the lines ends it."""
+        fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", self.lines))])
+        return f"{fence}{self.language}\n{self.lines}\n{fence}"
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table whose first `left` columns are text and whose others are numbers."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+
+    @property
+    def markdown(self) -> str:
+        """With columns of equal widths: it can be read as it is."""
+        lines = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (self.head, *self.rows)]
+        widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
+        rule = ["-" * width if n < self.left else "-" * (width - 1) + ":" for n, width in enumerate(widths)]
+        lines.insert(1, rule)
+        return "\n".join(f"| {' | '.join(self._aligned(line, widths))} |" for line in lines)
+
+    def _aligned(self, line: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            yield cell.ljust(width) if column < self.left else cell.rjust(width)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A file in a folder of the results folder."""
+
+    path: Path
+    title: str
+    """Plain words."""
+
+    @property
+    def name(self) -> str:
+        """Within the results folder."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def markdown(self) -> str:
+        return f"![{text(self.title)}]({self.name})"
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Small pictures. Without any it is left out."""
+
+    pictures: Sequence[Picture]
+
+    def __bool__(self) -> bool:
+        return bool(self.pictures)
+
+    @property
+    def markdown(self) -> str:
+        return "\n".join(picture.markdown for picture in self.pictures)
+
+
+Block: TypeAlias = str | Heading | Bullets | CodeBlock | DataTable | Picture | SideBySide
+"""A string is a paragraph; an empty one is left out."""
+
+
+def markdown(blocks: Iterable[Block]) -> str:
+    """The blocks that are not empty, one below the other."""
+    return "\n\n".join(block if isinstance(block, str) else block.markdown for block in blocks if block)
+
+
+@dataclass(frozen=True)
+class WrittenSection:
+    """A section of a report as it was written."""
+
+    name: str
+    heading: str
+    """Empty for what stands right under the title."""
+    blocks: Sequence[Block]
+    folded: bool
+    """Whether it stands in the appendix."""
+
+    @property
+    def markdown(self) -> str:
+        """With its heading, within a fold where it is folded: the only HTML of a report in markdown."""
+        head, content = f"## {self.heading}" if self.heading else "", markdown(self.blocks)
+        if self.folded:
+            return f"<details><summary>\n\n{head}\n\n</summary>\n\n{content}\n\n</details>"
+        return markdown([head, content])

@@ -67,11 +67,11 @@ def pairs(evidence: Evidence, labels: Sequence[str]) -> tuple[list[str], dict[st
     figures = [*evidence.shown]
     figures += {name: part for figure in figures for name, part in figure.by_task().items()}.values()
     hashes = [evidence.results.info.row_hashes.get(label) or "" for label in labels]
-    found = {
-        f"{one}-{other}": [_cell(evidence, hashes[one], hashes[other], figure) for figure in figures]
-        for one, other in combinations(range(len(labels)), 2)
+    cells_by_pair = {
+        f"{first}-{second}": [_cell(evidence, hashes[first], hashes[second], figure) for figure in figures]
+        for first, second in combinations(range(len(labels)), 2)
     }
-    return [figure.name for figure in figures], {pair: cells for pair, cells in found.items() if any(cells)}
+    return [figure.name for figure in figures], {pair: cells for pair, cells in cells_by_pair.items() if any(cells)}
 
 
 def _cell(evidence: Evidence, first: str, second: str, figure: Quantity) -> list[float | str | None] | None:
@@ -88,7 +88,7 @@ def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:
     records = results.of_row(label)
     changes = changed(base, results.recipe(label))
     tasks = records[0].scores if records else {}
-    right = {task: found for task in tasks if (found := _right(results, records, task)) is not None}
+    right = {task: right_items for task in tasks if (right_items := _right(results, records, task)) is not None}
     return {"name": label, "changes": changes, "figures": bool(records), "right": right}
 
 
@@ -97,11 +97,11 @@ def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.
     if task not in TASKS or kind_of(task).predicted != "classes":
         return None
     read = results.predictions
-    kept = [found for record in records if (found := read.of_task(record, task)) and read.fits(record, task)]
-    names = {f"{task} {found.named or found.by_gold}" for found in kept}
-    if len(kept) < len(records) or len(names) != 1:
+    every = [items for record in records if (items := read.of_task(record, task)) and read.fits(record, task)]
+    names = {f"{task} {items.named or items.by_gold}" for items in every}
+    if len(every) < len(records) or len(names) != 1:
         return None
-    return names.pop(), np.mean([found.predicted == found.gold for found in kept], axis=0) > 0.5
+    return names.pop(), np.mean([items.predicted == items.gold for items in every], axis=0) > 0.5
 
 
 def _packed(items: str, right: np.ndarray) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[st
     for row in rows:
         for task, (items, right) in row["right"].items():
             by_items.setdefault((task, items), []).append(right)
-    found: dict[str, dict[str, str]] = {}
+    sentences: dict[str, dict[str, str]] = {}
     notes = []
     for (task, items), rights in by_items.items():
         split = np.any(rights, axis=0) & ~np.all(rights, axis=0)
@@ -127,11 +127,11 @@ def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[st
         except UserError as error:
             notes.append(f"There are no sentences of {task}: {error}.")
             continue
-        found[items] = {str(item): texts[item] for item in np.flatnonzero(split)}
-    return found, notes
+        sentences[items] = {str(item): texts[item] for item in np.flatnonzero(split)}
+    return sentences, notes
 
 
-def texts_of(task: Task, folder: Path, wanted: str) -> list[str]:
+def texts_of(task: Task, folder: Path, expected: str) -> list[str]:
     """The sentences of the task's test items in order; `UserError` where the folder's are not those that were scored.
 
     The readers need no torch.
@@ -141,6 +141,6 @@ def texts_of(task: Task, folder: Path, wanted: str) -> list[str]:
         raise UserError(f"{folder} has no {missing[0]}")
     data = read_task(task, folder)
     splits = kind_of(task.name).tested(data)
-    if digest(splits) != wanted:
+    if digest(splits) != expected:
         raise UserError(f"those in {folder} are not the ones that were scored, or the trials do not say which were")
     return [" ⟷ ".join(item) for split in splits for item in split.items()]

@@ -39,7 +39,7 @@ SILENT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedTrial:
     """A trial that left no score."""
 
     name: str
@@ -67,8 +67,8 @@ class Settled:
     signature: Signature
     info: StudyInfo | None
     finished: int
-    stopped: tuple[Ended, ...]
-    failed: tuple[Ended, ...]
+    stopped: tuple[EndedTrial, ...]
+    failed: tuple[EndedTrial, ...]
     set_aside: dict[str, str]
     """Records that cannot be right, by file name, with what is wrong."""
     goals: tuple[str, ...]
@@ -124,21 +124,13 @@ class Folder:
                 progress = dataclasses.replace(progress, running=running, counts=counts)
                 names = names | {trial.key: trial.name for trial in (*progress.queued, *progress.running)}
             silence = seconds_since(progress.written_at) if progress and not progress.ended else 0.0
+            renewed = {"names": names, "problems": tuple(problems)}
             return View(
+                **{**vars(settled), **renewed},
                 folder=self.results,
-                info=settled.info,
                 progress=progress,
                 silent=silence if silence > SILENT_SECONDS else None,
-                finished=settled.finished,
-                stopped=settled.stopped,
-                failed=settled.failed,
-                set_aside=settled.set_aside,
-                goals=settled.goals,
-                best=settled.best,
-                names=names,
                 curves=curves,
-                signature=signature,
-                problems=tuple(problems),
             )
 
 
@@ -149,13 +141,13 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     records, set_aside = ledger.sift()
     space = _or_none(lambda: info.load_space(results), problems) if info else None
     called = _Names(info, space)
-    found = None
+    study = None
     if info and space:
         own, _, _ = apart(records, info.row_hashes.values(), info.finals)
-        found = Results(results, info, space, in_order(info, space, own), set_aside=set_aside)
+        study = Results(results, info, space, in_order(info, space, own), set_aside=set_aside)
     names = {record.key: called.name(record) for record in records}
     stopped = tuple(
-        Ended(
+        EndedTrial(
             names[record.key],
             called.changes(record),
             record.seed,
@@ -171,8 +163,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         stopped=stopped,
         failed=tuple(_failures(results, names.keys())),
         set_aside=set_aside,
-        goals=tuple(goal.short for goal in found.measured_goals) if found else (),
-        best=tuple(_best(found, called)) if found else (),
+        goals=tuple(goal.short for goal in study.measured_goals) if study else (),
+        best=tuple(_best(study, called)) if study else (),
         names=names,
         problems=tuple(problems),
     )
@@ -187,28 +179,28 @@ def _info(results: Path) -> StudyInfo:
 def signature_of(results: Path) -> Signature:
     """Changes whenever a trial ends."""
     paths = [results / STUDY, *(results / LEDGER).glob("*.json"), *(results / FAILURES).glob("*.json")]
-    found = []
+    entries = []
     for path in sorted(paths):
         try:
             status = path.stat()
         except OSError:  # gone since the folder was listed
             continue
-        found.append((str(path.relative_to(results)), status.st_mtime_ns, status.st_size))
-    return tuple(found)
+        entries.append((str(path.relative_to(results)), status.st_mtime_ns, status.st_size))
+    return tuple(entries)
 
 
-def _failures(results: Path, done: Set[str]) -> list[Ended]:
+def _failures(results: Path, done: Set[str]) -> list[EndedTrial]:
     return [
-        Ended(failure.name, "", failure.seed, failure.reason)
+        EndedTrial(failure.name, "", failure.seed, failure.reason)
         for failure in read_failures(results)
         if failure.key not in done
     ]
 
 
 def _best(results: Results, called: _Names) -> Iterator[Best]:
-    for one in ranking(results):
-        record, means = one.records[0], tuple(value.mean for value in one.values)
-        yield Best(called.name(record), called.changes(record), means, max(value.seeds for value in one.values))
+    for recipe in ranking(results):
+        record, means = recipe.records[0], tuple(value.mean for value in recipe.values)
+        yield Best(called.name(record), called.changes(record), means, max(value.seeds for value in recipe.values))
 
 
 class _Names:

@@ -12,7 +12,7 @@ from typing import Any
 from reports.document.inline import as_html
 from reports.ledger import Running, Waiting
 from reports.ledger.moments import seconds_since
-from reports.live.folder import Best, Ended, View
+from reports.live.folder import Best, EndedTrial, View
 from reports.live.picture import colours, loss_picture
 from reports.live.texts import PAGE
 from reports.markdown import DASH, count, duration, number
@@ -170,28 +170,28 @@ def _best(view: View) -> str:
     return table(["recipe", "#seeds", *(f"#{escape(goal)}" for goal in view.goals)], rows, caption)
 
 
-def verdicts(found: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
+def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
     """By the ids of their places the answer and the findings as `reports.live.provisional` prints them; `finished`
     trials there are by now."""
-    answer = json.loads(found).get("answer", []) if found and finished else []
-    return {"answer": _answer(answer), "verdicts": _verdicts(found, problem, finished, runs)}
+    answer = json.loads(findings).get("answer", []) if findings and finished else []
+    return {"answer": _answer(answer), "verdicts": _verdicts(findings, problem, finished, runs)}
 
 
-def _answer(found: Sequence[tuple[str, str, bool]]) -> str:
+def _answer(parts: Sequence[tuple[str, str, bool]]) -> str:
     lines = (
         f"<dt>{escape(head)}</dt><dd>{f'<code>{escape(words)}</code>' if command else escape(words)}</dd>"
-        for head, words, command in found
+        for head, words, command in parts
     )
-    return f"<dl>{''.join(lines)}</dl>" if found else ""
+    return f"<dl>{''.join(lines)}</dl>" if parts else ""
 
 
-def _verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str:
+def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> str:
     if not finished:
         return "<p>They come when a trial is finished.</p>"
     trouble = f'<p class="warning">They cannot be computed: {escape(problem)}</p>' if problem else ""
-    if found is None:
+    if findings is None:
         return trouble or "<p>Being computed ...</p>"
-    content = json.loads(found)
+    content = json.loads(findings)
     state = f"From {count(content['finished'], 'finished trial')}."
     if content["finished"] != finished and not problem:
         state += f" There are {finished} by now, and they are being computed."
@@ -202,8 +202,8 @@ def _verdicts(found: str | None, problem: str, finished: int, runs: bool) -> str
         )
     counted = Counter(claim["verdict"] for claim in content["claims"])
     claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in counted.most_common())
-    said = f"<p>The paper's claims so far: {claims}.</p>" if claims else ""
-    return f"<p>{state}</p>{trouble}{''.join(_board(board) for board in content['boards'])}{said}"
+    claims_so_far = f"<p>The paper's claims so far: {claims}.</p>" if claims else ""
+    return f"<p>{state}</p>{trouble}{''.join(_board(board) for board in content['boards'])}{claims_so_far}"
 
 
 def _board(board: dict[str, Any]) -> str:
@@ -223,11 +223,11 @@ def _board(board: dict[str, Any]) -> str:
 
 
 def _failed(view: View) -> str:
-    rows = [[_words(one), str(one.seed), f"failed: {escape(one.reason)}"] for one in view.failed]
+    rows = [[_words(trial), str(trial.seed), f"failed: {escape(trial.reason)}"] for trial in view.failed]
     rows += [[escape(name), DASH, f"set aside: {escape(why)}"] for name, why in view.set_aside.items()]
     missing = view.info.missing if view.info else {}
     rows += [[escape(label), DASH, f"not run: {escape(str(why))}"] for label, why in missing.items()]
-    rows += [[_words(one), str(one.seed), escape(one.reason)] for one in view.stopped]
+    rows += [[_words(trial), str(trial.seed), escape(trial.reason)] for trial in view.stopped]
     if not rows:
         return "<p>None.</p>"
     caption = "The same command tries failed trials again."
@@ -237,7 +237,7 @@ def _failed(view: View) -> str:
 
 def _queued(view: View, total: int) -> str:
     waiting = view.progress.queued[:LISTED] if view.progress else []
-    rows = [[_words(one), escape(str(one.seed))] for one in waiting]
+    rows = [[_words(trial), escape(str(trial.seed))] for trial in waiting]
     if not rows:
         return "<p>The search has yet to choose them.</p>" if total else "<p>Nothing waits.</p>"
     more = total - len(rows)
@@ -259,7 +259,7 @@ def _foot(view: View) -> str:
     return f"<p>Results: <code>{escape(str(view.folder))}</code></p>{command}"
 
 
-def _words(trial: Waiting | Ended | Best) -> str:
+def _words(trial: Waiting | EndedTrial | Best) -> str:
     """Its name, and under it what its recipe changes."""
     changes = f'<span class="changes">{escape(trial.changes)}</span>' if trial.changes else ""
     return f"{escape(trial.name)}{changes}"

@@ -18,8 +18,8 @@ def colours(keys: Sequence[str]) -> dict[str, str]:
     """A class for each trial, `c0` to `c7`. It stays the same while others come and go, as far as there are enough."""
     taken: dict[str, str] = {}
     for key in keys:
-        wanted = zlib.crc32(key.encode())
-        free = [f"c{(wanted + shift) % COLOURS}" for shift in range(COLOURS)]
+        number = zlib.crc32(key.encode())
+        free = [f"c{(number + shift) % COLOURS}" for shift in range(COLOURS)]
         taken[key] = next((name for name in free if name not in taken.values()), free[0])
     return taken
 

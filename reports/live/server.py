@@ -87,8 +87,8 @@ class LiveServer(ThreadingHTTPServer):
 
     def _page(self, write: Callable[..., str]) -> str:
         view = self.folder.view()
-        found, problem = self.verdicts.latest(view.signature) if view.finished else (None, "")
-        return write(view, html.verdicts(found, problem, view.finished, view.runs))
+        findings, problem = self.verdicts.latest(view.signature) if view.finished else (None, "")
+        return write(view, html.verdicts(findings, problem, view.finished, view.runs))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Nothing is printed where a browser hangs up: the study's console is not ours."""

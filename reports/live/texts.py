@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_HERE = Path(__file__).parent
-PAGE = (_HERE / "page.html").read_text(encoding="utf-8")
+_FILES = Path(__file__).parent
+PAGE = (_FILES / "page.html").read_text(encoding="utf-8")
 """Its places, `$name`, are filled by `reports.live.html`."""
-STYLE = (_HERE / "live.css").read_text(encoding="utf-8")
-SCRIPT = (_HERE / "live.js").read_text(encoding="utf-8")
+STYLE = (_FILES / "live.css").read_text(encoding="utf-8")
+SCRIPT = (_FILES / "live.js").read_text(encoding="utf-8")

@@ -47,14 +47,14 @@ def once(axis: Axes, label: str) -> str | None:
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """Below the panels, in as many columns as the names leave room for."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+            handles.setdefault(label, handle)
     letters = int(11 * figure.get_figwidth())
-    names = [textwrap.fill(name, letters - 5) for name in found]
-    columns = letters // (max(map(len, found), default=0) + 7)
-    figure.legend(found.values(), names, loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False)
+    names = [textwrap.fill(name, letters - 5) for name in handles]
+    columns = letters // (max(map(len, handles), default=0) + 7)
+    figure.legend(handles.values(), names, loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False)
 
 
 def _wrap_names(figure: Figure) -> None:
@@ -62,13 +62,17 @@ def _wrap_names(figure: Figure) -> None:
     line makes smaller."""
     for _ in range(3):
         figure.draw_without_rendering()
+        fits = True
         for axis in figure.axes:
             panel = axis.get_window_extent()
             for name, side in ((axis.xaxis.label, "width"), (axis.title, "width"), (axis.yaxis.label, "height")):
                 longer = getattr(name.get_window_extent(), side) / getattr(panel, side)
                 if longer > 1:
+                    fits = False
                     letters = max(map(len, name.get_text().split("\n"))) / longer
                     name.set_text(textwrap.fill(name.get_text(), max(int(letters), 1)))
+        if fits:
+            return
 
 
 def save(figure: Figure, path: Path) -> Path:

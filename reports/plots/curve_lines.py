@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """Of a curve: `ends` are those of its bar, None where it has none."""
 
     x: float
@@ -28,7 +28,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class CurvePicture:
     """What stands in the picture. `one_seed`: bars of gains count test items only."""
 
     path: Path
@@ -36,7 +36,7 @@ class Drawn:
     one_seed: bool
 
 
-def curve_picture(results: Results, key: str, path: Path) -> Drawn | None:
+def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None:
     """Averages over one number of the recipe, a panel for each table that varies it.
 
     Levels where they are comparable with the paper's, with bars of the standard deviation over seeds; else gains over
@@ -69,14 +69,14 @@ def curve_picture(results: Results, key: str, path: Path) -> Drawn | None:
         axis.grid(alpha=0.3)
     legend(figure, axes)
     bars = any(point.ends for _, ours, _ in drawn for point in ours)
-    return Drawn(save(figure, path), bars, len(results.info.seeds) == 1)
+    return CurvePicture(save(figure, path), bars, len(results.info.seeds) == 1)
 
 
-def _ours(results: Results, table: Table) -> list[Point]:
+def _ours(results: Results, table: Table) -> list[CurvePoint]:
     """Sorted by value."""
     column, evidence = average_column(table), Evidence.of(results)
     base = results.info.row_hashes.get(results.space.baseline or "")
-    found = []
+    points = []
     for _, label in table.rows:
         x = float(results.recipe(label)[table.curve or ""])
         cell, own = results.cell(table, label, column.name), results.info.row_hashes.get(label)
@@ -84,11 +84,11 @@ def _ours(results: Results, table: Table) -> list[Point]:
             continue
         if results.comparable:
             ends = None if cell.std is None else (cell.mean - cell.std, cell.mean + cell.std)
-            found.append(Point(x, cell.mean, ends))
+            points.append(CurvePoint(x, cell.mean, ends))
         elif base and (gain := evidence.compare(own, base, quantity(table, column))) is not None:
             known = gain.low is not None and gain.high is not None and own != base
-            found.append(Point(x, gain.gain, (gain.low or 0.0, gain.high or 0.0) if known else None))
-    return sorted(found, key=lambda point: point.x)
+            points.append(CurvePoint(x, gain.gain, (gain.low or 0.0, gain.high or 0.0) if known else None))
+    return sorted(points, key=lambda point: point.x)
 
 
 def _published(results: Results, table: Table) -> list[tuple[float, float]]:

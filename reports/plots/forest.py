@@ -26,7 +26,7 @@ LETTERS, TITLE = 24, 40
 """A longer name goes on in the next line, and so does a longer title."""
 ABOVE, BELOW = -0.12, 0.22
 """Where beside its name ours is drawn and where the published gain, so that equal gains hide neither."""
-SAID, BESIDE = "#444444", LINES[2]
+NUMBERS, BESIDE = "#444444", LINES[2]
 """Numbers at the edge, and lines that gains are held against."""
 FENCE = 3.0
 """What lies farther from the middle half of all gains than so many times its width is told at the edge."""
@@ -35,7 +35,7 @@ Limits = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Line:
+class GainLine:
     """A gain, in points."""
 
     name: str
@@ -64,28 +64,30 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Group:
+class GainGroup:
     """Lines under a heading, all over the same."""
 
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[GainLine]
     marks: Mapping[str, float] = field(default_factory=dict)
     """What else they may be held against, by name: where it stands."""
 
 
-def forest_picture(groups: Sequence[Group], path: Path, most: int = MOST) -> Path | None:
+def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MOST) -> Path | None:
     """Gains in points on one scale, group under group, the highest on top; None where there are none."""
-    drawn = [Group(one.title, _highest(one.lines)[:most], one.marks) for one in groups if one.lines]
+    drawn = [GainGroup(group.title, _highest(group.lines)[:most], group.marks) for group in groups if group.lines]
     if not drawn:
         return None
-    limits = scale([line for one in drawn for line in one.lines], [at for one in drawn for at in one.marks.values()])
+    limits = scale(
+        [line for group in drawn for line in group.lines], [at for group in drawn for at in group.marks.values()]
+    )
     names: list[str] = []
     titles: list[list[str]] = []
     places: list[float] = []
     height = 0.0
-    for one in drawn:
-        titles.append(textwrap.wrap(one.title, TITLE))
-        named = [textwrap.wrap(f"{FLAG} {line.name}" if line.flagged else line.name, LETTERS) for line in one.lines]
+    for group in drawn:
+        titles.append(textwrap.wrap(group.title, TITLE))
+        named = [textwrap.wrap(f"{FLAG} {line.name}" if line.flagged else line.name, LETTERS) for line in group.lines]
         for words in ([""] * len(titles[-1]), *named):
             own = LINE + MORE * (len(words) - 1)
             names.append("\n".join(words).strip())
@@ -94,21 +96,21 @@ def forest_picture(groups: Sequence[Group], path: Path, most: int = MOST) -> Pat
     longest = max(len(words) for name in names for words in name.split("\n"))
     figure, [axis] = make_figure(1, height=height, width=WIDTH + LETTER * longest)
     place = iter(places)
-    for one, words in zip(drawn, titles, strict=True):
+    for group, words in zip(drawn, titles, strict=True):
         top, half = next(place), (LINE + MORE * (len(words) - 1)) / 2
         axis.axhspan(top - half, top + half, color="#f0f0f0", zorder=2)
         corner, beside = (limits[0], top), (4, 0)  # the place in the picture, and points from there
-        said = axis.annotate(
+        note = axis.annotate(
             "\n".join(words), corner, beside, textcoords="offset points", fontweight="bold", va="center", fontsize=9,
             zorder=7,
         )  # fmt: skip
-        said.set_in_layout(False)  # a long one takes no room from the panel
+        note.set_in_layout(False)  # a long one takes no room from the panel
         ends = [top + half, top + half]
-        for line in one.lines:
+        for line in group.lines:
             ends[1] = next(place)
             _draw(axis, line, ends[1], limits)
         ends[1] += LINE / 2
-        for (name, at), dashes in zip(one.marks.items(), DASHES, strict=False):
+        for (name, at), dashes in zip(group.marks.items(), DASHES, strict=False):
             if _within(at, limits):
                 axis.plot([at, at], ends, dashes, color=BESIDE, linewidth=1.4, zorder=2, label=once(axis, name))
             else:
@@ -126,11 +128,11 @@ def forest_picture(groups: Sequence[Group], path: Path, most: int = MOST) -> Pat
     return save(figure, path)
 
 
-def _highest(lines: Sequence[Line]) -> list[Line]:
+def _highest(lines: Sequence[GainLine]) -> list[GainLine]:
     return sorted(lines, key=lambda line: -line.gain)
 
 
-def scale(shown: Sequence[Line], marks: Sequence[float] = ()) -> Limits:
+def scale(shown: Sequence[GainLine], marks: Sequence[float] = ()) -> Limits:
     """From where to where the axis goes: zero, and every end of an interval but for those far off all others.
 
     Far off is what lies beyond the middle half of all gains, ours and published, by three times its width.
@@ -148,11 +150,11 @@ def scale(shown: Sequence[Line], marks: Sequence[float] = ()) -> Limits:
     return low - room, high + room
 
 
-def _points(line: Line) -> list[float]:
+def _points(line: GainLine) -> list[float]:
     return [line.gain] if line.published is None else [line.gain, line.published]
 
 
-def _draw(axis: Axes, line: Line, place: float, limits: Limits) -> None:
+def _draw(axis: Axes, line: GainLine, place: float, limits: Limits) -> None:
     """Ours as a dot with its interval, below it the published gain as a diamond.
 
     What is off the scale is an arrow at the edge in the same colour, with its numbers.
@@ -179,8 +181,8 @@ def _draw(axis: Axes, line: Line, place: float, limits: Limits) -> None:
         outside[left, below] = f"published {signed(line.published)}"
     if len(outside) == 2 and len({left for left, _ in outside}) == 1:  # one line of words for both
         outside = {next(iter(outside)): ", ".join(outside.values())}
-    for (left, y), said in outside.items():
-        _say(axis, said, y, limits, left)
+    for (left, y), numbers in outside.items():
+        _say(axis, numbers, y, limits, left)
 
 
 def _within(value: float, limits: Limits) -> bool:
@@ -194,11 +196,11 @@ def _arrow(axis: Axes, value: float, y: float, limits: Limits, color: str) -> bo
     return left
 
 
-def _say(axis: Axes, said: str, y: float, limits: Limits, left: bool) -> None:
+def _say(axis: Axes, words: str, y: float, limits: Limits, left: bool) -> None:
     """Beside an arrow."""
     edge, room = _edge(limits, left)
     x, side = (edge + room, "left") if left else (edge - room, "right")
-    axis.text(x, y, said, color=SAID, fontsize=8, va="center", ha=side, zorder=6)
+    axis.text(x, y, words, color=NUMBERS, fontsize=8, va="center", ha=side, zorder=6)
 
 
 def _edge(limits: Limits, left: bool) -> tuple[float, float]:

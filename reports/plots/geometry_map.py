@@ -98,9 +98,9 @@ def _number(axis: Axes, places: Sequence[Place], numbers: dict[str, str], panel:
         middle = x * scale_x, y * scale_y
 
         def room(offset: tuple[int, int], middle: tuple[float, float] = middle) -> float:
-            here = middle[0] + offset[0], middle[1] + offset[1]
+            spot = middle[0] + offset[0], middle[1] + offset[1]
             return min(
-                ((here[0] - other[0]) ** 2 + (here[1] - other[1]) ** 2 for other in taken if other != middle),
+                ((spot[0] - other[0]) ** 2 + (spot[1] - other[1]) ** 2 for other in taken if other != middle),
                 default=0.0,
             )
 

@@ -22,7 +22,7 @@ def search_picture(
 ) -> Path:
     """What each explored recipe reached, and the best so far, over the seconds that the search had taken by then."""
     last = max((seconds for seconds, _ in course), default=0.0)
-    unit, size, _ = next(found for found in UNITS if last >= found[1] * found[2])
+    unit, size, _ = next(scale for scale in UNITS if last >= scale[1] * scale[2])
     spent, values = [seconds / size for seconds, _ in course], [value for _, value in course]
     figure, (axis,) = make_figure(1, height=3.2, width=5.4)
     axis.plot(spent, values, "o", color=OURS, alpha=0.8, label="explored recipe")

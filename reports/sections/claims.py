@@ -43,18 +43,18 @@ VERDICTS: dict[Verdict, str] = {
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """What became of them, the table of those that were decided, and why others were not run."""
-    found = Findings.of(results).claims
-    if not found:
+    judged = Findings.of(results).claims
+    if not judged:
         return []
-    decided = [item for item in found if item.verdict in DECIDED]
-    rest = "" if len(decided) == len(found) else 'The others stand under "Claims that are open".'
+    decided = [item for item in judged if item.verdict in DECIDED]
+    rest = "" if len(decided) == len(judged) else 'The others stand under "Claims that are open".'
     tables = [claims_table(decided)] if decided else []
-    return [in_short(found, results.comparable), *tables, rest]
+    return [in_short(judged, results.comparable), *tables, rest]
 
 
-def how_to_read(found: Sequence[Judged], comparable: bool) -> list[Block]:
+def how_to_read(judged: Sequence[Judged], comparable: bool) -> list[Block]:
     """What the columns and the verdicts mean; empty where no claim was run."""
-    run = tuple(item for item in found if item.verdict != "not run")
+    run = tuple(item for item in judged if item.verdict != "not run")
     if not run:
         return []
     how = [
@@ -79,40 +79,40 @@ def how_to_read(found: Sequence[Judged], comparable: bool) -> list[Block]:
         )
     if not comparable:
         how.append("The setting is not the paper's: a verdict is about this study's models, not about the paper's.")
-    seen = {item.verdict for item in run}
-    meanings = [f"**{name}**: {meaning}." for name, meaning in VERDICTS.items() if name in seen]
+    verdicts = {item.verdict for item in run}
+    meanings = [f"**{name}**: {meaning}." for name, meaning in VERDICTS.items() if name in verdicts]
     return [" ".join(how), Bullets(meanings)]
 
 
-def in_short(found: Sequence[Judged], comparable: bool) -> str:
+def in_short(judged: Sequence[Judged], comparable: bool) -> str:
     """How many of the paper's claims were tested, and what became of them; few that were decided are quoted."""
-    counts = Counter(item.verdict for item in found)
+    counts = Counter(item.verdict for item in judged)
     tested = sum(counts[verdict] for verdict in get_args(Verdict) if verdict in {*DECIDED, *OPEN})
     if not tested:
-        if len(found) == 1:
+        if len(judged) == 1:
             return "The paper's one claim could not be tested."
-        return f"Of the paper's {count(len(found), 'claim')} not one could be tested."
-    decided = [item for item in found if item.verdict in DECIDED]
+        return f"Of the paper's {count(len(judged), 'claim')} not one could be tested."
+    decided = [item for item in judged if item.verdict in DECIDED]
     ours = []
     for verdict, words in DECIDED.items():
         texts = [f"“{text(item.claim.text.rstrip('.'))}”" for item in decided if item.verdict == verdict]
         if texts:
             ours.append(f"{words} {' and '.join(texts) if len(decided) <= NAMED else len(texts)}")
-    said = [f"our figures {listed(ours)}"] if ours else []
-    said += [
+    outcomes = [f"our figures {listed(ours)}"] if ours else []
+    outcomes += [
         f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := _count(counts, verdict))
     ]
     setting = "" if comparable else " This is about this study's models: the setting is not the paper's."
     was = "was" if tested == 1 else "were"
-    every = f"{tested} of the paper's {len(found)} claims {was}" if len(found) > 1 else "The paper's one claim was"
-    return f"{every} tested: {'; '.join(said)}.{setting}"
+    every = f"{tested} of the paper's {len(judged)} claims {was}" if len(judged) > 1 else "The paper's one claim was"
+    return f"{every} tested: {'; '.join(outcomes)}.{setting}"
 
 
 def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
     return next((n for name, n in counts.items() if name == verdict), 0)
 
 
-def claims_table(found: Sequence[Judged]) -> DataTable:
+def claims_table(judged: Sequence[Judged]) -> DataTable:
     """One line a claim."""
     lines = [
         [
@@ -125,7 +125,7 @@ def claims_table(found: Sequence[Judged]) -> DataTable:
             probability(item.p if item.verdict != "not finished" else None),
             verdict_in_words(item),
         ]
-        for item in found
+        for item in judged
     ]
     head = ["The paper says", "Where", "Published", "Direction", "Size", "Interval", "p (Holm)", "Verdict"]
     return DataTable(head, lines, left=len(head))
@@ -138,14 +138,14 @@ def where(claim: Claim) -> str:
 
 def direction_in_words(item: Judged) -> str:
     """`+2.75, as claimed`; of a relation with a margin what it asks for, too. No word where comparisons are missing."""
-    taking_part = [one for one in item.compared if not one.out] or item.compared
-    gains = tuple(None if one.comparison is None else one.comparison.gain for one in taking_part if not one.of_gaps)
+    taking_part = [pair for pair in item.compared if not pair.out] or item.compared
+    gains = tuple(None if pair.comparison is None else pair.comparison.gain for pair in taking_part if not pair.of_gaps)
     figures = _figures(item.claim, gains)
     if figures == DASH:
         return DASH
-    asked = relation_in_words(item.claim)
+    relation = relation_in_words(item.claim)
     way = f", {item.direction}" if item.direction and item.verdict != "not finished" else ""
-    return figures + _elsewhere(item, published=False) + way + (f" (asked: {asked})" if asked else "")
+    return figures + _elsewhere(item, published=False) + way + (f" (asked: {relation})" if relation else "")
 
 
 def relation_in_words(claim: Claim) -> str:
@@ -164,29 +164,29 @@ def size_in_words(item: Judged) -> str:
     """How ours lies to the stated size."""
     if item.claim.stated is None:
         return DASH
-    said = f"the text says {signed(item.claim.stated)}"
+    stated = f"the text says {signed(item.claim.stated)}"
     ours = {"": "", "as stated": ": within our interval", "smaller": ": ours is smaller", "larger": ": ours is larger"}
-    return said + ours.get(item.size, ": outside our interval, but not surely")
+    return stated + ours.get(item.size, ": outside our interval, but not surely")
 
 
 def interval_in_words(item: Judged) -> str:
     """`+5.65 to +6.76`, of the comparison that the verdict hangs on, and what it leaves out."""
-    found = None if item.deciding is None else item.deciding.comparison
-    if found is None or found.low is None:
+    comparison = None if item.deciding is None else item.deciding.comparison
+    if comparison is None or comparison.low is None:
         return DASH
-    said = f"{signed(found.low)} to {signed(found.high)}"
-    return said if found.basis == "seeds and items" else f"{said} ({found.basis})"
+    ends = f"{signed(comparison.low)} to {signed(comparison.high)}"
+    return ends if comparison.basis == "seeds and items" else f"{ends} ({comparison.basis})"
 
 
 def verdict_in_words(item: Judged) -> str:
     """`agrees`, with what limits it."""
     limits = _refuted(item)
-    missing = sum(one.status == "missing" for one in item.compared)
+    missing = sum(pair.status == "missing" for pair in item.compared)
     if missing:
         limits.append(f"{missing} of {count(len(item.compared), 'comparison')} missing")
     if item.verdict == "not finished":
         limits += _so_far(item)
-    alone = sum(one.status == "one seed" for one in item.compared)
+    alone = sum(pair.status == "one seed" for pair in item.compared)
     if alone and item.verdict != "undecided: one seed":
         limits.append(f"{alone} of {count(len(item.compared), 'comparison')} with one seed")
     if item.left_out:
@@ -194,14 +194,14 @@ def verdict_in_words(item: Judged) -> str:
         limits.append(
             "without " + (", ".join(map(text, item.left_out)) if few else f"{len(item.left_out)} of its rows")
         )
-    limits += _kept_out([one for one in item.compared if one.status == "one recipe"], item)
-    flagged = [one for one in item.compared if one.status == "flagged"]
+    limits += _kept_out([pair for pair in item.compared if pair.status == "one recipe"], item)
+    flagged = [pair for pair in item.compared if pair.status == "flagged"]
     if flagged:
         names = ", ".join(f"⚠ `{name}`" for name in dict.fromkeys(flag.guard for flag in item.flags))
         limits.append(f"{_of(flagged, item, 'flagged') or 'flagged: '}{names}")
-    for one in item.compared:
-        if one.of_gaps and one.comparison is not None:
-            limits.append(f"the two improvements differ by {interval(one.comparison)}")
+    for pair in item.compared:
+        if pair.of_gaps and pair.comparison is not None:
+            limits.append(f"the two improvements differ by {interval(pair.comparison)}")
     limits += [not_varied(item.not_varied)] if item.not_varied else []
     return f"**{item.verdict}**" + (f" ({'; '.join(limits)})" if limits else "")
 
@@ -210,35 +210,35 @@ def _refuted(item: Judged) -> list[str]:
     """Of several comparisons that must all hold, the one that is surely against the claim."""
     if item.direction != "against" or len(item.compared) == 1 or item.claim.quantifier != "all" or not item.deciding:
         return []
-    against = [one for one in item.compared if one.decided(item.claim) == "against"]
-    if any(one.of_gaps for one in against):
+    against = [pair for pair in item.compared if pair.decided(item.claim) == "against"]
+    if any(pair.of_gaps for pair in against):
         return []
-    one = item.deciding
-    return [f"surest against it: {text(one.better)} minus {text(one.worse)}"]
+    pair = item.deciding
+    return [f"surest against it: {text(pair.better)} minus {text(pair.worse)}"]
 
 
 def _so_far(item: Judged) -> list[str]:
     """How many comparisons are decided each by itself."""
-    once = [one for one in item.compared if not one.again]
-    ways = Counter(one.decided(item.claim) for one in once)
+    once = [pair for pair in item.compared if not pair.again]
+    ways = Counter(pair.decided(item.claim) for pair in once)
     total = len(once)
     decided = [f"{ways[way]} of {total} decided {way}" for way in ("as claimed", "against") if ways[way]]
     return [f"so far {' and '.join(decided) or 'none decided'}"]
 
 
-def _kept_out(ones: list[Compared], item: Judged) -> list[str]:
-    reasons = dict.fromkeys(one.why for one in ones if one.why)
+def _kept_out(pairs: list[Compared], item: Judged) -> list[str]:
+    reasons = dict.fromkeys(pair.why for pair in pairs if pair.why)
     return [
-        f"{_of([one for one in ones if one.why == reason], item, 'not tested')}{one_recipe(reason)}"
+        f"{_of([pair for pair in pairs if pair.why == reason], item, 'not tested')}{one_recipe(reason)}"
         for reason in reasons
     ]
 
 
-def _of(ones: list[Compared], item: Judged, what: str) -> str:
+def _of(pairs: list[Compared], item: Judged, what: str) -> str:
     """`1 of 2 comparisons not tested: `, where it is not all of them."""
-    if len(ones) == len(item.compared):
+    if len(pairs) == len(item.compared):
         return ""
-    return f"{len(ones)} of {count(len(item.compared), 'comparison')} {what}: "
+    return f"{len(pairs)} of {count(len(item.compared), 'comparison')} {what}: "
 
 
 def _contradicted(claim: Claim) -> str:
@@ -247,18 +247,19 @@ def _contradicted(claim: Claim) -> str:
 
 def _figures(claim: Claim, gaps: tuple[float | None, ...]) -> str:
     """One difference as it is; of several, in how many the claim holds and the range."""
-    there = [gap for gap in gaps if gap is not None]
-    if not there:
+    measured = [gap for gap in gaps if gap is not None]
+    if not measured:
         return DASH
-    if len(there) == 1:
-        return signed(there[0])
-    return f"holds in {sum(map(claim.holds, there))} of {len(there)}, {signed(min(there))} to {signed(max(there))}"
+    if len(measured) == 1:
+        return signed(measured[0])
+    holding = f"holds in {sum(map(claim.holds, measured))} of {len(measured)}"
+    return f"{holding}, {signed(min(measured))} to {signed(max(measured))}"
 
 
 def _elsewhere(item: Judged, published: bool) -> str:
     """` here, +0.60 in Table 3, Avg.`: the same two rows' difference where the claim says that it is smaller."""
     both = item.published if published else item.gaps
-    gaps = [one for one in item.compared if one.of_gaps]
+    gaps = [pair for pair in item.compared if pair.of_gaps]
     if item.claim.smaller_in is None or not gaps or both[0] is None:
         return ""
     comparison = gaps[0].comparison

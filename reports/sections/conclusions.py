@@ -21,17 +21,17 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
 
     A row is called the best only where it is alone in the best set and proven to be above the baseline.
     """
-    said: dict[str, list[tuple[Board, str]]] = {}
+    statements: dict[str, list[tuple[Board, str]]] = {}
     for board in boards:
         statement, detail = conclusion(board)
-        said.setdefault(statement, []).append((board, detail))
+        statements.setdefault(statement, []).append((board, detail))
     sentences = []
-    for statement, those in said.items():
-        names = " and ".join(named(board) for board, _ in those)
-        if len(those) == 1:
-            sentences.append(f"On {names} {'; '.join(filter(None, [statement, those[0][1]]))}.")
+    for statement, group in statements.items():
+        names = " and ".join(named(board) for board, _ in group)
+        if len(group) == 1:
+            sentences.append(f"On {names} {'; '.join(filter(None, [statement, group[0][1]]))}.")
             continue
-        details = [f"{text(board.quantity.name)}: {detail}." for board, detail in those if detail]
+        details = [f"{text(board.quantity.name)}: {detail}." for board, detail in group if detail]
         sentences.append(" ".join([f"On {names} {statement}.", *details]))
     sentences += [*_unjudged(boards), *_collapsed(boards)]
     return sentences or ["No row has a figure that sums the study up yet."]
@@ -39,14 +39,14 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
 
 def _collapsed(boards: Sequence[Board]) -> list[str]:
     """Which rows collapse under some seeds, and how often, as one sentence."""
-    found = {
+    fallen = {
         item.name: collapses(item.sample.count if item.sample else 0, item.collapsed)
         for board in boards
         for item in board.standings
         if item.collapsed
     }
-    rows = listed([f"{code(name)}, where {said}" for name, said in found.items()])
-    return [f"All this is given no collapse: of {rows}, verdicts are about the other seeds."] if found else []
+    rows = listed([f"{code(name)}, where {times}" for name, times in fallen.items()])
+    return [f"All this is given no collapse: of {rows}, verdicts are about the other seeds."] if fallen else []
 
 
 def conclusion(board: Board) -> tuple[str, str]:
@@ -54,10 +54,10 @@ def conclusion(board: Board) -> tuple[str, str]:
     rows = [item for item in board.counted if item.gain is not None]
     alone = board.best
     if board.baseline is None or not rows:
-        there = [item for item in board.counted if item.sample]
+        measured = [item for item in board.counted if item.sample]
         if len(alone) == 1:
             return f"{code(alone[0].name)} is the best {_of_judged(board)}", f"its mean is {_mean(alone[0])}"
-        top = f"the highest mean measured is {code(there[0].name)}'s, {_mean(there[0])}" if there else ""
+        top = f"the highest mean measured is {code(measured[0].name)}'s, {_mean(measured[0])}" if measured else ""
         return "no best row can be told", top
     base = code(board.baseline)
     verdicts: Counter[str] = Counter(item.verdict for item in rows)
@@ -96,17 +96,17 @@ def _lost(item: Standing) -> str:
 
 def _unjudged(boards: Sequence[Board]) -> list[str]:
     """A sentence for the rows that lie above every row that could be judged: what keeps them from being judged."""
-    found: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[str, dict[str, list[str]]] = {}
     for board in boards:
         for item in board.higher:
             by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
-            found.setdefault(_keeps(item), {}).setdefault(item.name, []).append(by)
-    said = []
-    for why, rows in found.items():
+            reasons.setdefault(_keeps(item), {}).setdefault(item.name, []).append(by)
+    sentences = []
+    for why, rows in reasons.items():
         (name, gains), more = next(iter(rows.items())), len(rows) - 1
         so = f" So {'does' if more == 1 else 'do'} {count(more, 'more row')}." if more else ""
-        said.append(f"{code(name)} measured higher ({', '.join(gains)}) but {why}: it may be better.{so}")
-    return said
+        sentences.append(f"{code(name)} measured higher ({', '.join(gains)}) but {why}: it may be better.{so}")
+    return sentences
 
 
 def _keeps(item: Standing) -> str:
@@ -136,21 +136,21 @@ def _why(rows: Sequence[Standing]) -> str:
     verdicts = {item.verdict for item in rows}
     if verdicts == {"undecided: one seed"}:
         return "each recipe has one seed, and how far another would move it is unknown"
-    said = []
+    parts = []
     if "undecided" in verdicts:
         alike = [item for item in rows if item.verdict == "undecided"]
         corrected = "corrected for how many are compared" if len(rows) > 1 else "at 95 %"
-        said.append(
+        parts.append(
             f"no difference is shown, {corrected}"
             if len(alike) == len(rows)
             else f"{_rows(alike)} {'is' if len(alike) == 1 else 'are'} not shown to differ, {corrected}"
         )
     if "undecided: one seed" in verdicts:
-        said.append("some recipes have one seed")
+        parts.append("some recipes have one seed")
     if "no verdict" in verdicts:
-        those = [item for item in rows if item.verdict == "no verdict"]
-        said.append(f"{_rows(those)} {'has' if len(those) == 1 else 'have'} no verdict for the {_guards(rows)}")
-    return " and ".join(said)
+        barred = [item for item in rows if item.verdict == "no verdict"]
+        parts.append(f"{_rows(barred)} {'has' if len(barred) == 1 else 'have'} no verdict for the {_guards(rows)}")
+    return " and ".join(parts)
 
 
 def _rows(rows: Sequence[Standing]) -> str:

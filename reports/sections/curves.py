@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.document import Block, Picture
 from reports.markdown import code
-from reports.plots.curve_lines import Drawn, curve_picture
+from reports.plots.curve_lines import CurvePicture, curve_picture
 from reports.results import Results, average_column
 
 
@@ -36,7 +36,7 @@ def _missing(results: Results, key: str) -> str:
     return f"the {code(results.space.baseline)} row, which the others are set against, has not finished with this score"
 
 
-def _bars(results: Results, drawn: Drawn) -> str:
+def _bars(results: Results, drawn: CurvePicture) -> str:
     if not drawn.bars:
         return "one seed, so there are no bars" if drawn.one_seed else "there are no bars"
     if results.comparable:

@@ -47,11 +47,11 @@ def _mixture(read: dict[str, Any]) -> dict[str, Any]:
     """Of several corpora only the share, layout, source and fingerprint of each; any other as it is."""
     if read.get("layout") != "mix":
         return read
-    said = [
+    corpora = [
         f"{100 * share:.1f} % {short_paths(part['source'])} as {part['layout']} ({part['fingerprint']})"
         for share, part in zip(read["shares"], read["parts"], strict=True)
     ]
-    return {"layout": "mix", "fingerprint": read.get("fingerprint"), "mixture": "; ".join(said)}
+    return {"layout": "mix", "fingerprint": read.get("fingerprint"), "mixture": "; ".join(corpora)}
 
 
 def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
@@ -75,12 +75,12 @@ def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
 
 def _in_words(descriptions: Sequence[dict[str, object]]) -> str:
     """Descriptions of one content in one line: numbers that differ as a range, zeros left out."""
-    said = []
+    phrases = []
     for key in dict.fromkeys(["layout", *(key for description in descriptions for key in description)]):
         values = [description[key] for description in descriptions if key in description]
         if key not in ELSEWHERE and any(value is False or value != 0 for value in values):
-            said.append(_phrase(key, values))
-    return ", ".join(said)
+            phrases.append(_phrase(key, values))
+    return ", ".join(phrases)
 
 
 def _phrase(key: str, values: Sequence[object]) -> str:

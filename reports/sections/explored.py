@@ -47,7 +47,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     explored = candidates(results)
     once = [item for item in explored if results.once(item.recipe_hash) == item.recipe_hash]
     within = {item.recipe_hash: item for item in once if item.recipe_hash not in results.above_limits}
-    ranked = [within[one.recipe_hash] for one in ranking(results) if one.recipe_hash in within]
+    ranked = [within[recipe.recipe_hash] for recipe in ranking(results) if recipe.recipe_hash in within]
     best = best_row(results)
     blocks: list[Block] = [_counts(results, explored)]
     if any(len(item.records) < len(results.recipes[item.recipe_hash]) for item in explored):
@@ -98,14 +98,14 @@ def _on_parts(results: Results) -> list[Block]:
 
 def candidates(results: Results) -> list[Candidate]:
     """The explored recipes that have a value, in the search's order."""
-    found = (_candidate(results, key, code(called(results, key))) for key in results.explored)
-    return [item for item in found if item]
+    recipes = (_candidate(results, key, code(called(results, key))) for key in results.explored)
+    return [item for item in recipes if item]
 
 
 def best_row(results: Results) -> Candidate | None:
     """The best of the space's rows by the same score."""
     rows = {results.info.row_hashes[label]: label for label in reversed(results.asked_rows)}
-    order = [one.recipe_hash for one in ranking(results)]
+    order = [recipe.recipe_hash for recipe in ranking(results)]
     return next((_candidate(results, key, f"row: {code(rows[key])}") for key in order if key in rows), None)
 
 
@@ -130,33 +130,33 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
     ends |= {item.recipe_hash: "finished" for item in explored}
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
-    said = ", ".join(f"{counts[end]} {end}" for end in ENDS if counts[end] or end == "finished")
-    return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {said}."
+    ends_in_words = ", ".join(f"{counts[end]} {end}" for end in ENDS if counts[end] or end == "finished")
+    return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
 
 
 def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> str:
     """What the best explored recipe scored, and how much of that is luck."""
     goal = results.goals[0]
-    said = f"By {word(goal)} the best explored recipe is {best.name} ({spread(best.selection)}). "
+    sentence = f"By {word(goal)} the best explored recipe is {best.name} ({spread(best.selection)}). "
     if len(explored) == 1:
-        return said + "It is the only one."
+        return sentence + "It is the only one."
     wrong = "low" if goal.lower_is_better else "high"
-    said += f"That is too {wrong}, since chance helped to choose the best of {len(explored)}"
+    sentence += f"That is too {wrong}, since chance helped to choose the best of {len(explored)}"
     scored = []
     for item in explored:
-        found = [goal.of(record.scores, record.cost) for record in item.records]
-        upward = [[goal.upward(value)] for value in found if value is not None]
+        values = [goal.of(record.scores, record.cost) for record in item.records]
+        upward = [[goal.upward(value)] for value in values if value is not None]
         scored.append(RecipeScores(np.array(upward), item.selection.fixed))
     known = true_scores(scored)
     if known is None:
-        return f"{said}; with one seed nobody can say by how much."
+        return f"{sentence}; with one seed nobody can say by how much."
     place = next(n for n, item in enumerate(explored) if item is best)
     middle, *ends = (goal.upward(float(end)) for (end,) in known.interval(place))
     low, high = sorted(ends)
     reach = "take" if goal.cost else "score"
     surely = f"{100 * known.on_front[place]:.0f} %"
     return (
-        f"{said}: over very many seeds it is expected to {reach} {number(middle)} (95 % {number(low)} to "
+        f"{sentence}: over very many seeds it is expected to {reach} {number(middle)} (95 % {number(low)} to "
         f"{number(high)}), and with a probability of {surely} it is the best of them."
     )
 
@@ -166,14 +166,14 @@ def _against(results: Results, best: Candidate, best_row: Candidate | None) -> s
     if best_row is None:
         return f"None of the space's rows has a {word(results.goals[0])} to compare it with."
     label = code(results.labels[best_row.recipe_hash])
-    said = f"The space's best row by the same score is {label} ({spread(best_row.selection)})."
+    sentence = f"The space's best row by the same score is {label} ({spread(best_row.selection)})."
     evidence = Evidence.of(results)
     pair = (best.recipe_hash, best_row.recipe_hash)
     gains = [(figure, gain) for figure in evidence.figures if (gain := evidence.compare(*pair, figure)) is not None]
     if not gains:
-        return f"{said} No test figure is there to compare the two by."
+        return f"{sentence} No test figure is there to compare the two by."
     apart = "; ".join(f"{text(figure.name)} {signed(gain.gain)}" for figure, gain in gains)
-    return f"{said} On the test sets the recipe differs from that row by: {apart}. **No verdict:** {CHOSEN}."
+    return f"{sentence} On the test sets the recipe differs from that row by: {apart}. **No verdict:** {CHOSEN}."
 
 
 def _ranking(results: Results, candidates: list[Candidate]) -> DataTable:

@@ -24,7 +24,7 @@ HOW = (
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each row; empty where no candidate was judged."""
-    lines = [_line(results, label, found) for label in results.asked_rows if (found := _judged(results, label))]
+    lines = [_line(results, label, records) for label in results.asked_rows if (records := _judged(results, label))]
     head = ["Row", "truly false an anchor", "masked an anchor", "caught, %", "wrongly masked, %"]
     return [HOW, DataTable(head, lines)] if lines else []
 
@@ -53,5 +53,5 @@ def _line(results: Results, label: str, records: Sequence[Record]) -> list[str]:
 
 
 def _sum(records: Sequence[Record], names: Sequence[str]) -> int:
-    found = [record.training.get(name) for record in records for name in names]
-    return sum(int(value) for value in found if isinstance(value, int | float))
+    values = [record.training.get(name) for record in records for name in names]
+    return sum(int(value) for value in values if isinstance(value, int | float))

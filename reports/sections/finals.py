@@ -24,29 +24,29 @@ def write(results: Results, pictures: Path) -> list[Block]:
     answer = Answer.of(results)
     if answer.figure is None:
         return []
-    references = {one.recipe: (name, one) for name, one in answer.references.items()}  # a row may be two of them
-    ranked = sorted(answer.finalists, key=lambda one: [one not in answer.picked, *_downward(one)])
-    finalists = {one.recipe: one for one in ranked}
-    over = [name for name in OVER if any(name in one.gains for one in finalists.values())]
+    references = {other.recipe: (name, other) for name, other in answer.references.items()}  # a row may be two of them
+    ranked = sorted(answer.finalists, key=lambda finalist: [finalist not in answer.picked, *_downward(finalist)])
+    finalists = {finalist.recipe: finalist for finalist in ranked}
+    over = [name for name in OVER if any(name in finalist.gains for finalist in finalists.values())]
     goals = results.measured_goals
-    beside = [*dict.fromkeys(part for one in ranked for part in one.beside)] if len(goals) > 1 else []
+    beside = [*dict.fromkeys(part for finalist in ranked for part in finalist.beside)] if len(goals) > 1 else []
     head = ["Recipe", *(f"over {OVER[name]}" for name in over)]
     head += [*(f"{text(part)}, over {OVER['base']}" for part in beside), text(answer.figure)]
     head += ["fresh seeds", *(f"{goal.short} (development)" for goal in goals)]
-    compared = {code(one.name): one for key, one in finalists.items() if key not in references}
-    for name, one in references.values():
+    compared = {code(finalist.name): finalist for key, finalist in finalists.items() if key not in references}
+    for name, finalist in references.values():
         gained = {"encoder": answer.base_over_encoder} if name == "base" and answer.base_over_encoder else {}
-        compared[_role(name, one)] = finalists.get(one.recipe, dataclasses.replace(one, gains=gained))
+        compared[_role(name, finalist)] = finalists.get(finalist.recipe, dataclasses.replace(finalist, gains=gained))
     lines = [
         [
             name,
-            *(_gain(one, other) for other in over),
-            *(_beside(one, part) for part in beside),
-            _score(one),
-            str(one.seeds),
-            *map(_development, goals, one.development),
+            *(_gain(finalist, other) for other in over),
+            *(_beside(finalist, part) for part in beside),
+            _score(finalist),
+            str(finalist.seeds),
+            *map(_development, goals, finalist.development),
         ]
-        for name, one in compared.items()
+        for name, finalist in compared.items()
     ]
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
@@ -59,14 +59,14 @@ def write(results: Results, pictures: Path) -> list[Block]:
     return [DataTable(head, lines), f"{how}{flagged}"]
 
 
-def _downward(one: Finalist) -> list[float]:
+def _downward(finalist: Finalist) -> list[float]:
     """Sorts the best by its fresh development scores first; what has none comes last."""
-    return [math.inf if value is None else -value for value in one.development]
+    return [math.inf if value is None else -value for value in finalist.development]
 
 
-def _role(name: str, one: Finalist) -> str:
+def _role(name: str, finalist: Finalist) -> str:
     """`the base settings`, and the row that has them."""
-    return OVER[name] if one.name in OVER[name] else f"{OVER[name]}: {code(one.name)}"
+    return OVER[name] if finalist.name in OVER[name] else f"{OVER[name]}: {code(finalist.name)}"
 
 
 def _development(goal: Goal, value: float | None) -> str:
@@ -74,15 +74,15 @@ def _development(goal: Goal, value: float | None) -> str:
     return number(None if value is None else goal.upward(value))
 
 
-def _beside(one: Finalist, part: str) -> str:
-    found = one.beside.get(part)
-    return DASH if found is None else difference(found.gain, found.low, found.high)
+def _beside(finalist: Finalist, part: str) -> str:
+    gain = finalist.beside.get(part)
+    return DASH if gain is None else difference(gain.gain, gain.low, gain.high)
 
 
-def _score(one: Finalist) -> str:
-    return DASH if one.figure is None else level(one.figure.gain, one.figure.low, one.figure.high)
+def _score(finalist: Finalist) -> str:
+    return DASH if finalist.figure is None else level(finalist.figure.gain, finalist.figure.low, finalist.figure.high)
 
 
-def _gain(one: Finalist, name: str) -> str:
-    found = one.gains.get(name)
-    return DASH if found is None else difference(found.gain, found.low, found.high)
+def _gain(finalist: Finalist, name: str) -> str:
+    gain = finalist.gains.get(name)
+    return DASH if gain is None else difference(gain.gain, gain.low, gain.high)

@@ -34,7 +34,7 @@ def _tasks(results: Results) -> list[str]:
     measured = dict.fromkeys(task for record in results.records for task in record.scores)
     shown = {column.score[0] for paper in results.space.tables for column in paper.columns if column.score}
     if not results.space.tables:  # then the one table has the figures
-        shown |= {task for one in results.figures if len(one.weights) == 1 for task in one.tasks}
+        shown |= {task for figure in results.figures if len(figure.weights) == 1 for task in figure.tasks}
     return [task for task in measured if task in TASKS and task not in shown and task not in GROUPS["all"]]
 
 

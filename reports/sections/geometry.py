@@ -72,9 +72,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
     boards = Findings.of(results).boards
     figures = [board.quantity for board in boards]  # others no row has
     rows = [_lying(label, results.of_row(label), figures, True) for label in results.asked_rows]
-    best = {one.recipe_hash: place for place, one in enumerate(ranking(results))}
-    asked = (key for key in results.explored if key in results.recipes)
-    ranked = sorted(asked, key=lambda key: best.get(key, len(best)))
+    best = {recipe.recipe_hash: place for place, recipe in enumerate(ranking(results))}
+    tried = (key for key in results.explored if key in results.recipes)
+    ranked = sorted(tried, key=lambda key: best.get(key, len(best)))
     explored = [_lying(called(results, key), results.recipes[key], figures, False) for key in ranked]
     rows, explored = ([item for item in items if item.records and item.is_known] for items in (rows, explored))
     if not rows and not explored:
@@ -96,8 +96,8 @@ def _lying(name: str, records: Sequence[Record], figures: Sequence[Quantity], is
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    there = [float(value) for value in values if value is not None]
-    return fmean(there) if there and len(there) == len(values) else None
+    known = [float(value) for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
 
 
 def _noise(board: Board) -> float:
@@ -137,14 +137,14 @@ def _correlations(items: Sequence[Lying], names: Sequence[str]) -> list[Block]:
         return [f"Which hyperparameter moves which is not said of fewer than {FEWEST} trained recipes."]
     lines: list[Line] = [(text(name), [item.scores[place] for item in items]) for place, name in enumerate(names)]
     lines += _varied(items)
-    found = _correlated(items, lines)
-    flat = [float(p) for _, _, _, chances in found for p in chances]
+    correlated = _correlated(items, lines)
+    flat = [float(p) for _, _, _, chances in correlated for p in chances]
     adjusted = holm(flat)
     shown = []
-    for place, (name, there, correlations, _) in enumerate(found):
+    for place, (name, recipes, correlations, _) in enumerate(correlated):
         of_line = adjusted[place * len(NUMBERS) : (place + 1) * len(NUMBERS)]
         cells = [_cell(float(value), p) for value, p in zip(correlations, of_line, strict=True)]
-        shown.append([name, str(there), *cells])
+        shown.append([name, str(recipes), *cells])
     clear = sum(p is not None and p < SURE for p in adjusted)
     how = (
         f"Rank correlations (Spearman) over the trained recipes. {clear or 'None'} of "
@@ -164,35 +164,35 @@ def _correlated(items: Sequence[Lying], lines: Sequence[Line]) -> list[tuple[str
     together: dict[tuple[int, ...], list[str]] = {}
     values = dict(lines)
     for name, line in lines:
-        there = tuple(place for place, value in enumerate(line) if value is not None)
-        if len(there) >= FEWEST and len({line[place] for place in there}) > 1:
-            together.setdefault(there, []).append(name)
-    found = {}
-    for there, names in together.items():
-        first = np.array([[values[name][place] for name in names] for place in there], dtype=float)
-        second = np.array([items[place].numbers for place in there], dtype=float)
+        places = tuple(place for place, value in enumerate(line) if value is not None)
+        if len(places) >= FEWEST and len({line[place] for place in places}) > 1:
+            together.setdefault(places, []).append(name)
+    correlated = {}
+    for places, names in together.items():
+        first = np.array([[values[name][place] for name in names] for place in places], dtype=float)
+        second = np.array([items[place].numbers for place in places], dtype=float)
         correlations, chances = rank_correlations(first, second)
         for column, name in enumerate(names):
-            found[name] = (name, len(there), correlations[column], chances[column])
-    return [found[name] for name, _ in lines if name in found]
+            correlated[name] = (name, len(places), correlations[column], chances[column])
+    return [correlated[name] for name, _ in lines if name in correlated]
 
 
 def _varied(items: Sequence[Lying]) -> list[Line]:
-    """Keys that vary: a number as it is, of words one line for each of them, 1 where a recipe has it. Only among the
-    recipes that have the key: which these are is said by the key that chose the component."""
-    found: list[Line] = []
+    """Keys that vary among the recipes that have them. A number is one line; a word is a line of 0 and 1 for each of
+    its values."""
+    lines: list[Line] = []
     for key in dict.fromkeys(key for item in items for key in item.recipe):
         given = {place: item.recipe[key] for place, item in enumerate(items) if key in item.recipe}
         distinct = {str(value): value for value in given.values()}
         if len(distinct) < 2:
             continue
         if {_number(value) is None for value in given.values() if value is not None} == {False}:
-            found.append((code(key), [_number(given.get(place)) for place in range(len(items))]))
+            lines.append((code(key), [_number(given.get(place)) for place in range(len(items))]))
         elif len(distinct) <= MOST_VALUES:
             for word, value in list(distinct.items())[len(distinct) == 2 :]:
                 line = [float(str(given[place]) == word) if place in given else None for place in range(len(items))]
-                found.append((code(f"{key}={short(value)}"), line))
-    return found
+                lines.append((code(f"{key}={short(value)}"), line))
+    return lines
 
 
 def _number(value: Value) -> float | None:

@@ -9,7 +9,7 @@ from reports.answer_words import OVER
 from reports.boards import Board
 from reports.document import Block, Picture
 from reports.findings import Findings
-from reports.plots.forest import FLAG, MOST, Group, Line, forest_picture, scale
+from reports.plots.forest import FLAG, MOST, GainGroup, GainLine, forest_picture, scale
 from reports.results import Results
 from reports.sections.pareto import front_picture
 
@@ -26,14 +26,14 @@ def write(results: Results, pictures: Path) -> list[Block]:
     return [*marks, *gains_picture(groups, pictures / "forest.svg", FEW)]
 
 
-def gains_picture(groups: list[Group], path: Path, most: int = MOST) -> list[Block]:
+def gains_picture(groups: list[GainGroup], path: Path, most: int = MOST) -> list[Block]:
     """The picture of these groups with how to read it; empty where no line is in them."""
     if forest_picture(groups, path, most) is None:
         return []
     return [Picture(path, "Gains with their intervals"), caption(groups, most)]
 
 
-def of_finals(answer: Answer) -> list[Group]:
+def of_finals(answer: Answer) -> list[GainGroup]:
     """The finalists over the base settings, or over the encoder as it came where that is kept; empty where the finals
     have not answered."""
     zero = "encoder" if answer.kind == "as it came" else "base"
@@ -42,21 +42,25 @@ def of_finals(answer: Answer) -> list[Group]:
         return []
     level = kept.figure.gain
     lines = [
-        Line(one.name, gain.gain, gain.low, gain.high, (gain.low or 0.0) > 0 or (gain.high or 0.0) < 0, at_once=True)
-        for one in answer.finalists
-        if (gain := one.gains.get(zero))
+        GainLine(
+            finalist.name, gain.gain, gain.low, gain.high, (gain.low or 0.0) > 0 or (gain.high or 0.0) < 0, at_once=True
+        )
+        for finalist in answer.finalists
+        if (gain := finalist.gains.get(zero))
     ]
     marks = {
-        OVER[name]: one.figure.gain - level for name, one in answer.references.items() if name != zero and one.figure
+        OVER[name]: finalist.figure.gain - level
+        for name, finalist in answer.references.items()
+        if name != zero and finalist.figure
     }
-    return [Group(f"{answer.figure}: finals, over {OVER[zero]}", lines, marks)]
+    return [GainGroup(f"{answer.figure}: finals, over {OVER[zero]}", lines, marks)]
 
 
-def of_board(board: Board) -> Group:
+def of_board(board: Board) -> GainGroup:
     """The board's rows that have a gain over the baseline."""
     everywhere = all(item.flags for item in board.standings if item.gain)
     lines = [
-        Line(
+        GainLine(
             item.name,
             item.gain.gain,
             item.gain.low,
@@ -70,34 +74,34 @@ def of_board(board: Board) -> Group:
         for item in board.standings
         if item.gain
     ]
-    return Group(f"{board.quantity.name}: rows, over {board.baseline}", lines)
+    return GainGroup(f"{board.quantity.name}: rows, over {board.baseline}", lines)
 
 
-def caption(groups: list[Group], most: int = MOST) -> str:
+def caption(groups: list[GainGroup], most: int = MOST) -> str:
     """What is drawn, and what is not."""
     drawn = [line for group in groups for line in group.lines]
     interval = (
         "the interval that holds for all finalists at once" if drawn and drawn[0].at_once else "the 95 % interval"
     )
-    said = [f"A dot is a gain, its line {interval}."]
+    sentences = [f"A dot is a gain, its line {interval}."]
     zeros = {group.title.rpartition(", over ")[2] for group in groups if group.marks}
     marks = [at for group in groups for at in group.marks.values()]
     low, high = scale(drawn, marks)
     inside = [low <= at <= high for at in marks]
     if zeros:
         lines = "; broken lines are what else is compared with" * any(inside)
-        said.append(f"Zero is {' or '.join(sorted(zeros))}{lines}.")
+        sentences.append(f"Zero is {' or '.join(sorted(zeros))}{lines}.")
     if any(line.one_seed for line in drawn):
-        said.append("A hollow dot is one seed: another one may lie outside its interval.")
+        sentences.append("A hollow dot is one seed: another one may lie outside its interval.")
     if any(line.low is None for line in drawn):
-        said.append("A dot without a line has no interval.")
+        sentences.append("A dot without a line has no interval.")
     if any(line.published is not None for line in drawn):
-        said.append("A diamond is the gain that the paper prints.")
+        sentences.append("A diamond is the gain that the paper prints.")
     values = [value for line in drawn for value in (line.gain, line.published) if value is not None]
     if not all([*inside, *(low <= value <= high for value in values)]):
-        said.append("What lies far off stands at the edge with its numbers.")
+        sentences.append("What lies far off stands at the edge with its numbers.")
     if any(line.flagged for line in drawn):
-        said.append(f"{FLAG} marks a row with a warning.")
+        sentences.append(f"{FLAG} marks a row with a warning.")
     if left_out := sum(max(0, len(group.lines) - most) for group in groups):
-        said.append(f"The {most} highest are drawn; {left_out} are not.")
-    return " ".join(said)
+        sentences.append(f"The {most} highest are drawn; {left_out} are not.")
+    return " ".join(sentences)

@@ -36,11 +36,11 @@ class HeatMap:
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A picture of the baseline and the best row, and what the topics' cosines say of every row; empty without any."""
-    asked = next(((label, listed) for label in results.asked_rows if (listed := _sentences(results, label))), None)
-    if asked is None:
+    first_map = next(((label, listed) for label in results.asked_rows if (listed := _sentences(results, label))), None)
+    if first_map is None:
         return []
-    sentences = asked[1]
-    maps = [found for label in results.asked_rows if (found := _read(results, label, sentences)) is not None]
+    sentences = first_map[1]
+    maps = [heat_map for label in results.asked_rows if (heat_map := _read(results, label, sentences)) is not None]
     if not maps:
         return ["The stored cosines are gone: the trials' prediction files are not in the results folder."]
     maps = [item for item in maps if not results.is_untrained(item.label)] or maps
@@ -82,23 +82,23 @@ def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
     seeds = [arrays for record in records if (arrays := _arrays(results, record, len(sentences)))]
     if not seeds:
         return None
-    ranked = [one.recipe_hash for one in ranking(results)]
+    ranked = [recipe.recipe_hash for recipe in ranking(results)]
     place = ranked.index(records[0].recipe_hash) if records[0].recipe_hash in ranked else len(ranked)
     return HeatMap(label, place, seeds)
 
 
 def _arrays(results: Results, record: Record, size: int) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for path in filter(Path.is_file, (results.folder / file for file in record.predictions)):
         try:
             stored = read_arrays(path)
         except ValueError as error:
             raise UserError(f"{path} is not a file of a trial's predictions ({error})") from None
-        found |= {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}
-        for name, values in found.items():
+        arrays |= {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}
+        for name, values in arrays.items():
             if values.shape != (size, size):
                 raise UserError(f"{path}: heat_map.{name} has shape {values.shape}, not that of {size} sentences")
-    return found
+    return arrays
 
 
 def _panels(shown: list[HeatMap]) -> list[tuple[str, np.ndarray]]:
@@ -121,9 +121,9 @@ def _table(maps: list[HeatMap]) -> DataTable:
     lines: dict[tuple[str, ...], list[str]] = {}
     for when, words in WHEN.items():
         for item in maps:
-            found = [_pairs(arrays[when]) for arrays in item.seeds if when in arrays]
-            if found:
-                figures = tuple(spread(Measured.of(values)) for values in zip(*found, strict=True))
+            cosines = [_pairs(arrays[when]) for arrays in item.seeds if when in arrays]
+            if cosines:
+                figures = tuple(spread(Measured.of(values)) for values in zip(*cosines, strict=True))
                 lines.setdefault((words, *figures), []).append(item.label)
     head = ["Mean cosine", "", "anchor and agreeing", "anchor and disagreeing", "across topics"]
     rows = [[text(names[0]) if len(names) < 2 else f"{len(names)} rows", *cells] for cells, names in lines.items()]

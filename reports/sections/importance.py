@@ -68,14 +68,14 @@ def _names(results: Results) -> list[str]:
 def _scored(results: Results) -> dict[str, RecordScores]:
     """By what was searched for: recipes of the search, copies once, and rows that it could have asked for."""
     explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
-    hashes, found = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, RecordScores]()
+    hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, RecordScores]()
     for goal, name in zip(results.goals, _names(results), strict=True):
         for recipe_hash in hashes:
             records = results.recipes.get(recipe_hash, [])
             score = results.goal(records, goal)
             if score is not None:
-                found.setdefault(name, []).append((records[0], score.mean))
-    return found
+                scored.setdefault(name, []).append((records[0], score.mean))
+    return scored
 
 
 def _rows_of_the_search(results: Results) -> list[str]:
@@ -89,15 +89,15 @@ def _rows_of_the_search(results: Results) -> list[str]:
         same = all(recipe.get(key) == value for key, value in whole.items() if key not in free)
         return same and all(contains(domain, recipe[domain.key]) for domain in domains if domain.is_asked(recipe))
 
-    found = [records[0] for label in results.asked_rows if (records := results.of_row(label))]
-    return [record.recipe_hash for record in found if record.recipe["optimisation.epochs"] and could(record)]
+    firsts = [records[0] for label in results.asked_rows if (records := results.of_row(label))]
+    return [record.recipe_hash for record in firsts if record.recipe["optimisation.epochs"] and could(record)]
 
 
-def _above(found: Importance, name: str) -> str:
+def _above(fit: Importance, name: str) -> str:
     """`temperature` (31 % of the spread of scores, p 0.010) matters for the score."""
     what = " of the spread of scores"
     named: list[str] = []
-    for effect in found.above:
+    for effect in fit.above:
         share = f"{_percent(effect.share.value)}{what * (not named)}"
         named.append(f"{code(effect.keys[0])} ({share}, p {probability(effect.share.p)})")
     if not named:
@@ -106,12 +106,12 @@ def _above(found: Importance, name: str) -> str:
     return f"**{listed(named)} {be}** for the {name}, beyond noise."
 
 
-def _shares(results: Results, found: Importance) -> list[Block]:
-    fit = found.explained
+def _shares(results: Results, forest: Importance) -> list[Block]:
+    fit = forest.explained
     part = _percent(fit.value) if fit.value > 0 else "nothing"
     quality = f"{part} of the spread of their scores (R2 {fit.value:.2f}, 95 % {_ends(fit)}; p = {fit.p:.2f})"
     blocks: list[Block] = [
-        f"A forest was fitted to {found.recipes} recipes of the search (with rows that it could have asked "
+        f"A forest was fitted to {forest.recipes} recipes of the search (with rows that it could have asked "
         f"for) and held against recipes that it had not seen, in five folds, twice. There it explains {quality}. "
         "A key's share is the part of that spread which the fit no longer predicts once the key's values are shuffled "
         "among the recipes; p is how often shuffled scores give any key such a share. Above noise is p at most 0.05. "
@@ -119,15 +119,15 @@ def _shares(results: Results, found: Importance) -> list[Block]:
         "as in the study; its band is the range of the fits.",
         DataTable(
             ["Hyperparameter", "asked where", "recipes", "share", "95 %", "p", "above noise"],
-            [_line(results, effect, found.recipes) for effect in found.keys],
+            [_line(results, effect, forest.recipes) for effect in forest.keys],
             left=2,
         ),
     ]
-    return blocks + (_pairs(found) if found.pairs else [])
+    return blocks + (_pairs(forest) if forest.pairs else [])
 
 
-def _pairs(found: Importance) -> list[Block]:
-    beyond = any(effect.share.above for effect in found.pairs)
+def _pairs(fit: Importance) -> list[Block]:
+    beyond = any(effect.share.above for effect in fit.pairs)
     first = (
         "Some keys act together, beyond the sum of what each does alone"
         if beyond
@@ -140,7 +140,7 @@ def _pairs(found: Importance) -> list[Block]:
             ["Two keys together", "recipes", "share", "95 %", "p", "above noise"],
             [
                 [" × ".join(map(code, effect.keys)), str(effect.recipes), *_cells(effect.share)]
-                for effect in found.pairs[:PAIRS]
+                for effect in fit.pairs[:PAIRS]
             ],
         ),
     ]
@@ -149,8 +149,8 @@ def _pairs(found: Importance) -> list[Block]:
 def _line(results: Results, effect: Effect, recipes: int) -> list[str]:
     domains = results.space.domains
     domain = next(domain for domain in domains if domain.key == effect.keys[0])
-    asked = _condition(domain, domains, effect.recipes == recipes)
-    return [code(domain.key), asked, str(effect.recipes), *_cells(effect.share)]
+    condition = _condition(domain, domains, effect.recipes == recipes)
+    return [code(domain.key), condition, str(effect.recipes), *_cells(effect.share)]
 
 
 def _cells(share: Share) -> list[str]:

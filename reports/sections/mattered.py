@@ -21,8 +21,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 def _course(results: Results, pictures: Path) -> list[Block]:
     """Of several goals the front says what was found."""
-    found = {item.recipe_hash: item.selection.mean for item in candidates(results)}
-    if len(results.goals) > 1 or not found:
+    means = {item.recipe_hash: item.selection.mean for item in candidates(results)}
+    if len(results.goals) > 1 or not means:
         return []
     goal, course, took = results.goals[0], list[tuple[float, float]](), dict[str, list[float]]()
     for record in results.records:
@@ -30,8 +30,8 @@ def _course(results: Results, pictures: Path) -> list[Block]:
     spent = 0.0
     for recipe_hash in results.explored:
         spent += math.fsum(took.get(recipe_hash, ()))
-        if recipe_hash in found and recipe_hash not in results.above_limits:
-            course.append((spent, found[recipe_hash]))
+        if recipe_hash in means and recipe_hash not in results.above_limits:
+            course.append((spent, means[recipe_hash]))
     best = best_row(results)
     path = search_picture(
         course,

@@ -65,28 +65,28 @@ def _table(results: Results) -> DataTable:
 
 def _kept(records: Sequence[Record]) -> str:
     """Of which steps the weights are that were evaluated: `best of 8: step 250, 375` with two seeds."""
-    found = [record.training["kept"] for record in records if "kept" in record.training]
-    if not found:
+    choices = [record.training["kept"] for record in records if "kept" in record.training]
+    if not choices:
         return "last" if any("steps" in record.training for record in records) else DASH
-    if found[0]["keep"] == "average":
-        spans = {f"{one['from_step']} to {one['from_step'] + one['steps'] - 1}" for one in found}
+    if choices[0]["keep"] == "average":
+        spans = {f"{choice['from_step']} to {choice['from_step'] + choice['steps'] - 1}" for choice in choices}
         return f"mean of steps {', '.join(sorted(spans))}"
-    return f"best of {found[0]['scored']}: step {', '.join(str(one['step']) for one in found)}"
+    return f"best of {choices[0]['scored']}: step {', '.join(str(choice['step']) for choice in choices)}"
 
 
 def _smaller_passes(results: Results) -> list[str]:
     """Which trials' batches went through memory in smaller passes than `optimisation.chunk` asks for."""
     by_size: dict[str, set[str]] = {}
     for record in results.records:
-        asked, used = record.recipe.get("optimisation.chunk", "auto"), record.training.get("chunk")
-        if used is not None and used != asked:
+        limit, used = record.recipe.get("optimisation.chunk", "auto"), record.training.get("chunk")
+        if used is not None and used != limit:
             size = "the encoder's own passes" if used == "passes" else f"passes of at most {used:,} tokens"
             by_size.setdefault(size, set()).add(record.recipe_hash)
     if not by_size:
         return []
-    said = [f"{rows_in_words(results, recipes)} in {size}" for size, recipes in sorted(by_size.items())]
+    sizes = [f"{rows_in_words(results, recipes)} in {size}" for size, recipes in sorted(by_size.items())]
     return [
-        f"A batch that did not fit into memory was embedded in smaller passes: {'; '.join(said)}. Loss and gradients "
+        f"A batch that did not fit into memory was embedded in smaller passes: {'; '.join(sizes)}. Loss and gradients "
         "are those of the whole batch; dropout is drawn anew for each pass, so that another size is like another seed."
     ]
 

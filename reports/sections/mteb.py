@@ -15,8 +15,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
     if not (results.folder / FOLDER).is_dir():
         return []
     scores = {name: kept_scores(results.folder, record) for name, record, _ in kept_models(results)}
-    scores = {name: found for name, found in scores.items() if found}
-    tasks = list(dict.fromkeys(task for found in scores.values() for task in found))
-    lines = [[code(name), *(number(found.get(task)) for task in tasks)] for name, found in scores.items()]
+    scores = {name: of_model for name, of_model in scores.items() if of_model}
+    tasks = list(dict.fromkeys(task for of_model in scores.values() for task in of_model))
+    lines = [[code(name), *(number(of_model.get(task)) for task in tasks)] for name, of_model in scores.items()]
     how = "Main scores in %, by the package `mteb` on its own data, a line for the kept model of each recipe."
     return [DataTable(["model", *map(text, tasks)], lines), how] if lines else []

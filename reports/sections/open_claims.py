@@ -25,21 +25,21 @@ LACKS: dict[Lack, str] = {
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A table of those that have figures, then how many were not run and why, a line for each; empty without any."""
-    found = Findings.of(results).claims
-    begun = [item for item in found if item.verdict not in (*DECIDED, "not run")]
-    left = [item for item in found if item.verdict == "not run"]
+    judged = Findings.of(results).claims
+    begun = [item for item in judged if item.verdict not in (*DECIDED, "not run")]
+    unrun = [item for item in judged if item.verdict == "not run"]
     tables = [claims_table(begun)] if begun else []
-    return [*tables, *_reasons(left, len(found)), Bullets([*map(_line, left)])]
+    return [*tables, *_reasons(unrun, len(judged)), Bullets([*map(_line, unrun)])]
 
 
-def _reasons(left: Sequence[Judged], every: int) -> list[Block]:
+def _reasons(unrun: Sequence[Judged], every: int) -> list[Block]:
     """How many were not run, and why: a line a reason."""
-    if not left:
+    if not unrun:
         return []
-    reasons = Counter(LACKS[item.lacks] for item in left if item.lacks)
-    verb = "was" if len(left) == 1 else "were"
+    reasons = Counter(LACKS[item.lacks] for item in unrun if item.lacks)
+    verb = "was" if len(unrun) == 1 else "were"
     return [
-        f"{len(left)} of the paper's {count(every, 'claim')} {verb} not run.",
+        f"{len(unrun)} of the paper's {count(every, 'claim')} {verb} not run.",
         Bullets([f"{count(many, 'claim')}: {reason}." for reason, many in reasons.most_common()]),
     ]
 

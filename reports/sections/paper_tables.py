@@ -52,11 +52,14 @@ def paper_table(results: Results, paper: Table) -> list[Block]:
         if any(results.is_untrained(label) for _, label in shown):
             notes.insert(0, f"{UNTRAINED} evaluated, not trained here.")
         everywhere = _everywhere(results, paper, shown)
-        found = {
-            said for _, label in shown for column in paper.columns for said in _sentences(results, paper, label, column)
+        of_cells = {
+            sentence
+            for _, label in shown
+            for column in paper.columns
+            for sentence in _sentences(results, paper, label, column)
         }
-        notes = [*(f"{FLAG} Every figure of ours: {said}" for said in sorted(everywhere)), *notes]
-        notes = [*(f"{FLAG} {said}" for said in sorted(found - everywhere)), *notes]
+        notes = [*(f"{FLAG} Every figure of ours: {sentence}" for sentence in sorted(everywhere)), *notes]
+        notes = [*(f"{FLAG} {sentence}" for sentence in sorted(of_cells - everywhere)), *notes]
     return [*blocks, Bullets(notes)]
 
 
@@ -100,15 +103,15 @@ def made_of(figure: Quantity) -> str:
 
 def _caption(results: Results, paper: Table) -> str:
     """What the figures are, and whether ours were measured under the paper's protocol."""
-    said = [f"{text(paper.aggregation[:1].upper() + paper.aggregation[1:])}."]
+    sentences = [f"{text(paper.aggregation[:1].upper() + paper.aggregation[1:])}."]
     if results.protocol == paper.protocol:
-        said.append(f"SentEval protocol {code(paper.protocol)}, as in the paper.")
+        sentences.append(f"SentEval protocol {code(paper.protocol)}, as in the paper.")
     elif any(_is_fitted(paper, column) for column in paper.columns):
-        said.append(
+        sentences.append(
             f"Ours is measured under the protocol {code(results.protocol)}, the paper's under {code(paper.protocol)}: "
             "the levels are not comparable."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _is_fitted(paper: Table, column: Column) -> bool:
@@ -146,8 +149,8 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
 def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
     """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
     parts = quantity(paper, column).parts
-    found = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", parts)
-    return {flag.sentence for flag in found if flag.tasks}
+    flags = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", parts)
+    return {flag.sentence for flag in flags if flag.tasks}
 
 
 def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> set[str]:
@@ -162,9 +165,9 @@ def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
-    """Name and label of the rows that the paper has figures of or, where we have any at all, that were asked for.
+    """Name and label of the rows with published figures and, if any row was run, of the study's own rows.
 
-    Of a large grid a study often asks for a part; lines of nothing but dashes would hide it. The footnote names them.
+    A study often runs a part of a large grid. Its other rows are named in a footnote.
     """
     ours = any(_is_measured(results, paper, label) for _, label in paper.rows)
     return [
@@ -202,15 +205,15 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
 
 def _reasons(results: Results, paper: Table) -> list[str]:
     """Why there are dashes: missing rows and seeds first, then tasks and averages that rows lack."""
-    found: dict[str, list[str]] = {}
+    rows: dict[str, list[str]] = {}
     tasks: dict[str, list[str]] = {}
     averages: dict[str, list[str]] = {}
     for name, label in paper.rows:
         records = results.of_row(label)
         if not records:
-            found.setdefault(reason(results.why_missing(label)), []).append(code(name))
+            rows.setdefault(reason(results.why_missing(label)), []).append(code(name))
         elif not results.is_complete(label):
-            found.setdefault("some seeds have not finished yet", []).append(code(name))
+            rows.setdefault("some seeds have not finished yet", []).append(code(name))
         for column in paper.columns:
             if records and column.score and results.cell(paper, label, column.name) is None:
                 task = column.score[0]
@@ -218,8 +221,8 @@ def _reasons(results: Results, paper: Table) -> list[str]:
                 tasks.setdefault(reason(str(why)), []).append(text(task))
             if records and column.average and results.cell(paper, label, column.name) is None:
                 averages.setdefault(_without(records), []).append(code(column.name))
-    said = [f"{', '.join(names)}: {why}." for why, names in found.items()]
-    return said + [
+    reasons = [f"{', '.join(names)}: {why}." for why, names in rows.items()]
+    return reasons + [
         f"{', '.join(dict.fromkeys(names))}: {why.rstrip('.')}." for why, names in [*tasks.items(), *averages.items()]
     ]
 

@@ -31,7 +31,7 @@ marked as doubtful; with more recipes in the table than that, the picture has no
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class GoalsPoint:
     """A recipe with a value for each goal. `name` is the row's label, empty for an explored recipe."""
 
     name: str
@@ -105,8 +105,8 @@ def pareto_in_short(results: Results) -> str:
     known = true_scores([point.values for point in points])
     expected = ""
     if known is not None:
-        there = math.fsum(known.on_front[place] for place, point in enumerate(points) if point in chosen)
-        expected = f" ({there:.1f} of {'it' if len(chosen) == 1 else 'them'} can be expected on the true one)"
+        truly = math.fsum(known.on_front[place] for place, point in enumerate(points) if point in chosen)
+        expected = f" ({truly:.1f} of {'it' if len(chosen) == 1 else 'them'} can be expected on the true one)"
     return (
         f"Of {count(len(points), 'recipe')} with {'a value' if what[0] == 'v' else 'a score'} for every goal, "
         f"{len(chosen)} {'is' if len(chosen) == 1 else 'are'} on the measured Pareto front of "
@@ -114,13 +114,13 @@ def pareto_in_short(results: Results) -> str:
     )
 
 
-def front(points: Sequence[Point]) -> list[Point]:
+def front(points: Sequence[GoalsPoint]) -> list[GoalsPoint]:
     """The points that no other dominates, best first by the first goal."""
     kept = [points[place] for place in on_front(np.array([point.upward for point in points]))]
     return sorted(kept, key=lambda point: point.upward, reverse=True)
 
 
-def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores | None) -> list[Point]:
+def _notable(points: Sequence[GoalsPoint], chosen: Sequence[GoalsPoint], known: TrueScores | None) -> list[GoalsPoint]:
     """Points off the measured front that may well belong to it, the most probable first."""
     if known is None:
         return []
@@ -133,15 +133,15 @@ def _notable(points: Sequence[Point], chosen: Sequence[Point], known: TrueScores
     return [point for _, point in sorted(pairs, key=lambda pair: -pair[0])]
 
 
-def _points(results: Results, goals: Sequence[Goal]) -> list[Point]:
+def _points(results: Results, goals: Sequence[Goal]) -> list[GoalsPoint]:
     """Rows and explored recipes that have every goal, but those above a limit."""
-    points, ranked = [], {one.recipe_hash: one for one in ranking(results)}
+    points, ranked = [], {recipe.recipe_hash: recipe for recipe in ranking(results)}
     for recipe_hash in _tried(results):
-        if (one := ranked.get(recipe_hash)) is not None:
+        if (recipe := ranked.get(recipe_hash)) is not None:
             label = results.labels.get(recipe_hash, "")
-            upward = tuple(goal.upward(value.mean) for goal, value in zip(goals, one.values, strict=True))
-            values = _values(one.deciding, goals, one.values[0].fixed)
-            points.append(Point(label, recipe_hash, one.deciding, one.values, upward, values))
+            upward = tuple(goal.upward(value.mean) for goal, value in zip(goals, recipe.values, strict=True))
+            values = _values(recipe.deciding, goals, recipe.values[0].fixed)
+            points.append(GoalsPoint(label, recipe_hash, recipe.deciding, recipe.values, upward, values))
     return points
 
 
@@ -152,8 +152,8 @@ def _tried(results: Results) -> dict[str, None]:
 
 def _values(records: Sequence[Record], goals: Sequence[Goal], fixed: bool) -> RecipeScores:
     """Of the seeds that have every goal."""
-    found = [values_of(goals, record.scores, record.cost) for record in records]
-    upward = [[goal.upward(value) for goal, value in zip(goals, values, strict=True)] for values in found if values]
+    of_seeds = [values_of(goals, record.scores, record.cost) for record in records]
+    upward = [[goal.upward(value) for goal, value in zip(goals, values, strict=True)] for values in of_seeds if values]
     return RecipeScores(np.array(upward, dtype=float), fixed)
 
 
@@ -173,7 +173,7 @@ def _other(results: Results) -> str:
     return "other " * bool(results.above_limits)
 
 
-def _counts(results: Results, goals: Sequence[Goal], points: Sequence[Point]) -> str:
+def _counts(results: Results, goals: Sequence[Goal], points: Sequence[GoalsPoint]) -> str:
     rows = sum(bool(point.name) for point in points)
     tried = len(_tried(results))
     short = tried - len(points) - len({*map(results.once, results.above_limits)})
@@ -189,7 +189,9 @@ def _counts(results: Results, goals: Sequence[Goal], points: Sequence[Point]) ->
     )
 
 
-def _chance(points: Sequence[Point], chosen: Sequence[Point], off: Sequence[Point], known: TrueScores | None) -> str:
+def _chance(
+    points: Sequence[GoalsPoint], chosen: Sequence[GoalsPoint], off: Sequence[GoalsPoint], known: TrueScores | None
+) -> str:
     """How far the measured front is to be believed."""
     if known is None:
         return (
@@ -197,10 +199,10 @@ def _chance(points: Sequence[Point], chosen: Sequence[Point], off: Sequence[Poin
             "or off it, by chance. Two seeds or more of every recipe would tell."
         )
     on_front = [known.on_front[place] for place, point in enumerate(points) if point in chosen]
-    one = len(chosen) == 1
-    said = (
+    single = len(chosen) == 1
+    sentence = (
         f"The measured front has {count(len(chosen), 'recipe')}; {math.fsum(on_front):.1f} of "
-        f"{'it' if one else 'them'} can be expected to belong to the front that very many seeds would show. The "
+        f"{'it' if single else 'them'} can be expected to belong to the front that very many seeds would show. The "
         "probability of each is computed from the spread between seeds, on the same development items: spreads that "
         "are alike are pooled, and means are drawn together by the noise in them; `?` marks a recipe on the measured "
         "front that more probably is not on the true one."
@@ -208,15 +210,15 @@ def _chance(points: Sequence[Point], chosen: Sequence[Point], off: Sequence[Poin
     if off:
         more = f", of which the first {SHOWN_OFF} are in the table" if len(off) > SHOWN_OFF else ", in the table below"
         noun = "recipe off it has" if len(off) == 1 else "recipes off it have"
-        said += f" {len(off)} {noun} a probability of {100 * NOTABLE:.0f} % or more{more}."
-    return said
+        sentence += f" {len(off)} {noun} a probability of {100 * NOTABLE:.0f} % or more{more}."
+    return sentence
 
 
 def _table(
     results: Results,
     goals: Sequence[Goal],
-    points: Sequence[Point],
-    shown: Sequence[Point],
+    points: Sequence[GoalsPoint],
+    shown: Sequence[GoalsPoint],
     on_front: int,
     known: TrueScores | None,
 ) -> DataTable:
@@ -258,9 +260,9 @@ def _cost_axis(goal: Goal) -> str:
 
 def _mark(
     place: int,
-    point: Point,
-    chosen: Sequence[Point],
-    shown: Sequence[Point],
+    point: GoalsPoint,
+    chosen: Sequence[GoalsPoint],
+    shown: Sequence[GoalsPoint],
     known: TrueScores | None,
     axes: Sequence[int],
 ) -> Mark:

@@ -61,11 +61,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 def _ours(results: Results) -> dict[str, list[list[int]]]:
     """By source, `[entailments, contradictions, premises]` of the first trial that counted it."""
-    found: dict[str, list[list[int]]] = {}
+    counts_by_source: dict[str, list[list[int]]] = {}
     for record in results.records:
         for source, counts in (record.data.get("corpus", {}).get("premises") or {}).items():
-            found.setdefault(source, counts)
-    return found
+            counts_by_source.setdefault(source, counts)
+    return counts_by_source
 
 
 def _count(counts: Sequence[Sequence[int]], entailments: Range, contradictions: Range) -> int | None:

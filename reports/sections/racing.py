@@ -18,42 +18,42 @@ FEW = 3
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """What was asked, what it saved, a line for each recipe, and what it means for the verdicts."""
-    found = of_results(results)
-    if not found:
+    raced = of_results(results)
+    if not raced:
         return []
     least, most = len(results.info.seeds), results.info.most_seeds or 0
-    trained = [one for one in found.values() if not one.fixed and one.has]
-    spent, whole = sum(one.has for one in trained), most * len(trained)
-    without = sum(not one.has for one in found.values())
+    trained = [recipe for recipe in raced.values() if not recipe.fixed and recipe.has]
+    spent, whole = sum(recipe.has for recipe in trained), most * len(trained)
+    without = sum(not recipe.has for recipe in raced.values())
     return [
         f"Every recipe that ran to its end got {count(least, 'seed')}, and up to {most} where more could change who is "
         f"best{', or whether a row is above the baseline' if results.space.baseline else ''}: {spent:,} trials of the "
         f"{whole:,} that {most} seeds of each of these {count(len(trained), 'recipe')} would be "
         f"({number(100 * spent / max(whole, 1), 0)} %)."
         + (f" {count(without, 'recipe')} more did not race: no seed of them ran to its end." if without else ""),
-        _table(results, {name: one for name, one in found.items() if one.has}),
+        _table(results, {name: recipe for name, recipe in raced.items() if recipe.has}),
         _meaning(least, most, len(results.goals)),
     ]
 
 
-def _table(results: Results, found: dict[str, Raced]) -> DataTable:
+def _table(results: Results, raced: dict[str, Raced]) -> DataTable:
     """A line for all recipes of which the same can be said, those with the most seeds first."""
 
     def named(recipe_hash: str) -> str:
         return code(called(results, recipe_hash))
 
     alike: dict[tuple[int, str, str], list[str]] = {}
-    for name in sorted(found, key=lambda name: (-found[name].has, found[name].lost)):
-        alike.setdefault((found[name].has, why(found[name], named), _state(found[name])), []).append(named(name))
+    for name in sorted(raced, key=lambda name: (-raced[name].has, raced[name].lost)):
+        alike.setdefault((raced[name].has, why(raced[name], named), _state(raced[name])), []).append(named(name))
     lines = [
-        [", ".join([*names[:FEW], *([f"{len(names) - FEW} more"] if len(names) > FEW else [])]), said, str(seeds), more]
-        for (seeds, said, more), names in alike.items()
+        [", ".join(names[:FEW] + [f"{len(names) - FEW} more"] * (len(names) > FEW)), reason, str(seeds), more]
+        for (seeds, reason, more), names in alike.items()
     ]
     return DataTable(["Recipes", "why", "seeds", "more"], lines, left=2)
 
 
-def _state(one: Raced) -> str:
-    return "wanted" if one.going and one.has < one.most else "no"
+def _state(recipe: Raced) -> str:
+    return "wanted" if recipe.going and recipe.has < recipe.most else "no"
 
 
 def _meaning(least: int, most: int, goals: int) -> str:
@@ -77,18 +77,18 @@ def _winner(goals: int) -> str:
     return "the recipe that would win" if goals == 1 else "each recipe that would be on the front"
 
 
-def why(one: Raced, called: Callable[[str], str]) -> str:
+def why(recipe: Raced, called: Callable[[str], str]) -> str:
     """A sentence: why it goes on, or what it stopped for. `called` names recipes by their hash."""
-    if one.fixed:
+    if recipe.fixed:
         return "no seed changes it"
-    if not one.courses:
+    if not recipe.courses:
         return "it lacks seeds that every recipe has"
-    told = [
-        _sentence(question, course, one.most, called)
-        for question, course in one.courses.items()
-        if course.seeds == one.seeds or course.state == "going"
+    reasons = [
+        _sentence(question, course, recipe.most, called)
+        for question, course in recipe.courses.items()
+        if course.seeds == recipe.seeds or course.state == "going"
     ]
-    return "; ".join(dict.fromkeys(told))
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def _sentence(question: Question, course: Course, most: int, called: Callable[[str], str]) -> str:

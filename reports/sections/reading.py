@@ -16,7 +16,8 @@ from reports.wording import look
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """What the columns mean, what chance is shared by, what the guards found nothing in."""
-    found = Findings.of(results)
-    rows = [of_rows(found.boards), look(found.look), independent(results, found.boards)] if found.boards else []
-    claims = of_claims(found.claims, results.comparable)
+    findings = Findings.of(results)
+    boards = findings.boards
+    rows = [of_rows(boards), look(findings.look), independent(results, boards)] if boards else []
+    claims = of_claims(findings.claims, results.comparable)
     return [*rows, *([Heading("Claims"), *claims] if claims else []), clean(results)]

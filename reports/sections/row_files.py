@@ -21,13 +21,13 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 def _facts(results: Results, label: str) -> list[str]:
     records = results.of_row(label)
-    said = [
+    facts = [
         f"Run it: {verbatim(study_command(results.info, [label]))}",
         f"Recipe: {code(results.info.row_hashes[label])}",
     ]
     if not records:
-        return [*said, f"No figures: {reason(results.why_missing(label))}"]
-    return [*said, *(f"Seed {record.seed}: {', '.join(_links(results, record))}" for record in records)]
+        return [*facts, f"No figures: {reason(results.why_missing(label))}"]
+    return [*facts, *(f"Seed {record.seed}: {', '.join(_links(results, record))}" for record in records)]
 
 
 def _links(results: Results, record: Record) -> list[str]:

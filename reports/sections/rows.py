@@ -26,10 +26,10 @@ def write(results: Results, pictures: Path) -> list[Block]:
     order = dict.fromkeys(item.name for board in boards for item in board.standings if item.sample)
     head, lines = ["row", "seeds"], [[text(name), seeds_in_words(first[name])] for name in order]
     for board in boards:
-        there = {item.name: item for item in board.standings if item.sample}
+        measured_rows = {item.name: item for item in board.standings if item.sample}
         head += [text(board.quantity.name), f"over {text(board.baseline)}" if board.baseline else "gain"]
         for name, line in zip(order, lines, strict=True):
-            line += [measured(there.get(name)), _gain(board, there.get(name))]
+            line += [measured(measured_rows.get(name)), _gain(board, measured_rows.get(name))]
     flagged = [
         guards_of(*(item for board in boards for item in board.standings if item.name == name)) for name in order
     ]
@@ -38,27 +38,27 @@ def write(results: Results, pictures: Path) -> list[Block]:
         line.append(flags_in_words({guard: bold for guard, bold in guards.items() if guard not in every}))
     head.append("flags")
     standings = [item for board in boards for item in board.standings]
-    said = []
+    sentences = []
     if any(item.gain and item.gain.low is not None for item in standings):
-        said.append("In brackets stands a 95 % interval.")
+        sentences.append("In brackets stands a 95 % interval.")
     if any(item.sample and item.sample.std is not None for item in standings):
-        said.append("± is the standard deviation over seeds.")
+        sentences.append("± is the standard deviation over seeds.")
     if any(item.sample and item.sample.count == 1 and not item.sample.fixed for item in standings):
         known = "; ".join(noise(Answer.of(results))) or "how far another seed lies is not known"
-        said.append(f"A score of one seed has no ±: {known}.")
+        sentences.append(f"A score of one seed has no ±: {known}.")
     if any(item.verdict in ("above", "below") for item in standings):
-        said.append("**Bold** gains are shown to be above or below zero.")
+        sentences.append("**Bold** gains are shown to be above or below zero.")
     if every:
-        said.append(f"{FLAG} Every row: {listed([text(guard) for guard in every])}, see Warnings.")
+        sentences.append(f"{FLAG} Every row: {listed([text(guard) for guard in every])}, see Warnings.")
     named = listed([f'"{name}"' for name in ("Rows in full", "How to read the tables")])
-    said.append(f"More: {named} below.")
+    sentences.append(f"More: {named} below.")
     absent = dict.fromkeys(without_figure(results, board) for board in boards)
-    return [table_of(head, lines), " ".join(said), *absent]
+    return [table_of(head, lines), " ".join(sentences), *absent]
 
 
 def _gain(board: Board, item: Standing | None) -> str:
     """In bold where it is shown."""
     if item is None or item.name == board.baseline:
         return "baseline" if item else DASH
-    found = interval(item.gain)
-    return f"**{found}**" if item.verdict in ("above", "below") else found
+    gain = interval(item.gain)
+    return f"**{gain}**" if item.verdict in ("above", "below") else gain

@@ -43,63 +43,63 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def independent(results: Results, boards: Sequence[Board]) -> str:
-    """Of which tasks the interval takes the items for independent though they may not be."""
+    """Tasks whose items count as independent, though some may share a text."""
     if not any(item.gain and item.gain.items_variance is not None for board in boards for item in board.standings):
         return ""
     alone = Evidence.of(results).ungrouped
     every = {task for board in boards for task, _ in board.quantity.weights}
-    said = ["Test pairs that share a sentence are drawn together."] if every > {*alone} else []
+    sentences = ["Test pairs that share a sentence are drawn together."] if every > {*alone} else []
     if alone:
-        said.append(
+        sentences.append(
             f"What the items of {listed([text(task) for task in alone])} share (a document, in older trials also a "
             "sentence) is not known: they count as independent, so intervals are too narrow where they are not."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def how_to_read(boards: Sequence[Board]) -> str:
     """What the columns mean, in plain words."""
     standings = [item for board in boards for item in board.standings]
     spreads = any(item.sample and item.sample.std is not None for item in standings)
-    said = [f"`mean` is over seeds{', ± their standard deviation' * spreads}."]
+    sentences = [f"`mean` is over seeds{', ± their standard deviation' * spreads}."]
     if any(item.gain for item in standings):
-        said.append(
+        sentences.append(
             "`gain` is the mean minus the baseline's, with its 95 % interval over seeds and test items, for these "
             "tasks and each row by itself."
         )
     if any(item.p_holm is not None for item in standings):
-        said.append("`p` is that of no difference, corrected for the number of rows in the table (Holm).")
+        sentences.append("`p` is that of no difference, corrected for the number of rows in the table (Holm).")
     if any(item.wins is not None for item in standings):
-        said.append(
+        sentences.append(
             "Wins and losses count tasks on which the row is shown to differ from the baseline (Holm over its tasks); "
             "a tie is a task on which it is not shown to, which does not mean that the two are equal."
         )
     if any(item.gain and item.gain.one_seed for item in standings):
-        said.append(
+        sentences.append(
             "**With one seed the interval counts the test items only: it says how this one trial compares, not the "
             "recipe, and there is no verdict.**"
         )
     if any(item.collapsed for item in standings):
-        said.append(
+        sentences.append(
             "**A seed collapsed if it kept less than half of what the recipe's best seed has above chance. Mean, gain "
             "and verdict of such a row are those given no collapse; how often it collapses stands beside its seeds, "
             "with the 95 % interval of that rate.** The tables and plots of means, and fronts, count every seed; "
             "boards, their plots, claims and tables of differences are without those that collapsed."
         )
     if any(item.sample and item.sample.fixed for item in standings):
-        said.append("A row that no seed changes needs one trial, and is judged with it.")
+        sentences.append("A row that no seed changes needs one trial, and is judged with it.")
     if any(item.gain and item.gain.basis == "seeds only" for item in standings):
-        said.append("Where predictions were not kept the interval counts the seeds only and is too narrow.")
+        sentences.append("Where predictions were not kept the interval counts the seeds only and is too narrow.")
     if any(board.best for board in boards):
-        said.append(
+        sentences.append(
             "The best set holds every row that may be the best at 95 %; `rank` is from the best to the worst place "
             "that a row may have. Ranks hold for all pairs of rows at once, so they are wider than what `p`, against "
             "the baseline alone, and the best set show."
         )
-    said.append("`steps` and `hours` are those of one trial.")
+    sentences.append("`steps` and `hours` are those of one trial.")
     if any(item.flags for item in standings):
-        said.append(f"{FLAG} names the flags that touch a row; what they mean stands under Warnings.")
-    return " ".join(said)
+        sentences.append(f"{FLAG} names the flags that touch a row; what they mean stands under Warnings.")
+    return " ".join(sentences)
 
 
 def board_table(results: Results, board: Board) -> DataTable:
@@ -115,15 +115,15 @@ def table_of(head: Sequence[str], lines: Sequence[Sequence[str]]) -> DataTable:
 
 def without_figure(results: Results, board: Board) -> str:
     """The rows that were asked for and are not in the table, and why; many are counted."""
-    there = {item.name for item in board.standings if item.sample}
+    measured_rows = {item.name for item in board.standings if item.sample}
     why: dict[str, list[str]] = {}
     for label in results.asked_rows:
-        if label not in there:
+        if label not in measured_rows:
             lacks = "without this figure" if results.of_row(label) else results.why_missing(label)
             why.setdefault(lacks, []).append(text(label))
     named = [
-        f"{', '.join(labels) if len(labels) <= FEW else count(len(labels), 'row')}: {reason(said)}"
-        for said, labels in why.items()
+        f"{', '.join(labels) if len(labels) <= FEW else count(len(labels), 'row')}: {reason(lack)}"
+        for lack, labels in why.items()
     ]
     return f"Not in the table: {'; '.join(named)}." if named else ""
 
@@ -173,8 +173,8 @@ def ranks_in_words(ranks: tuple[int, int] | None) -> str:
 
 def guards_of(*items: Standing) -> dict[str, bool]:
     """The guards whose flags touch the row, and whether one forbids a verdict against the baseline."""
-    found = {flag.guard: True for item in items for flag in item.blocked_by}
-    return found | {flag.guard: flag.guard in found for item in items for flag in item.flags}
+    blocking = {flag.guard: True for item in items for flag in item.blocked_by}
+    return blocking | {flag.guard: flag.guard in blocking for item in items for flag in item.flags}
 
 
 def flags_in_words(guards: Mapping[str, bool]) -> str:
@@ -185,6 +185,6 @@ def flags_in_words(guards: Mapping[str, bool]) -> str:
 
 def _hours(results: Results, recipe_hash: str) -> float | None:
     """Of a trial: the mean over seeds."""
-    found = [record.cost.get("seconds") for record in results.of_hash(recipe_hash)]
-    values = [float(value) / 3600 for value in found if value is not None]
+    seconds = [record.cost.get("seconds") for record in results.of_hash(recipe_hash)]
+    values = [float(value) / 3600 for value in seconds if value is not None]
     return fmean(values) if values else None

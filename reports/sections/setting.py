@@ -55,13 +55,13 @@ def _in_words(item: Difference, results: Results) -> str:
     if item.key == "encoder.name":
         return f"the encoder is {ours}, the paper's is {paper}"
     if item.key == "corpus.nli":
-        seen = max((int(record.training.get("pairs") or 0) for record in results.records), default=0)
+        pairs = max((int(record.training.get("pairs") or 0) for record in results.records), default=0)
         papers = (results.space.training_pairs or 0) * results.space.base.optimisation.epochs
-        steps = f" ({seen:,} pairs seen" + (f", the paper's models saw {papers:,})" if papers else ")")
+        steps = f" ({pairs:,} pairs seen" + (f", the paper's models saw {papers:,})" if papers else ")")
         what = "the built-in scenes corpus" if item.ours == SCENES else ours
-        return f"training pairs come from {what} instead of {paper}{steps if seen else ''}"
+        return f"training pairs come from {what} instead of {paper}{steps if pairs else ''}"
     if item.key == "corpus.documents":
-        counts = [int(found) for r in results.records if (found := r.data.get("corpus", {}).get("documents"))]
+        counts = [int(documents) for r in results.records if (documents := r.data.get("corpus", {}).get("documents"))]
         what = "the built-in scenes corpus" if item.ours == SCENES else ours
         number_of = f" ({max(counts):,} documents)" if counts else ""
         return f"training documents come from {what} instead of {paper}{number_of}"

@@ -36,14 +36,14 @@ class Stopped:
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """Empty where no trial was scored at a rung: nobody was stopped early, or an older version did not keep it."""
-    found = stopped_early(results)
-    if found is None:
+    early = stopped_early(results)
+    if early is None:
         return []
-    every = [*found.through, *found.stopped]
+    every = [*early.through, *early.stopped]
     return [
-        f"{count(len(found.stopped), 'explored trial')} of {len(every)} {_were(found.stopped)} stopped early. "
-        f"{saving(found)}",
-        *(block for name in found.audits for block in _audit(results, found, name)),
+        f"{count(len(early.stopped), 'explored trial')} of {len(every)} {_were(early.stopped)} stopped early. "
+        f"{saving(early)}",
+        *(block for name in early.audits for block in _audit(results, early, name)),
         "Trials that ran through are the best of each rung, so their own order says too little: scores that all were "
         "chosen by hardly differ. The last column draws the ends of the stopped ones, too, by regressions of each rung "
         "on the one before, which a choice by these scores does not bias. It takes for granted that trials below the "
@@ -55,20 +55,20 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 def stopping_in_short(results: Results) -> str:
     """One sentence where stopping could have cost something, or where that is not known; else empty."""
-    found = stopped_early(results)
-    if found is None or not found.stopped:
+    early = stopped_early(results)
+    if early is None or not early.stopped:
         return ""
-    risky = {name: each.cost for name, each in found.audits.items() if each.cost and each.cost.chance >= WORTH_SAYING}
+    risky = {name: each.cost for name, each in early.audits.items() if each.cost and each.cost.chance >= WORTH_SAYING}
     if risky:
-        said = " and ".join(
+        risks = " and ".join(
             f"{number(cost.chance)} by {_words(results, name)} ({number(cost.expected)} points on average)"
             for name, cost in risky.items()
         )
         return (
             "Stopping early may have cost the best trial: the estimated chance, which is too high on average, is "
-            f"{said}; {saving(found, whole=False)}"
+            f"{risks}; {saving(early, whole=False)}"
         )
-    if not all(each.cost for each in found.audits.values()):
+    if not all(each.cost for each in early.audits.values()):
         return "What stopping early could have cost is not known: too few explored trials ran through."
     return ""
 
@@ -101,31 +101,32 @@ def _stopped_early(results: Results) -> Stopped | None:
         _ends(results, record) for record in results.records if record.status == "finished" and record.seed in seeds
     ]
     best = [
-        max((found for one in finished if (found := one[goal]) is not None), default=0.0) for goal in range(len(names))
+        max((value for trial_ends in finished if (value := trial_ends[goal]) is not None), default=0.0)
+        for goal in range(len(names))
     ]
     return Stopped(through, stopped, dict(zip(names, audit(values, ends, best), strict=True)))
 
 
 def _ends(results: Results, record: Record) -> list[float | None]:
     """What the search maximises: each goal's value, upward."""
-    found = [(goal, goal.of(record.scores, record.cost)) for goal in results.goals]
-    return [None if value is None else goal.upward(value) for goal, value in found]
+    values = [(goal, goal.of(record.scores, record.cost)) for goal in results.goals]
+    return [None if value is None else goal.upward(value) for goal, value in values]
 
 
-def saving(found: Stopped, whole: bool = True) -> str:
+def saving(early: Stopped, whole: bool = True) -> str:
     """What the explored trials took, beside what they would have taken."""
-    spent = math.fsum(_seconds(record) for record in [*found.through, *found.stopped])
-    scoring = fmean([_scoring(record) for record in found.through]) if found.through else 0.0
-    full = math.fsum(_seconds(record) for record in found.through) + math.fsum(
+    spent = math.fsum(_seconds(record) for record in [*early.through, *early.stopped])
+    scoring = fmean([_scoring(record) for record in early.through]) if early.through else 0.0
+    full = math.fsum(_seconds(record) for record in early.through) + math.fsum(
         float(record.training["seconds"]) * record.training["planned_steps"] / max(record.training["steps"] or 1, 1)
         + scoring
-        for record in found.stopped
+        for record in early.stopped
     )
     share = 100 * (1 - spent / full) if full else 0.0
     if not whole:
         return f"it saved {number(share, 0)} % of the time of the trials that could be stopped."
     return (
-        f"The {count(len(found.through) + len(found.stopped), 'trial')} that could be stopped took {duration(spent)} "
+        f"The {count(len(early.through) + len(early.stopped), 'trial')} that could be stopped took {duration(spent)} "
         f"instead of about {duration(full)}, had all run through: stopping saved **{number(share, 0)} %** of that."
     )
 
@@ -138,19 +139,19 @@ def _scoring(record: Record) -> float:
     return float(record.cost.get("evaluation_seconds") or 0)
 
 
-def _audit(results: Results, found: Stopped, name: str) -> list[Block]:
+def _audit(results: Results, early: Stopped, name: str) -> list[Block]:
     """How each rung orders trials beside the end, and what stopping could have cost."""
-    stopped = Counter(record.training["rungs"][-1]["rung"] for record in found.stopped)
+    stopped = Counter(record.training["rungs"][-1]["rung"] for record in early.stopped)
     unit, places = _places(results)
     lines = []
-    for rung, each in enumerate(found.audits[name].rungs, 1):
-        reached = sum(record.training["rungs"][-1]["rung"] >= rung for record in [*found.through, *found.stopped])
+    for rung, each in enumerate(early.audits[name].rungs, 1):
+        reached = sum(record.training["rungs"][-1]["rung"] >= rung for record in [*early.through, *early.stopped])
         place = f"{rung} ({places[rung - 1]})" if rung <= len(places) else str(rung)
         lines.append([place, str(reached), str(stopped[rung]), _own_tau(each), _all_tau(each)])
     of = f" ({'share of the training' if unit == 'share' else unit})" if unit else ""
     head = [f"Rung{of}", "trials", "stopped there", "tau with the end, of those run through", "had nobody been stopped"]
     how = f"Kendall's tau of {_words(results, name)} at each rung with the end, at 95 %:"
-    return [how, DataTable(head, lines), _cost(results, found, name)]
+    return [how, DataTable(head, lines), _cost(results, early, name)]
 
 
 def _own_tau(each: Agreement) -> str:
@@ -165,25 +166,25 @@ def _all_tau(each: Agreement) -> str:
     return level(each.all_tau, each.all_low, each.all_high)
 
 
-def _cost(results: Results, found: Stopped, name: str) -> str:
-    cost = found.audits[name].cost
+def _cost(results: Results, early: Stopped, name: str) -> str:
+    cost = early.audits[name].cost
     if cost is None:
         return "Too few trials ran through to say what stopping could have cost."
-    if not found.stopped:
+    if not early.stopped:
         return "No trial was stopped, so nothing was lost."
-    said = (
+    sentence = (
         f"Had all run through, the estimated chance is **{number(cost.chance)}** that a stopped trial would have ended "
         f"above the best trial of these seeds by {_words(results, name)}; the estimated cost is "
         f"{number(cost.expected)} points on average, and at most {number(cost.most)} in 95 %."
     )
     weak = [
         str(rung)
-        for rung, each in enumerate(found.audits[name].rungs, 1)
+        for rung, each in enumerate(early.audits[name].rungs, 1)
         if each.all_tau is not None and each.all_tau < LIKELY
     ]
     if weak:
-        said += f" Trials stand in another order in the end than at rung {', '.join(weak)} (tau below {LIKELY:g})."
-    return said
+        sentence += f" Trials stand in another order in the end than at rung {', '.join(weak)} (tau below {LIKELY:g})."
+    return sentence
 
 
 def _words(results: Results, name: str) -> str:

@@ -32,17 +32,19 @@ FEW = 3
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """What is missing, what was run, what it shows, what more seeds of the rows would settle."""
-    found, answered = Findings.of(results), bool(Answer.of(results).finalists)
-    said = [*studied(results, found), *([setting] if (setting := compared(results)) else [])]
+    findings, answered = Findings.of(results), bool(Answer.of(results).finalists)
+    sentences = [*studied(results, findings), *([setting] if (setting := compared(results)) else [])]
     alone = answered and len(results.info.seeds) == 1  # the finals say more of these rows
-    told = [board for board in found.boards if len(board.counted) > 1 and not alone]
-    if told or not (answered or found.boards):
-        said += conclusions(told)
-    if found.look is not None:
-        said.append(f"Intervals hold with 95 % over all looks at this study together; this is look {found.look}.")
-    said += _facts(results, found, answered)
-    settled = [] if alone else settling(results, found)
-    return [*unfinished(results, found), Bullets(said), *settled]
+    boards = [board for board in findings.boards if len(board.counted) > 1 and not alone]
+    if boards or not (answered or findings.boards):
+        sentences += conclusions(boards)
+    if findings.look is not None:
+        sentences.append(
+            f"Intervals hold with 95 % over all looks at this study together; this is look {findings.look}."
+        )
+    sentences += _facts(results, findings, answered)
+    settled = [] if alone else settling(results, findings)
+    return [*unfinished(results, findings), Bullets(sentences), *settled]
 
 
 def compared(results: Results) -> str:
@@ -54,14 +56,14 @@ def compared(results: Results) -> str:
     return 'The setting is not the paper\'s: compare differences, not levels. See "What may be compared".'
 
 
-def unfinished(results: Results, found: Findings) -> list[Block]:
+def unfinished(results: Results, findings: Findings) -> list[Block]:
     """How many trials are missing, of which rows, and how to go on; empty where none is."""
-    every, missing = total(found.extents.values()), found.unfinished
+    every, missing = total(findings.extents.values()), findings.unfinished
     if not missing:
         return []
     rows = []
     for label, extent in list(missing.items())[:FEW]:
-        why = found.missing.get(label, "not finished")
+        why = findings.missing.get(label, "not finished")
         reason_why = f" ({reason(why)})" if not extent.there and why != "not finished" else ""
         rows.append(f"{code(label)}: {extent.there or 'none'} of {count(extent.wanted, 'seed')}{reason_why}")
     rows += [f"{count(len(missing) - FEW, 'more row')}"] if len(missing) > FEW else []
@@ -72,11 +74,11 @@ def unfinished(results: Results, found: Findings) -> list[Block]:
     ]
 
 
-def studied(results: Results, found: Findings) -> list[str]:
+def studied(results: Results, findings: Findings) -> list[str]:
     """Which rows were run under how many seeds, why others could not be, and what was trained, as sentences."""
     foreign = [label for label in results.asked_rows if results.is_foreign(label)]
     rows = [label for label in results.asked_rows if label not in foreign]
-    said = []
+    sentences = []
     if rows:
         done = sum(results.is_complete(label) for label in rows)
         of_all = (
@@ -89,19 +91,23 @@ def studied(results: Results, found: Findings) -> list[str]:
             seeds = f"{len(results.info.seeds)} to {count(results.info.most_seeds or 0, 'seed')}"
         each = f"{seeds} each{' (1 where no seed matters)' * some}"
         before = " before the finals" * bool(Answer.of(results).finalists)
-        said.append(f"{done} of {count(len(rows), 'row')} finished{of_all}, {each}{before}.{_cannot_run(found, rows)}")
+        sentences.append(
+            f"{done} of {count(len(rows), 'row')} finished{of_all}, {each}{before}.{_cannot_run(findings, rows)}"
+        )
     if foreign:
         evaluated = sum(bool(results.of_row(label)) for label in foreign)
         others = count(len(foreign), "row")
-        said.append(f"{evaluated} of {others} of other people's models evaluated.{_cannot_run(found, foreign)}")
-    return [*said, *_trained(results)]
+        sentences.append(f"{evaluated} of {others} of other people's models evaluated.{_cannot_run(findings, foreign)}")
+    return [*sentences, *_trained(results)]
 
 
-def _cannot_run(found: Findings, rows: Sequence[str]) -> str:
+def _cannot_run(findings: Findings, rows: Sequence[str]) -> str:
     """Why rows are missing that no further trial would bring."""
-    reasons = Counter(why for label, why in found.missing.items() if label in rows and label not in found.unfinished)
-    said = [f"{reason(why)} ({n})" for why, n in sorted(reasons.items())]
-    return f" The others: {'; '.join(said)}." if said else ""
+    reasons = Counter(
+        why for label, why in findings.missing.items() if label in rows and label not in findings.unfinished
+    )
+    counted = [f"{reason(why)} ({n})" for why, n in sorted(reasons.items())]
+    return f" The others: {'; '.join(counted)}." if counted else ""
 
 
 def _trained(results: Results) -> list[str]:
@@ -117,31 +123,34 @@ def _trained(results: Results) -> list[str]:
     if not adapters & {None, "none"}:
         what = "low-rank matrices (LoRA) in" if adapters == {"lora"} else "an adapter on"
         which = f"{what} the frozen {which.removeprefix('the ')}"
-    steps = sorted({int(found) for record in trained if (found := record.training.get("steps"))})
+    steps = sorted({int(last_step) for record in trained if (last_step := record.training.get("steps"))})
     took = f" for {' to '.join(dict.fromkeys(f'{end:,}' for end in (steps[0], steps[-1])))} steps" if steps else ""
     return [f"Trained here: {which}{code(Path(name).name if Path(name).is_absolute() else name)}{took}."]
 
 
-def settling(results: Results, found: Findings) -> list[Block]:
+def settling(results: Results, findings: Findings) -> list[Block]:
     """How many more seeds of which rows would settle what is open, with the command; why none would."""
-    said: dict[str, list[str]] = {}
-    for name, wanted, noun in [
-        ("The paper's claims", found.more_seeds, "claim"),
-        *((text(board.quantity.name), board.more_seeds, "gain") for board in found.boards),
+    needs_of: dict[str, list[str]] = {}
+    for name, more, noun in [
+        ("The paper's claims", findings.more_seeds, "claim"),
+        *((text(board.quantity.name), board.more_seeds, "gain") for board in findings.boards),
     ]:
-        if words := more_seeds(wanted, noun):
-            said.setdefault(words, []).append(name)
-    if not said:
+        if words := more_seeds(more, noun):
+            needs_of.setdefault(words, []).append(name)
+    if not needs_of:
         return []
-    lines = [f"{' and '.join(names)}: {what[0].lower()}{what[1:]}" for what, names in reversed(said.items())]
+    lines = [f"{' and '.join(names)}: {what[0].lower()}{what[1:]}" for what, names in reversed(needs_of.items())]
     needs: list[Block] = ["More seeds of the rows:", Bullets(lines)]
-    seeds = max(wanted.seeds or 0 for wanted in [found.more_seeds, *(board.more_seeds for board in found.boards)])
+    seeds = max(more.seeds or 0 for more in [findings.more_seeds, *(board.more_seeds for board in findings.boards)])
     if not seeds:
         return needs
     rows = {
-        label for item in found.claims if item.claim.text in found.more_seeds.settled for label in item.claim.labels
+        label
+        for item in findings.claims
+        if item.claim.text in findings.more_seeds.settled
+        for label in item.claim.labels
     }
-    for board in found.boards:
+    for board in findings.boards:
         rows |= {*board.more_seeds.settled, *([board.baseline] if board.more_seeds.settled and board.baseline else [])}
     movable = [label for label in results.asked_rows if results.info.row_hashes[label] not in {None, *results.fixed}]
     rows &= {*movable}
@@ -153,18 +162,18 @@ def settling(results: Results, found: Findings) -> list[Block]:
     return [*needs, f"To add {count(seeds, 'seed')}:", CodeBlock(command)]
 
 
-def _facts(results: Results, found: Findings, answered: bool) -> list[str]:
+def _facts(results: Results, findings: Findings, answered: bool) -> list[str]:
     """What limits did, the goals, what stopping early could have cost, what lies close to the paper; without finals
     that answered, what the goals chose."""
-    said = limits_in_words(results)
+    facts = limits_in_words(results)
     if len(results.goals) > 1 and not answered:
-        said.append(pareto_in_short(results))
-    said.append(stopping_in_short(results))
+        facts.append(pareto_in_short(results))
+    facts.append(stopping_in_short(results))
     if results.comparable and results.has_published:
-        said.append(_within_tolerance(results))
-    if found.best is not None and not answered:
-        said.append(best_model(results, found.boards, found.best))
-    return [one for one in said if one]
+        facts.append(_within_tolerance(results))
+    if findings.best is not None and not answered:
+        facts.append(best_model(results, findings.boards, findings.best))
+    return [fact for fact in facts if fact]
 
 
 def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
@@ -172,19 +181,21 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(called(results, best.recipe_hash))}"
     by = _chosen_by(results.measured_goals, best)
-    said = f"The model is {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
+    sentence = f"The model is {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     outside = [
         board
         for board in boards
         if board.best and any(item.name == row and item.in_best_set is False for item in board.standings)
     ]
     if not row:
-        said += " The search chose it by this score, which is likely too high, and so are its test scores."
+        sentence += " The search chose it by this score, which is likely too high, and so are its test scores."
     if row and outside:
-        said += f" It is not in the best set on {' and '.join(map(named, outside))}: it was chosen by another figure."
+        sentence += (
+            f" It is not in the best set on {' and '.join(map(named, outside))}: it was chosen by another figure."
+        )
     if any(name.startswith("dev_") for board in boards for _, name in board.quantity.weights):
-        said += " It was chosen by data that this report ranks rows by, so its own figure is likely too high."
-    return said
+        sentence += " It was chosen by data that this report ranks rows by, so its own figure is likely too high."
+    return sentence
 
 
 def _over_seeds(results: Results, best: Record) -> str:
@@ -204,9 +215,9 @@ def _chosen_by(goals: Sequence[Goal], record: Record) -> str:
     labels = [part.label for part in parts if part.of(record.scores, record.cost) is not None]
     scores = [value for goal, value in values.items() if not goal.cost and value is not None]
     mean = "the mean of " * (len(labels) > 1)
-    said = [f"development score {number(fmean(scores))}: {mean}{' and '.join(labels)}"] if scores else []
-    said += [f"{goal.label} {number(value)} {goal.unit}" for goal, value in values.items() if goal.cost]
-    return ", then ".join(said)
+    chosen = [f"development score {number(fmean(scores))}: {mean}{' and '.join(labels)}"] if scores else []
+    chosen += [f"{goal.label} {number(value)} {goal.unit}" for goal, value in values.items() if goal.cost]
+    return ", then ".join(chosen)
 
 
 def _within_tolerance(results: Results) -> str:

@@ -20,19 +20,19 @@ HOW = "The temperature with which the loss was taken, step by step, a line for e
 def write(results: Results, pictures: Path) -> list[Block]:
     """A picture, and where each recipe began and ended; empty where none learned a temperature."""
     rows = {label: _learned(results.of_row(label)) for label in results.asked_rows}
-    best = [one.recipe_hash for one in ranking(results) if one.recipe_hash in results.explored]
+    best = [item.recipe_hash for item in ranking(results) if item.recipe_hash in results.explored]
     explored = {called(results, key): _learned(results.recipes[key]) for key in dict.fromkeys(best)}
-    found = [(name, records) for name, records in explored.items() if records][:SHOWN]
-    learned = {name: records for name, records in [*rows.items(), *found] if records}
+    shown = [(name, records) for name, records in explored.items() if records][:SHOWN]
+    learned = {name: records for name, records in [*rows.items(), *shown] if records}
     if not learned:
         return []
     courses = {
-        name: [[(one["step"], one["temperature"]) for one in record.training["temperatures"]] for record in records]
+        name: [[(item["step"], item["temperature"]) for item in record.training["temperatures"]] for record in records]
         for name, records in learned.items()
     }
     path = temperature_picture(courses, pictures / "temperatures.svg")
     ends = {
-        name: results.over_seeds(records, lambda one: one.training.get("temperature"))
+        name: results.over_seeds(records, lambda item: item.training.get("temperature"))
         for name, records in learned.items()
     }
     lines = [[text(name), number(courses[name][0][0][1], 3), spread(ends[name], 3)] for name in learned]

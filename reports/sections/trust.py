@@ -25,33 +25,33 @@ def write(results: Results, pictures: Path) -> list[Block]:
     """A line a flag, those that forbid verdicts first; then those of the finals, and what was not checked."""
     flags = Findings.of(results).flags
     raised = [flag for flag in flags if flag.recipes]
-    said = _set_aside(results)
-    said += _lines(results, grouped(flag for flag in raised if flag.blocks))
-    said += _lines(results, grouped(flag for flag in raised if not flag.blocks))
-    said += [_not_checked(flag) for flag in flags if not flag.recipes]
-    there = {flag.sentence for flag in grouped(flags)}
-    finals = [sentence for sentence in Answer.of(results).warnings if sentence not in there]
-    said += [f"{MARK} **the finals**: {sentence}." for sentence in finals]
+    lines = _set_aside(results)
+    lines += _lines(results, grouped(flag for flag in raised if flag.blocks))
+    lines += _lines(results, grouped(flag for flag in raised if not flag.blocks))
+    lines += [_not_checked(flag) for flag in flags if not flag.recipes]
+    raised_sentences = {flag.sentence for flag in grouped(flags)}
+    finals = [sentence for sentence in Answer.of(results).warnings if sentence not in raised_sentences]
+    lines += [f"{MARK} **the finals**: {sentence}." for sentence in finals]
     across = any(flag.blocks and flag.guard not in results.info.across for flag in raised)
     how = f"{verbatim('python -m reports RESULTS --across NAME')} judges across the warning of that name all the same."
-    return [Bullets(said) or "No flags.", how if across else ""]
+    return [Bullets(lines) or "No flags.", how if across else ""]
 
 
 def clean(results: Results) -> str:
     """What was looked at without finding anything."""
     names = {flag.guard for flag in Findings.of(results).flags}
-    found = [guard.label for guard in GUARDS.values() if guard.name not in names]
-    return f"Nothing was found in: {'; '.join(found)}." if found else ""
+    labels = [guard.label for guard in GUARDS.values() if guard.name not in names]
+    return f"Nothing was found in: {'; '.join(labels)}." if labels else ""
 
 
 def _lines(results: Results, flags: list[Flag]) -> list[str]:
     """A line for each of the first flags of a guard, and one for how many more there are."""
-    said = []
+    lines = []
     for guard in dict.fromkeys(flag.guard for flag in flags):
         own = [flag for flag in flags if flag.guard == guard]
         more = [f"{MARK} **{guard}**: {count(len(own) - FEW, 'more flag')} of this kind."] if len(own) > FEW else []
-        said += [*(_line(results, flag) for flag in own[:FEW]), *more]
-    return said
+        lines += [*(_line(results, flag) for flag in own[:FEW]), *more]
+    return lines
 
 
 def _line(results: Results, flag: Flag) -> str:
@@ -71,12 +71,12 @@ def _forbids(results: Results, flag: Flag) -> str:
         return f"Judged all the same, as {verbatim(f'--across {flag.guard}')} asks."
     tasks = sorted({part.removeprefix("dev.") for part in flag.tasks})
     where = f" in figures with {text(listed(tasks))}" if 0 < len(tasks) <= MOST_TASKS else ""
-    who = {
+    rows = {
         "any": f"on {'this row' if len(flag.recipes) == 1 else 'these rows'} against any other",
         "unequal": "between rows that differ in it",
         "both": "between these rows",
     }[flag.crossed_by]
-    return f"**No verdict** {who}{where}."
+    return f"**No verdict** {rows}{where}."
 
 
 def _set_aside(results: Results) -> list[str]:

@@ -67,11 +67,11 @@ def _cost(records: Sequence[Record]) -> str:
         return math.fsum(float(record.cost.get(name) or 0) for record in records) / 3600
 
     peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)
-    said = (
+    hours_in_words = (
         f"{number(hours('seconds'))} trial hours ({number(hours('train_seconds'))} training, "
         f"{number(hours('evaluation_seconds'))} evaluation), {number(hours('gpu_seconds'))} GPU hours"
     )
-    return said + (f", at most {number(peak, 0)} MiB of memory a trial" if peak else "")
+    return hours_in_words + (f", at most {number(peak, 0)} MiB of memory a trial" if peak else "")
 
 
 def _workers_time(records: Sequence[Record]) -> str:
@@ -89,7 +89,7 @@ def _workers_time(records: Sequence[Record]) -> str:
         "starting": "starting",
         "idle": "idle",
     }
-    return ", ".join(f"{number(100 * spent[what] / total)} % {said}" for what, said in words.items())
+    return ", ".join(f"{number(100 * spent[what] / total)} % {meaning}" for what, meaning in words.items())
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -194,8 +194,8 @@ def test_nothing_from_outside_shapes_a_report(tmp_path: Path, name: str):
     assert "alert(1)" in reports["hostile"]
     for html in (False, True):
         plain, hostile = (structure(reports[kind], html) for kind in ("plain", "hostile"))
-        for place, (expected, found) in enumerate(zip(plain, hostile, strict=False)):
-            assert expected == found, f"html {html}: {_around(reports['hostile'], html, place)}"
+        for place, (expected, token) in enumerate(zip(plain, hostile, strict=False)):
+            assert expected == token, f"html {html}: {_around(reports['hostile'], html, place)}"
         assert len(plain) == len(hostile)
 
 
@@ -255,8 +255,8 @@ def test_a_cell_is_one_cell(words: str, how: Any):
     cells = [token for token in tokens if token.type == "inline"]
     assert [cell.content for cell in cells][-1] == "end"
     assert len(cells) == 4
-    seen = "".join(token.content for token in cells[2].children or [])
-    assert seen == (" ".join(words.split()) or ("''" if how is verbatim else ""))
+    words_of_cell = "".join(token.content for token in cells[2].children or [])
+    assert words_of_cell == (" ".join(words.split()) or ("''" if how is verbatim else ""))
 
 
 def test_raw_words_do_shape_a_report():

@@ -94,20 +94,20 @@ class Elements(HTMLParser):
 
     def __init__(self, content: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.inside: dict[str, list[str]] = {"script": [], "style": []}
         self.text = ""
         self.feed(content)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
         if tag in self.inside:
             self.inside[tag].append("")
 
     def handle_data(self, data: str) -> None:
         self.text += data
-        if self.found and self.found[-1][0] in self.inside and self.cdata_elem:
-            self.inside[self.found[-1][0]][-1] += data
+        if self.tags and self.tags[-1][0] in self.inside and self.cdata_elem:
+            self.inside[self.tags[-1][0]][-1] += data
 
 
 @pytest.fixture(scope="module")
@@ -123,18 +123,18 @@ def test_nothing_of_a_committed_page_is_cut_on_a_phone(example: Path):
     """As far as its elements tell: a table stands in a box that scrolls and that the keyboard reaches, so does a wide
     picture, and each picture has the size that it shrinks from. In a browser: `test_page.py`."""
     content = example.read_text(encoding="utf-8")
-    found = Elements(content).found
+    elements = Elements(content).tags
     box = re.compile(r'<div class="box" role="region" aria-label="[^"]+" tabindex="0">(<table|<svg)')
-    tables = sum(tag == "table" for tag, _ in found)
-    pictures = [attributes for tag, attributes in found if tag == "svg"]
-    wide = [one for one in pictures if float(str(one["viewbox"]).split()[2]) > WIDE]
+    tables = sum(tag == "table" for tag, _ in elements)
+    pictures = [attributes for tag, attributes in elements if tag == "svg"]
+    wide = [element for element in pictures if float(str(element["viewbox"]).split()[2]) > WIDE]
     assert len(box.findall(content)) == tables + len(wide) == content.count('class="box"')
-    assert all(one["width"] for one in pictures)
+    assert all(element["width"] for element in pictures)
     assert "figure svg, figure img { display: block; max-width: 100%; height: auto; }" in content
     assert ".box {\n  overflow-x: auto;" in content
     cards = re.findall(r'<table class="[a-z]+ cards">.*?</table>', content, re.DOTALL)
     assert len(cards) == sum(content.count(f'<section id="{name}">') for name in CARDS)
-    assert all('data-name="' in cell for one in cards for cell in re.findall(r"<td[^>]*>", one))
+    assert all('data-name="' in cell for element in cards for cell in re.findall(r"<td[^>]*>", element))
 
 
 @pytest.mark.parametrize("name", ["sure", "rows", "formulas"])
@@ -148,18 +148,18 @@ def test_the_page_says_what_the_markdown_says(made: Document, name: str):
 
     def read(content: str) -> tuple[list[str], list[str]]:
         words = Elements(re.sub("<caption>.*?</caption>", "", content))
-        return words.text.split(), [tag for tag, _ in words.found if tag in kinds]
+        return words.text.split(), [tag for tag, _ in words.tags if tag in kinds]
 
     assert read(shown) == read(expected)
 
 
 class TestPage:
     def test_only_its_own_script_may_run(self, elements: Elements):
-        kinds = [attributes.get("type") for tag, attributes in elements.found if tag == "script"]
+        kinds = [attributes.get("type") for tag, attributes in elements.tags if tag == "script"]
         assert kinds == ["application/json", None]
         policy = next(
             a["content"]
-            for tag, a in elements.found
+            for tag, a in elements.tags
             if tag == "meta" and "content" in a and "default" in str(a["content"])
         )
         digests = {
@@ -172,13 +172,13 @@ class TestPage:
         )
 
     def test_nothing_from_outside_becomes_an_element(self, elements: Elements):
-        assert not [tag for tag, _ in elements.found if tag in ("img", "iframe", "object", "form", "base", "link")]
-        for tag, attributes in elements.found:
+        assert not [tag for tag, _ in elements.tags if tag in ("img", "iframe", "object", "form", "base", "link")]
+        for tag, attributes in elements.tags:
             assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
             assert not str(attributes.get("href") or "").startswith(("javascript:", "data:text")), tag
 
     def test_it_needs_no_other_file(self, made: Document, elements: Elements):
-        assert not [a for tag, a in elements.found if "src" in a or tag == "link"]
+        assert not [a for tag, a in elements.tags if "src" in a or tag == "link"]
         assert 'role="img"' in page(made)
         assert "<title>A picture</title>" in page(made)
 
@@ -194,10 +194,10 @@ class TestPage:
         assert "<em>in a text</em>" in shown
 
     def test_tables_are_for_screen_readers_too(self, elements: Elements):
-        heads = [a for tag, a in elements.found if tag == "th"]
+        heads = [a for tag, a in elements.tags if tag == "th"]
         assert {a.get("scope") for a in heads} == {"col", "row"}
-        assert [tag for tag, _ in elements.found].count("caption") == [tag for tag, _ in elements.found].count("table")
-        assert [a["data-row"] for tag, a in elements.found if "data-row" in a] == ["0", "1", "2"]
+        assert [tag for tag, _ in elements.tags].count("caption") == [tag for tag, _ in elements.tags].count("table")
+        assert [a["data-row"] for tag, a in elements.tags if "data-row" in a] == ["0", "1", "2"]
 
     def test_the_data_are_the_rows(self, elements: Elements, made: Document):
         data = json.loads(elements.inside["script"][0])
@@ -222,11 +222,11 @@ class TestPage:
         """Held against the files of predictions, seed by seed."""
         data = json.loads(elements.inside["script"][0])
         kept = [made.results.predictions.of_task(record, "MR") for record in made.results.of_row(HOSTILE[0])]
-        hits = [[p == g for p, g in zip(one.predicted, one.gold, strict=True)] for one in kept if one]
-        wanted = [sum(of_item) > len(hits) / 2 for of_item in zip(*hits, strict=True)]
+        hits = [[p == g for p, g in zip(items.predicted, items.gold, strict=True)] for items in kept if items]
+        expected = [sum(of_item) > len(hits) / 2 for of_item in zip(*hits, strict=True)]
         right = data["rows"][0]["right"]["MR"]
         bits = "".join(f"{byte:08b}" for byte in base64.b64decode(right["bits"]))[: right["count"]]
-        assert [bit == "1" for bit in bits] == wanted
+        assert [bit == "1" for bit in bits] == expected
         assert "STS12" not in data["rows"][0]["right"]
 
     def test_sentences_need_data_that_fit(self, made: Document, tmp_path: Path):
@@ -240,10 +240,10 @@ class TestPage:
         files.mkdir(parents=True)
         for name in ("rt-polarity.pos", "rt-polarity.neg"):
             (files / name).write_text("a secret sentence\n" * 30)
-        found = data(tmp_path)
-        assert found["sentences"] == {}
-        assert any("no sentences of MR: those in" in note for note in found["notes"])
-        assert any("no sentences of CR" in note and "has no downstream/CR" in note for note in found["notes"])
+        content = data(tmp_path)
+        assert content["sentences"] == {}
+        assert any("no sentences of MR: those in" in note for note in content["notes"])
+        assert any("no sentences of CR" in note and "has no downstream/CR" in note for note in content["notes"])
 
     def test_sentences_on_which_rows_differ(self, made: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         files = tmp_path / "downstream/MR"
@@ -251,8 +251,8 @@ class TestPage:
         for name, word in (("rt-polarity.pos", "good"), ("rt-polarity.neg", "bad")):
             (files / name).write_text("".join(f"{word} film number {n}\n" for n in range(30)))
         monkeypatch.setattr("reports.formats.page_data.digest", lambda splits: "made up MR")
-        found = json.loads(Elements(page(dataclasses.replace(made, sentences=tmp_path))).inside["script"][0])
-        texts = found["sentences"]["MR made up MR"]
+        content = json.loads(Elements(page(dataclasses.replace(made, sentences=tmp_path))).inside["script"][0])
+        texts = content["sentences"]["MR made up MR"]
         assert 0 < len(texts) < 60  # those about which all rows agree are left out
         assert all(" film number " in sentence for sentence in texts.values())
 
@@ -264,10 +264,10 @@ def test_a_style_becomes_attributes(tmp_path: Path):
         '<use xlink:href="#m" style="fill: red; stroke-width: 2" onclick="alert(1)" clip-path="url(#m)"/>'
         '<image href="https://example.org/x.png"/></svg>'
     )
-    found = inline(tmp_path / "a.svg", 'a "title"', 7)
-    assert '<use clip-path="url(#picture7-m)" fill="red" stroke-width="2" href="#picture7-m" />' in found
+    element = inline(tmp_path / "a.svg", 'a "title"', 7)
+    assert '<use clip-path="url(#picture7-m)" fill="red" stroke-width="2" href="#picture7-m" />' in element
     for word in ("style", "script", "alert", "onclick", "foreign", "example.org"):
-        assert word not in found
+        assert word not in element
     assert inline(tmp_path / "none.svg", "t", 1) == ""
 
 
@@ -281,7 +281,7 @@ class TestCsv:
         with open(folder / "rows-1.csv", newline="") as file:
             lines = list(csv.reader(file))
         assert lines[0] == ["row", "gain [95 %]", "steps"]
-        assert [line[0] for line in lines[1:]] == [" ".join(one.split()) for one in HOSTILE[:3]]
+        assert [line[0] for line in lines[1:]] == [" ".join(label.split()) for label in HOSTILE[:3]]
         assert lines[1][1:] == ["-1.00 [-3.00, 1.00]", ""]
 
     def test_a_formula_is_text(self, made: Document):

@@ -21,9 +21,9 @@ def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine")
     with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,13 @@ def test_sorting(page: Any):
 def test_dashes_are_last_either_way(page: Any):
     page.evaluate("document.querySelector('#rows tr[data-row=\"0\"] td').textContent = '—'")
     button = page.locator("#rows th", has_text="gain").get_by_role("button")
-    for wanted in ([2, 1, 0], [1, 2, 0]):
+    for order in ([2, 1, 0], [1, 2, 0]):
         button.click()
-        assert names(page) == [HOSTILE[place] for place in wanted]
+        assert names(page) == [HOSTILE[place] for place in order]
 
 
 @pytest.mark.parametrize(
-    ("asked", "left"),
+    ("words", "left"),
     [
         ("optimisation.weight_decay=0.0", [0, 1, 2]),
         ("objective.name=ce", [0]),
@@ -101,8 +101,8 @@ def test_dashes_are_last_either_way(page: Any):
         ("objective.positives=none", [0, 2]),
     ],
 )
-def test_filtering(page: Any, asked: str, left: list[int]):
-    page.get_by_label("Show only rows with").fill(asked)
+def test_filtering(page: Any, words: str, left: list[int]):
+    page.get_by_label("Show only rows with").fill(words)
     shown = page.locator("#rows tr[data-row]:not([hidden])").evaluate_all(
         "all => all.map(one => Number(one.dataset.row))"
     )
@@ -199,7 +199,9 @@ def test_nothing_of_a_committed_page_is_cut(browser: Any, example: Path):
 def test_a_filter_stands_where_there_is_something_to_filter(page: Any, browser: Any):
     assert page.locator(".filter").count() == 1
     opened = browser.new_page()
-    opened.goto(next(one for one in EXAMPLES if one.parent.name == "own_labels").as_uri())  # its rows are in the finals
+    opened.goto(
+        next(example for example in EXAMPLES if example.parent.name == "own_labels").as_uri()
+    )  # its rows are in the finals
     assert opened.locator("#rows tr[data-row]").count() == 0
     assert opened.locator(".filter, .pick").count() == 0
     opened.close()

@@ -22,7 +22,7 @@ from reports.plots import (
     temperature_lines,
 )
 from reports.plots.canvas import make_figure, save
-from reports.plots.forest import Group, Line
+from reports.plots.forest import GainGroup, GainLine
 from reports.plots.geometry_map import Place
 from reports.plots.goals_front import Mark
 
@@ -69,7 +69,7 @@ DRAWN: dict[str, Callable[[Path], object]] = {
     ),
     "temperature_lines": lambda path: temperature_lines.temperature_picture({LONG: [[(1, 0.1), (2, 0.2)]]}, path),
     "cosine_panels": lambda path: cosine_panels.heat_map_picture([(LONG, np.eye(2))] * 2, [LONG, LONG], path),
-    "forest": lambda path: forest.forest_picture([Group(LONG, [Line(LONG, 1.0, 0.5, 1.5)], {LONG: 1.2})], path),
+    "forest": lambda path: forest.forest_picture([GainGroup(LONG, [GainLine(LONG, 1.0, 0.5, 1.5)], {LONG: 1.2})], path),
 }
 
 

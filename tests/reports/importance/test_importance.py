@@ -23,7 +23,7 @@ from reports.sections import importance as importance_section
 from reports.testing import changed
 from search_spaces import Domain
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, undraw, with_goals
+from tests.synthetic_results import PLOTS, section_text, undraw, with_goals
 
 TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True)
 WEIGHT = Domain("objective.weight", low=0.0, high=1.0)
@@ -245,7 +245,7 @@ def test_recipes_are_counted_by_how_they_ended(tmp_path: Path, monkeypatch: pyte
     study(tmp_path, "tolerance=1.0", explored=3, pruned=1)
     lost = Results.load(tmp_path).explored[0]
     rewrite(tmp_path, lambda record: changed(record, scores={}) if record.recipe_hash == lost else record)
-    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
+    text = section_text(tmp_path, "explored")
     assert text.startswith(
         "Optuna asked for 4 recipes beyond the space's rows: 2 finished, 1 finished without a development score, "
         "1 stopped early."

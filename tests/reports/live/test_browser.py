@@ -28,35 +28,33 @@ WAIT = 20_000
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[LiveServer]:
     running_study(tmp_path, seeds=(0, 1))
-    with served(tmp_path) as found:
-        found.verdicts = CachedReport(
-            lambda: json.dumps({"finished": 18, "boards": [], "claims": {}}), threading.Lock()
-        )
-        yield found
+    with served(tmp_path) as live:
+        live.verdicts = CachedReport(lambda: json.dumps({"finished": 18, "boards": [], "claims": {}}), threading.Lock())
+        yield live
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture
-def said() -> list[str]:
+def console() -> list[str]:
     """What the console said, and errors of the page."""
     return []
 
 
 @pytest.fixture
-def page(browser: Any, said: list[str]) -> Iterator[Any]:
-    found = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
-    found.on("console", lambda message: said.append(message.text))
-    found.on("pageerror", lambda error: said.append(str(error)))
-    yield found
-    found.close()
+def page(browser: Any, console: list[str]) -> Iterator[Any]:
+    opened = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    opened.on("console", lambda message: console.append(message.text))
+    opened.on("pageerror", lambda error: console.append(str(error)))
+    yield opened
+    opened.close()
 
 
-def test_it_follows_a_running_study(server: LiveServer, page: Any, said: list[str]) -> None:
+def test_it_follows_a_running_study(server: LiveServer, page: Any, console: list[str]) -> None:
     results = server.folder.results
     hidden = Ledger(results / LEDGER).path(StudyInfo.load(results).row_hashes["SBERT baseline"] or "", 1)
     content = hidden.read_text()
@@ -73,7 +71,7 @@ def test_it_follows_a_running_study(server: LiveServer, page: Any, said: list[st
     assert "75 of 90" in page.inner_text("#running")
     assert page.title().startswith(f"{2 * DONE}/")
     assert page.evaluate("window.sameDocument")
-    assert said == []
+    assert console == []
 
 
 def test_it_fits_a_phone_is_dark_and_every_colour_is_seen(server: LiveServer, page: Any) -> None:
@@ -110,18 +108,18 @@ def test_it_says_when_the_server_is_gone(server: LiveServer, page: Any) -> None:
     page.wait_for_selector("#lost", state="visible", timeout=WAIT)
 
 
-def test_the_policy_stops_a_foreign_script(server: LiveServer, page: Any, said: list[str]) -> None:
+def test_the_policy_stops_a_foreign_script(server: LiveServer, page: Any, console: list[str]) -> None:
     page.goto(server.address)
     page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.evil = 1'}))")
     assert page.evaluate("window.evil") is None
-    assert any("Content Security Policy" in text for text in said)  # so the other tests would see a broken rule
+    assert any("Content Security Policy" in text for text in console)  # so the other tests would see a broken rule
 
 
 @pytest.mark.slow
-def test_the_whole_report_is_served_and_keeps_its_own_policy(server: LiveServer, page: Any, said: list[str]) -> None:
+def test_the_whole_report_is_served_and_keeps_its_own_policy(server: LiveServer, page: Any, console: list[str]) -> None:
     page.goto(server.address)
     page.click("text=The whole report of what is finished", timeout=120_000)
     page.wait_for_selector("table", timeout=120_000)
     assert page.url == f"{server.address}report"
     assert "SBERT baseline" in page.inner_text("body")
-    assert said == []
+    assert console == []

@@ -46,12 +46,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def server(results: Path) -> Iterator[LiveServer]:
-    with served(results) as found:
-        found.verdicts = CachedReport(
-            lambda: json.dumps({"finished": 27, "boards": [], "claims": {}}), threading.Lock()
-        )
-        found.report = CachedReport(lambda: "<!doctype html><title>report</title>", threading.Lock())
-        yield found
+    with served(results) as live:
+        live.verdicts = CachedReport(lambda: json.dumps({"finished": 27, "boards": [], "claims": {}}), threading.Lock())
+        live.report = CachedReport(lambda: "<!doctype html><title>report</title>", threading.Lock())
+        yield live
 
 
 def ask(
@@ -165,12 +163,12 @@ class TestServer:
             serve(results, port)
 
     def test_the_address_is_told_when_it_answers(self, results: Path) -> None:
-        told: list[str] = []
-        threading.Thread(target=serve, args=(results,), kwargs={"ready": told.append}, daemon=True).start()
+        addresses: list[str] = []
+        threading.Thread(target=serve, args=(results,), kwargs={"ready": addresses.append}, daemon=True).start()
         deadline = time.monotonic() + 20
-        while not told and time.monotonic() < deadline:
+        while not addresses and time.monotonic() < deadline:
             time.sleep(0.02)
-        connection = http.client.HTTPConnection(told[0].split("/")[2], timeout=20)
+        connection = http.client.HTTPConnection(addresses[0].split("/")[2], timeout=20)
         connection.request("GET", "/live.css")
         assert connection.getresponse().status == 200
 
@@ -225,7 +223,7 @@ class TestWhatIsShown:
                "flags": [NASTY]}  # fmt: skip
         flag = {"guard": NASTY, "sentence": "<script>alert(1)</script>"}
         board = {"figure": NASTY, "baseline": NASTY, "rows": [row], "flags": [flag]}
-        found = json.dumps(
+        findings = json.dumps(
             {
                 "finished": 1,
                 "boards": [board],
@@ -233,7 +231,7 @@ class TestWhatIsShown:
                 "answer": [[NASTY, NASTY, False], [NASTY, NASTY, True]],
             }
         )
-        judged = html.verdicts(found, NASTY, view.finished, view.runs)
+        judged = html.verdicts(findings, NASTY, view.finished, view.runs)
         for content in (html.page(view, judged), *json.loads(html.state(view, judged))["parts"].values()):
             assert "<script>alert" not in content
             assert "onload='x'" not in content
@@ -285,8 +283,8 @@ class TestWhatIsShown:
         progress = dataclasses.replace(
             progress,
             at_once=nasty,
-            running=[dataclasses.replace(one, seed=nasty) for one in progress.running],
-            queued=[dataclasses.replace(one, seed=nasty) for one in progress.queued],
+            running=[dataclasses.replace(trial, seed=nasty) for trial in progress.running],
+            queued=[dataclasses.replace(trial, seed=nasty) for trial in progress.queued],
         )
         shown = html.parts_of(dataclasses.replace(Folder(tmp_path).view(), progress=progress), {})
         for place in ("running", "queued"):
@@ -370,22 +368,24 @@ def _refused(folder: Path) -> None:
 
 def test_the_page_of_a_running_study_has_the_findings_of_its_report(tmp_path: Path) -> None:
     running_study(tmp_path, seeds=(0, 1))
-    found = json.loads(in_own_process(["reports.live.provisional", str(tmp_path)]))
+    printed = json.loads(in_own_process(["reports.live.provisional", str(tmp_path)]))
     findings = Findings.of(Results.load(tmp_path))
-    answer = found.pop("answer")
-    assert found == json.loads(json.dumps(findings.as_json(), allow_nan=False))
-    board, told = findings.boards[0], found["boards"][0]
-    assert found["finished"] == 2 * DONE
-    assert (told["figure"], told["baseline"]) == (board.quantity.name, "SBERT baseline")
-    there = [standing for standing in board.standings if standing.sample is not None]
-    assert [(row["name"], row["verdict"]) for row in told["rows"]] == [(one.name, one.verdict) for one in there]
-    assert len(there) == DONE
-    assert len(found["claims"]) == len(findings.claims) > 0
-    shown = html.verdicts(json.dumps({**found, "answer": answer}), "", 2 * DONE + 1, True)
+    answer = printed.pop("answer")
+    assert printed == json.loads(json.dumps(findings.as_json(), allow_nan=False))
+    board, shown_board = findings.boards[0], printed["boards"][0]
+    assert printed["finished"] == 2 * DONE
+    assert (shown_board["figure"], shown_board["baseline"]) == (board.quantity.name, "SBERT baseline")
+    measured = [standing for standing in board.standings if standing.sample is not None]
+    assert [(row["name"], row["verdict"]) for row in shown_board["rows"]] == [
+        (item.name, item.verdict) for item in measured
+    ]
+    assert len(measured) == DONE
+    assert len(printed["claims"]) == len(findings.claims) > 0
+    shown = html.verdicts(json.dumps({**printed, "answer": answer}), "", 2 * DONE + 1, True)
     assert [head for head, _, _ in answer] == re.findall("<dt>(.*?)</dt>", shown["answer"])
     content = shown["verdicts"]
     assert "There are 19 by now, and they are being computed." in content
-    assert told["rows"][0]["name"] in content
+    assert shown_board["rows"][0]["name"] in content
 
 
 class TestRebuilt:
@@ -402,7 +402,7 @@ class TestRebuilt:
 
         lock = threading.Lock()
         report, verdicts = CachedReport(make, lock), CachedReport(make, lock)
-        threads = [threading.Thread(target=one.get, args=((),)) for one in (report, verdicts) * 4]
+        threads = [threading.Thread(target=cached.get, args=((),)) for cached in (report, verdicts) * 4]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -419,14 +419,14 @@ class TestRebuilt:
             assert len(made) == 1 or go.wait(20)
             return str(len(made))
 
-        one = CachedReport(make, threading.Lock())
-        assert one.get(()) == "1"
+        report = CachedReport(make, threading.Lock())
+        assert report.get(()) == "1"
         changed = (("study.json", 1, 1),)
-        assert one.latest(changed) == ("1", "")
-        assert one.latest(changed) == ("1", "")
+        assert report.latest(changed) == ("1", "")
+        assert report.latest(changed) == ("1", "")
         go.set()
         deadline = time.monotonic() + 20
-        while one.latest(changed)[0] != "2":
+        while report.latest(changed)[0] != "2":
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert len(made) == 2
@@ -438,12 +438,12 @@ class TestRebuilt:
             tried.append(1)
             raise RuntimeError("not enough trials")
 
-        one = CachedReport(make, threading.Lock())
+        report = CachedReport(make, threading.Lock())
         for _ in range(2):
             with pytest.raises(RuntimeError, match="not enough trials"):
-                one.get(())
+                report.get(())
         assert len(tried) == 1
-        assert one.latest(()) == (None, "not enough trials")
+        assert report.latest(()) == (None, "not enough trials")
 
     def test_any_error_is_told_and_the_old_one_is_not_shown_as_the_new(self) -> None:
         answers = iter(["first", FileNotFoundError("report.html is gone")])
@@ -454,13 +454,13 @@ class TestRebuilt:
                 raise answer
             return answer
 
-        one = CachedReport(make, threading.Lock())
-        assert one.get(()) == "first"
+        report = CachedReport(make, threading.Lock())
+        assert report.get(()) == "first"
         changed = (("study.json", 1, 1),)
         for _ in range(2):
             with pytest.raises(RuntimeError, match=r"report.html is gone"):
-                one.get(changed)
-        assert one.latest(changed) == ("first", "report.html is gone")
+                report.get(changed)
+        assert report.latest(changed) == ("first", "report.html is gone")
 
     def test_a_process_that_fails_tells_its_last_line(self, tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="does not exist"):

@@ -30,40 +30,43 @@ def file(study: Study) -> ProgressFile:
     return ProgressFile(study.begin())
 
 
-def told(file: ProgressFile) -> Progress:
+def written_progress(file: ProgressFile) -> Progress:
     file.write()
-    found = Progress.load(file.results)
-    assert found is not None
-    return found
+    progress = Progress.load(file.results)
+    assert progress is not None
+    return progress
 
 
 def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFile) -> None:
-    found = told(file)
-    assert found.counts == {"queued": 6, "running": 0, "finished": 0, "stopped": 0, "failed": 0}
-    assert (found.queued[1].name, found.queued[2].changes) == ("row 0", "objective.temperature=0.060000000000000005")
-    assert (found.seconds_left, found.at_once, found.ended) == (None, 2, False)
+    progress = written_progress(file)
+    assert progress.counts == {"queued": 6, "running": 0, "finished": 0, "stopped": 0, "failed": 0}
+    assert (progress.queued[1].name, progress.queued[2].changes) == (
+        "row 0",
+        "objective.temperature=0.060000000000000005",
+    )
+    assert (progress.seconds_left, progress.at_once, progress.ended) == (None, 2, False)
 
     first, second = study.start(file, members=2)  # a population
     (third,) = study.start(file)
     for trial in (first, second):
         study.tell(file, "step", trial, 50, 100, {"loss": 2.0})
     study.tell(file, "rung", third, 3, {"sts": 61.5})
-    found = told(file)
-    assert found.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}
-    assert [(one.name, one.seed, one.step, one.steps, one.loss) for one in found.running] == [
+    progress = written_progress(file)
+    assert progress.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}
+    assert [(entry.name, entry.seed, entry.step, entry.steps, entry.loss) for entry in progress.running] == [
         ("row 0", 0, 50, 100, 2.0),
         ("row 0", 1, 50, 100, 2.0),
         ("row 1", 0, None, None, None),
     ]
-    assert (found.running[2].rung, found.running[2].scores) == (3, {"sts": 61.5})
+    assert (progress.running[2].rung, progress.running[2].scores) == (3, {"sts": 61.5})
 
     study.finish(file, first, record_of(first, 1, 1))  # one member is evaluated already
-    assert told(file).counts == {"queued": 3, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
+    assert written_progress(file).counts == {"queued": 3, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
     study.now += 60
-    assert told(file).estimate == "from 1 trial that ended and the steps of 1 trial that run"
+    assert written_progress(file).estimate == "from 1 trial that ended and the steps of 1 trial that run"
     study.finish(file, second, record_of(second, 1, 1, "pruned"))
     study.fail(file, third, "no such file")
-    assert told(file).counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}
+    assert written_progress(file).counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}
 
     study.tell(file, "close")
     last = Progress.load(file.results)
@@ -83,18 +86,18 @@ def test_only_what_runs_and_what_is_listed_is_remembered_in_words(
         for trial in failing:
             study.fail(file, trial, "no such file")
         study.finish(file, finishing, record_of(finishing, 1.0, 1.0))
-        assert len(told(file).queued) == len(file.words) == min(5, len(study.queue))
-    assert told(file).queued == []
+        assert len(written_progress(file).queued) == len(file.words) == min(5, len(study.queue))
+    assert written_progress(file).queued == []
     assert file.words == {}
 
 
 def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study, file: ProgressFile) -> None:
     study.start(file)
     study.tell(file, "close")
-    found = Progress.load(file.results)
-    assert found is not None
-    assert found.running == []
-    assert found.counts["queued"] == 6
+    progress = Progress.load(file.results)
+    assert progress is not None
+    assert progress.running == []
+    assert progress.counts["queued"] == 6
 
 
 def test_earlier_runs_count_and_a_failure_does_not_once_it_is_tried_again(study: Study) -> None:
@@ -102,9 +105,9 @@ def test_earlier_runs_count_and_a_failure_does_not_once_it_is_tried_again(study:
     study.ledger.write(record_of(done, 1, 1))
     fail(study.results, failed.key, failed.name, "no such file")
     file = ProgressFile(study.begin())
-    assert told(file).counts == {"queued": 5, "running": 0, "finished": 1, "stopped": 0, "failed": 1}
+    assert written_progress(file).counts == {"queued": 5, "running": 0, "finished": 1, "stopped": 0, "failed": 1}
     study.start(file)
-    assert told(file).counts == {"queued": 4, "running": 1, "finished": 1, "stopped": 0, "failed": 0}
+    assert written_progress(file).counts == {"queued": 4, "running": 1, "finished": 1, "stopped": 0, "failed": 0}
 
 
 def test_the_ledger_is_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +116,7 @@ def test_the_ledger_is_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(Ledger, method, None)
     for _ in simulate(study, file, Machine(2), lambda trial: 5.0, lambda trial: 5.0):
         pass
-    assert told(file).counts["finished"] == 6
+    assert written_progress(file).counts["finished"] == 6
 
 
 def test_losses_are_noted_by_trial(study: Study, file: ProgressFile) -> None:
@@ -131,7 +134,7 @@ def test_what_diverges_leaves_a_curve_that_ends(study: Study, file: ProgressFile
     (trial,) = study.start(file)
     study.tell(file, "step", trial, 1, 10, {"loss": 2.0})
     study.tell(file, "step", trial, 2, 10, {"loss": float("nan")})
-    assert told(file).running[0].step == 2
+    assert written_progress(file).running[0].step == 2
     assert Curves(study.results).all()[trial.key].points == [(1, 2.0)]
 
 
@@ -149,7 +152,7 @@ def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: Pro
     study.tell(file, "step", trial, 50, 100, {"loss": 2.0})
     assert "again" not in _running_part(file)
     study.tell(file, "started", [trial])
-    (again,) = told(file).running
+    (again,) = written_progress(file).running
     assert (again.attempt, again.step) == (2, None)
     study.tell(file, "step", trial, 20, 100, {"loss": 2.0})
     assert "20 of 100, again (2)" in _running_part(file)
@@ -162,10 +165,10 @@ def test_starts_that_fail_are_on_the_page_until_one_succeeds_or_the_study_has_en
     study.tell(file, "interrupted", [trial])
     assert "failed" not in _part(file, "state")
     study.tell(file, "not_started", [trial], 3, "ImportError: no <b>torch</b>")
-    said = "the last 3 starts failed: ImportError: no &lt;b&gt;torch&lt;/b&gt;"
-    assert said in _part(file, "state")
+    reason = "the last 3 starts failed: ImportError: no &lt;b&gt;torch&lt;/b&gt;"
+    assert reason in _part(file, "state")
     file.close()
-    assert said in parts_of(Folder(file.results).view(), {})["state"]
+    assert reason in parts_of(Folder(file.results).view(), {})["state"]
     study.tell(file, "started", [trial])
     assert "failed" not in _part(file, "state")
 
@@ -207,26 +210,26 @@ def test_a_full_disk_is_told_once_and_tried_again(
         file.write()
         file.write()
     assert capsys.readouterr().out.splitlines() == ["warning: what runs cannot be shown: no space left on the device"]
-    assert told(file).counts["queued"] == 6
+    assert written_progress(file).counts["queued"] == 6
 
 
 def test_of_a_long_queue_only_what_is_listed_is_put_into_words(
     study: Study, file: ProgressFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study.queue.extend(planned(500, name="other {}".format))
-    asked = []
-    monkeypatch.setattr(progress_file, "differences", lambda base, recipe: str(asked.append(recipe)))
+    named = []
+    monkeypatch.setattr(progress_file, "differences", lambda base, recipe: str(named.append(recipe)))
     for _ in range(2):  # and each of them once
-        assert len(told(file).queued) == len(asked) == progress_file.LISTED
+        assert len(written_progress(file).queued) == len(named) == progress_file.LISTED
 
 
 class TestAddress:
     def test_the_page_ends_with_the_study(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         empty_study(tmp_path)
         end = live_page.show_live(tmp_path)
-        found = re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out)
-        assert found is not None
-        address = ("127.0.0.1", int(found[1]))
+        port = re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out)
+        assert port is not None
+        address = ("127.0.0.1", int(port[1]))
         socket.create_connection(address, timeout=20).close()
         end()
         assert "live page" not in {thread.name for thread in threading.enumerate()}

@@ -42,73 +42,77 @@ ABOVE = {"verdict": "above", "p_holm": 0.001}
 
 class TestFirstSentence:
     def test_the_best_is_a_row_alone_in_the_best_set_and_proven(self):
-        found = conclusions([board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 61.0, **ABOVE))])
-        assert found == [
+        sentences = conclusions([board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 61.0, **ABOVE))])
+        assert sentences == [
             "On **STS Avg.** 2 of 2 rows are shown to be above `base`; `a` is the best row, +3.00 [+2.50, +3.50] "
             "points above `base`."
         ]
 
     def test_of_several_none_is_called_the_best(self):
         several = board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 62.9, in_best_set=True, **ABOVE))
-        said = " ".join(conclusions([several]))
-        assert "the best row" not in said
-        assert said.endswith("the largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points.")
+        sentence = " ".join(conclusions([several]))
+        assert "the best row" not in sentence
+        assert sentence.endswith("the largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points.")
         assert "2 of 3 rows may be the best" in best_set(several)
 
     def test_a_row_that_could_not_be_judged_may_be_better(self):
         """It is named, with what keeps it from being judged; a row below the best judged one is not."""
         rows = [standing("b", 64.0, seeds=1), standing("c", 62.0, seeds=1)]
-        found = board(standing("a", 63.0, in_best_set=True, **ABOVE), *rows)
-        said = " ".join(conclusions([found, dataclasses.replace(found, quantity=board(name="transfer Avg.").quantity)]))
-        assert "`a` is the best of the rows that can be judged" in said
-        assert said.endswith(
+        first = board(standing("a", 63.0, in_best_set=True, **ABOVE), *rows)
+        sentence = " ".join(
+            conclusions([first, dataclasses.replace(first, quantity=board(name="transfer Avg.").quantity)])
+        )
+        assert "`a` is the best of the rows that can be judged" in sentence
+        assert sentence.endswith(
             "`b` measured higher (+4.00 on STS Avg., +4.00 on transfer Avg.) but has one seed, so it is not judged: "
             "it may be better."
         )
-        assert best_set(found) == "Best set on **STS Avg.**, at 95 %: `a` alone, of the 2 rows that can be judged."
+        assert best_set(first) == "Best set on **STS Avg.**, at 95 %: `a` alone, of the 2 rows that can be judged."
 
     def test_the_largest_gain_is_one_of_rows_that_can_be_judged(self):
         judged = [standing("a", 60.1, in_best_set=True), standing("low", 50.0, verdict="below")]
-        said = " ".join(conclusions([board(*judged, standing("b", 61.0, seeds=1))]))
-        assert "the largest gain of a row that can be judged is `a`'s" in said
-        assert "`b` measured higher (+1.00 on STS Avg.)" in said
+        sentence = " ".join(conclusions([board(*judged, standing("b", 61.0, seeds=1))]))
+        assert "the largest gain of a row that can be judged is `a`'s" in sentence
+        assert "`b` measured higher (+1.00 on STS Avg.)" in sentence
 
     def test_tasks_that_the_best_row_loses_are_said(self):
         best = standing("a", 63.0, in_best_set=True, lost=(("STS12", -0.52),), **ABOVE)
-        said = " ".join(conclusions([board(best, standing("b", 61.0))]))
-        assert said.endswith("+3.00 [+2.50, +3.50] points above `base`, but it loses on STS12 (-0.52).")
+        sentence = " ".join(conclusions([board(best, standing("b", 61.0))]))
+        assert sentence.endswith("+3.00 [+2.50, +3.50] points above `base`, but it loses on STS12 (-0.52).")
 
     def test_nothing_is_proven(self):
-        said = " ".join(conclusions([board(standing("a", 60.2), standing("b", 59.9))]))
-        assert said.startswith(
+        sentence = " ".join(conclusions([board(standing("a", 60.2), standing("b", 59.9))]))
+        assert sentence.startswith(
             "On **STS Avg.** no row is shown to be better or worse than `base`: no difference is shown"
         )
-        assert "best" not in said
+        assert "best" not in sentence
 
     def test_one_seed_proves_nothing_and_boards_share_the_sentence(self):
-        one = board(standing("a", 66.0, seeds=1))
-        said = " ".join(conclusions([one, dataclasses.replace(one, quantity=board(name="transfer Avg.").quantity)]))
-        assert said.startswith(
+        first = board(standing("a", 66.0, seeds=1))
+        sentence = " ".join(
+            conclusions([first, dataclasses.replace(first, quantity=board(name="transfer Avg.").quantity)])
+        )
+        assert sentence.startswith(
             "On **STS Avg.** and **transfer Avg.** no row is shown to be better or worse than `base`"
         )
-        assert said.count("one seed") == 1
-        assert said.count("+6.00 [+5.50, +6.50] points (over test items only)") == 2
+        assert sentence.count("one seed") == 1
+        assert sentence.count("+6.00 [+5.50, +6.50] points (over test items only)") == 2
 
     def test_a_flag_forbids_it_and_is_named(self):
         flagged = {"verdict": "no verdict", "blocked_by": (STEPS,), "in_best_set": None}
-        said = " ".join(conclusions([board(standing("flagged", 66.0, **flagged))]))
-        assert "`flagged` has no verdict for the flag `steps`" in said
-        said = " ".join(conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))]))
-        assert "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`)" in said
+        sentence = " ".join(conclusions([board(standing("flagged", 66.0, **flagged))]))
+        assert "`flagged` has no verdict for the flag `steps`" in sentence
+        sentence = " ".join(conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))]))
+        assert "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`)" in sentence
 
     def test_a_row_below_is_not_said_to_be_above(self):
-        said = " ".join(conclusions([board(standing("a", 55.0, verdict="below", p_holm=0.001))]))
-        assert "none of 1 row is shown to be above `base` (1 below it)" in said
+        sentence = " ".join(conclusions([board(standing("a", 55.0, verdict="below", p_holm=0.001))]))
+        assert "none of 1 row is shown to be above `base` (1 below it)" in sentence
 
     def test_without_a_baseline(self):
         rows = [standing("a", 63.0, gain=None, in_best_set=True), standing("b", 61.0, gain=None)]
-        found = dataclasses.replace(board(), baseline=None, standings=tuple(rows))
-        assert conclusions([found]) == ["On **STS Avg.** `a` is the best row; its mean is 63.00."]
+        alone = dataclasses.replace(board(), baseline=None, standings=tuple(rows))
+        assert conclusions([alone]) == ["On **STS Avg.** `a` is the best row; its mean is 63.00."]
 
     def test_no_figure_at_all(self):
         assert conclusions([]) == ["No row has a figure that sums the study up yet."]
@@ -117,23 +121,23 @@ class TestFirstSentence:
 class TestBestSet:
     def test_many_are_counted(self):
         inside = [standing(f"row {n}", 62 - n / 10, in_best_set=True) for n in range(7)]
-        said = best_set(board(*inside))
-        assert said.startswith("Best set on **STS Avg.**, at 95 %: `row 0` (+2.00 [+1.50, +2.50]), `row 1` (")
-        assert said.count("`row ") == 5
-        assert said.endswith("2 more rows (see Rows in full); 7 of 8 rows may be the best.")
-        assert "\n" not in said
+        sentence = best_set(board(*inside))
+        assert sentence.startswith("Best set on **STS Avg.**, at 95 %: `row 0` (+2.00 [+1.50, +2.50]), `row 1` (")
+        assert sentence.count("`row ") == 5
+        assert sentence.endswith("2 more rows (see Rows in full); 7 of 8 rows may be the best.")
+        assert "\n" not in sentence
 
     def test_one_judged_row_is_no_set(self):
         """Of rows with one seed only a row that no seed changes can be judged: it is not the best for that."""
         rows = [standing("glove", 50.0, in_best_set=True), standing("a", 66.0, seeds=1)]
-        found = dataclasses.replace(board(), standings=(*rows, standing("base", 60.0, seeds=1)))
-        assert best_set(found) == ""
-        assert "best row" not in conclusions([found])[0]
+        shown = dataclasses.replace(board(), standings=(*rows, standing("base", 60.0, seeds=1)))
+        assert best_set(shown) == ""
+        assert "best row" not in conclusions([shown])[0]
 
     def test_all_rows(self):
         every = [standing(name, 60.1, in_best_set=True) for name in "ab"]
-        found = dataclasses.replace(board(), standings=tuple(every))
-        assert best_set(found) == "Best set on **STS Avg.**: any of 2 rows may be the best."
+        shown = dataclasses.replace(board(), standings=tuple(every))
+        assert best_set(shown) == "Best set on **STS Avg.**: any of 2 rows may be the best."
 
 
 class TestOrder:
@@ -152,9 +156,9 @@ class TestOrder:
         assert "half" not in unrelated
 
     def test_few_rows_that_nearly_agree_are_close(self):
-        said = self.rows([1, 2, 3, 5, 4])
-        assert "our order of 5 rows is close to the paper's (9 of 10 pairs agree, Kendall's tau 0.80 [" in said
-        assert "but 5 rows are too few to exclude chance" in said
+        sentence = self.rows([1, 2, 3, 5, 4])
+        assert "our order of 5 rows is close to the paper's (9 of 10 pairs agree, Kendall's tau 0.80 [" in sentence
+        assert "but 5 rows are too few to exclude chance" in sentence
         assert "no closer to the paper's than chance would make it" in self.rows([3, 1, 5, 2, 4])
 
     def test_what_an_order_does_not_know_is_said(self):
@@ -195,14 +199,14 @@ class TestForest:
         assert drawn.index(">proven<") < drawn.index(">⚠ flagged<") < drawn.index(">open<")
 
     def test_one_seed_is_drawn_and_said(self, tmp_path: Path):
-        one = board(standing("a", 63.0, seeds=1))
-        path = forest_picture([of_board(one)], tmp_path / "forest.svg")
+        shown = board(standing("a", 63.0, seeds=1))
+        path = forest_picture([of_board(shown)], tmp_path / "forest.svg")
         assert path is not None
         drawn = path.read_text()
         assert "one seed: 95 % over test" in drawn
         assert "stroke-dasharray" in drawn
         assert ">published<" not in drawn
-        assert "A hollow dot is one seed" in caption([of_board(one)])
+        assert "A hollow dot is one seed" in caption([of_board(shown)])
         assert "hollow" not in caption([of_board(board(standing("a", 63.0)))])
 
     def test_equal_gains_hide_neither(self, tmp_path: Path):
@@ -257,18 +261,18 @@ class TestRows:
         assert "no seed changes" not in how_to_read([board(standing("a", 63.0))])
 
     def test_ties_and_ranks_are_explained(self):
-        said = how_to_read([board(standing("a", 63.0, wins=1, ties=1, losses=0, in_best_set=True, ranks=(1, 2)))])
-        assert "(Holm over its tasks)" in said
-        assert "not shown to, which does not mean that the two are equal" in said
-        assert "Ranks hold for all pairs of rows at once, so they are wider" in said
+        text = how_to_read([board(standing("a", 63.0, wins=1, ties=1, losses=0, in_best_set=True, ranks=(1, 2)))])
+        assert "(Holm over its tasks)" in text
+        assert "not shown to, which does not mean that the two are equal" in text
+        assert "Ranks hold for all pairs of rows at once, so they are wider" in text
 
     def test_rows_without_the_figure_are_named_below(self, tmp_path: Path):
         make_results(tmp_path, rows=[BASELINE, "3p3n-Augment"], seeds=(0, 1), spread=0.2)
-        said = markdown(rows_section(Results.load(tmp_path), tmp_path / "pictures"))
-        table = next(part for part in said.split("\n\n") if part.startswith("| row"))
+        section = markdown(rows_section(Results.load(tmp_path), tmp_path / "pictures"))
+        table = next(part for part in section.split("\n\n") if part.startswith("| row"))
         assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [BASELINE, "3p3n-Augment"]
-        assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in said
-        assert "16 rows: not finished" in said
+        assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in section
+        assert "16 rows: not finished" in section
 
     def test_intervals_without_items_are_said(self):
         only = board(standing("a", 63.0, gain=gain(3.0, basis="seeds only")))
@@ -281,20 +285,20 @@ class TestUnfinished:
         rows = [BASELINE, "3p3n-Augment", "3p3n-lambda0.5-SCL", "3palln-lambda0.5-SCL"]
         kept = {"rows": [rows[0], rows[1], rows[3], *changes.pop("more", [])], "seeds": (0, 1, 2), "spread": 0.1}
         info = make_results(folder, predictions=True, **{**kept, **changes})
-        wanted = {label: info.row_hashes[label] for label in info.row_hashes if label in rows or "GloVe" in label}
-        dataclasses.replace(info, row_hashes=wanted).save(folder)
+        hashes = {label: info.row_hashes[label] for label in info.row_hashes if label in rows or "GloVe" in label}
+        dataclasses.replace(info, row_hashes=hashes).save(folder)
         for seed in (1, 2):
-            (folder / LEDGER / f"{wanted[rows[3]]}-{seed}.json").unlink(missing_ok=True)
+            (folder / LEDGER / f"{hashes[rows[3]]}-{seed}.json").unlink(missing_ok=True)
         return Results.load(folder)
 
     def test_it_is_said_first(self, tmp_path: Path):
         results = self.study(tmp_path)
-        said = markdown(unfinished(results, Findings.of(results)))
-        assert said.startswith(
+        text = markdown(unfinished(results, Findings.of(results)))
+        assert text.startswith(
             "**Unfinished: 7 of 12 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
             "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
         )
-        assert markdown(short(results, tmp_path / "pictures")).startswith(said)
+        assert markdown(short(results, tmp_path / "pictures")).startswith(text)
 
     def test_a_row_that_no_seed_changes_wants_one_trial(self, tmp_path: Path):
         results = self.study(tmp_path, more=["Avg. GloVe embeddings"], word_vectors=True)
@@ -303,8 +307,8 @@ class TestUnfinished:
             (tmp_path / LEDGER / f"{vectors}-{seed}.json").unlink()
         results = Results.load(tmp_path)
         assert markdown(unfinished(results, Findings.of(results))).startswith("**Unfinished: 8 of 13 trials.**")
-        said = studied(results, Findings.of(results))[0]
-        assert said.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
+        sentence = studied(results, Findings.of(results))[0]
+        assert sentence.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
 
     def test_a_finished_study_says_nothing(self, tmp_path: Path):
         results = make_study(tmp_path)
@@ -314,18 +318,18 @@ class TestUnfinished:
     def test_seeds_are_counted_from_the_studys_own(self, tmp_path: Path):
         """Of a row with one of three seeds, two more are those that the study lacks."""
         results = self.study(tmp_path)
-        one = standing("3palln-lambda0.5-SCL", 61.0, seeds=1)
-        open_one = board(one, more_seeds=SeedsWanted({one.name: 0}))
-        said = markdown(settling(results, dataclasses.replace(Findings.of(results), boards=(open_one,))))
-        assert "STS Avg.: finishing the study would settle the open gain" in said
-        assert "--seeds" not in said
-        found = Evidence.of(results)
+        single = standing("3palln-lambda0.5-SCL", 61.0, seeds=1)
+        open_one = board(single, more_seeds=SeedsWanted({single.name: 0}))
+        text = markdown(settling(results, dataclasses.replace(Findings.of(results), boards=(open_one,))))
+        assert "STS Avg.: finishing the study would settle the open gain" in text
+        assert "--seeds" not in text
+        evidence = Evidence.of(results)
         row, base = (results.info.row_hashes[label] or "" for label in ("3palln-lambda0.5-SCL", BASELINE))
-        far = found.more_seeds(row, base, found.figures[0], -30.0, 0.05)
+        far = evidence.more_seeds(row, base, evidence.figures[0], -30.0, 0.05)
         assert far == 0
 
     def test_what_was_run_counts_what_is_missing(self, tmp_path: Path):
-        assert "5 of the rows missing" in what_was_run(self.study(tmp_path), tmp_path)
+        assert "5 of the rows missing" in markdown(what_was_run(self.study(tmp_path), tmp_path))
         assert "missing" not in what_was_run(make_study(tmp_path / "whole"), tmp_path)
 
 
@@ -353,8 +357,8 @@ class TestFacts:
     def test_claims_name_what_was_decided_and_count_what_was_tested(self, tmp_path: Path):
         results = make_study(tmp_path)
         every = judged(results)
-        one = with_verdicts(every, ["agrees", *["not run"] * (len(every) - 1)])
-        assert claims(one, True).startswith(
+        single = with_verdicts(every, ["agrees", *["not run"] * (len(every) - 1)])
+        assert claims(single, True).startswith(
             f"1 of the paper's {len(every)} claims was tested: our figures agree with “{every[0].claim.text[:10]}"
         )
         several = ["agrees"] * 2 + ["disagrees"] + ["undecided"]
@@ -371,23 +375,23 @@ class TestFacts:
         [label, other] = results.asked_rows
         best = dataclasses.replace(results.of_row(label)[0], checkpoint="models/x")
         low = board(standing(label, 61.0), standing(other, 63.0, in_best_set=True, **ABOVE))
-        said = best_model(results, [low], best)
-        assert "the mean of STS (Spearman on the development part of STSBenchmark) and transfer" in said
-        assert "It is not in the best set on **STS Avg.**" in said
-        assert "chosen by data that this report ranks" not in said
+        sentence = best_model(results, [low], best)
+        assert "the mean of STS (Spearman on the development part of STSBenchmark) and transfer" in sentence
+        assert "It is not in the best set on **STS Avg.**" in sentence
+        assert "chosen by data that this report ranks" not in sentence
         high = board(standing(label, 63.0, in_best_set=True, **ABOVE), standing(other, 61.0))
         dev = dataclasses.replace(high.quantity, weights={("STSBenchmark", "dev_spearman_cosine"): 1.0})
-        said = best_model(results, [dataclasses.replace(high, quantity=dev)], best)
-        assert "not in the best set" not in said
-        assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in said
+        sentence = best_model(results, [dataclasses.replace(high, quantity=dev)], best)
+        assert "not in the best set" not in sentence
+        assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in sentence
 
     def test_the_second_table_promises_no_reproduction(self):
         assert "reproduction; the second table of each pair does" not in HOW_TO_READ
 
 
-def with_verdicts(found: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:
+def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:
     """The claims as if they had been judged so."""
-    return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(found, verdicts, strict=True)]
+    return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(judged, verdicts, strict=True)]
 
 
 class TestCommands:

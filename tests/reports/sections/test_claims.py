@@ -58,9 +58,9 @@ def judge_one(results: Results, claim: Claim) -> Judged:
 
 
 def gap(results: Results) -> float:
-    found = judge_one(results, ABOVE).gaps[0]
-    assert found is not None
-    return found
+    difference = judge_one(results, ABOVE).gaps[0]
+    assert difference is not None
+    return difference
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +78,9 @@ def equal() -> Results:
 class TestChance:
     def test_one_seed_never_agrees_or_disagrees(self):
         """20 studies without any effect: verdicts by sign gave dozens of agrees and disagrees in each of them."""
-        one = dataclasses.replace(NONE, seeds=1)
-        found = Counter(item.verdict for study in range(20) for item in judged(one.study(study)))
-        assert found == {"undecided: one seed": 20 * len(CLAIMS)}
+        alone = dataclasses.replace(NONE, seeds=1)
+        counts = Counter(item.verdict for study in range(20) for item in judged(alone.study(study)))
+        assert counts == {"undecided: one seed": 20 * len(CLAIMS)}
 
     @pytest.mark.slow
     def test_studies_without_effect_have_false_verdicts_as_rarely_as_said(self):
@@ -124,11 +124,11 @@ class TestDirection:
     def test_a_smaller_difference_elsewhere(self, better: Results):
         """Gains are larger where scores are far from perfect; a gain less itself is no smaller one."""
         claim = Claim("c", "2", "STS12", better=(BEST,), worse=(BASELINE,), smaller_in=("2", "STS12"))
-        found = judge_one(better, claim)
-        assert found.verdict == "undecided"
-        assert found.compared[1].comparison is not None
-        assert found.compared[1].comparison.gain == 0
-        assert found.compared[1].published == 0
+        verdict = judge_one(better, claim)
+        assert verdict.verdict == "undecided"
+        assert verdict.compared[1].comparison is not None
+        assert verdict.compared[1].comparison.gain == 0
+        assert verdict.compared[1].published == 0
 
     def test_more_claims_make_each_one_harder(self, better: Results):
         alone = judge_one(better, ABOVE)
@@ -141,18 +141,18 @@ class TestDirection:
 class TestSize:
     def test_the_stated_size_lies_in_the_interval(self, better: Results):
         stated = round(gap(better), 1)
-        found = judge_one(better, dataclasses.replace(ABOVE, stated=stated))
-        assert (found.verdict, found.size) == ("agrees", "as stated")
+        verdict = judge_one(better, dataclasses.replace(ABOVE, stated=stated))
+        assert (verdict.verdict, verdict.size) == ("agrees", "as stated")
 
     @pytest.mark.parametrize(("factor", "size"), [(3.0, "smaller"), (0.1, "larger")])
     def test_another_size_is_said(self, better: Results, factor: float, size: str):
         """Judged by direction alone these two agreed."""
-        found = judge_one(better, dataclasses.replace(ABOVE, stated=factor * gap(better)))
-        assert (found.verdict, found.direction, found.size) == ("agrees in part", "as claimed", size)
+        verdict = judge_one(better, dataclasses.replace(ABOVE, stated=factor * gap(better)))
+        assert (verdict.verdict, verdict.direction, verdict.size) == ("agrees in part", "as claimed", size)
 
     def test_a_size_that_is_excluded_refutes(self, equal: Results):
-        found = judge_one(equal, dataclasses.replace(ABOVE, stated=15.0))
-        assert (found.verdict, found.size) == ("disagrees", "smaller")
+        verdict = judge_one(equal, dataclasses.replace(ABOVE, stated=15.0))
+        assert (verdict.verdict, verdict.size) == ("disagrees", "smaller")
 
     def test_at_least(self, better: Results):
         half, twice = (dataclasses.replace(ABOVE, margin=factor * gap(better)) for factor in (0.5, 2.0))
@@ -197,15 +197,15 @@ class TestWhatWasTested:
         rows = (*self.CAPS.better, *self.CAPS.worse)
         results = dataclasses.replace(STS, rows=rows, gains={rows[0]: 1.0}).study(1)
         records = [dataclasses.replace(r, training=r.training | measured) for r in results.records]
-        found = Results(results.folder, results.info, results.space, records)
-        vars(found)["predictions"] = results.predictions
-        return found
+        study = Results(results.folder, results.info, results.space, records)
+        vars(study)["predictions"] = results.predictions
+        return study
 
     def test_a_cap_that_never_binds(self):
         """N+ was 1.08 with and without the cap of 3; the claim on that cap agreed or disagreed all the same."""
-        found = judge_one(self.study({"positives_per_anchor": 1.08, "negatives_per_anchor": 61.0}), self.CAPS)
-        assert found.verdict == "not tested here"
-        why = found.compared[0].why
+        verdict = judge_one(self.study({"positives_per_anchor": 1.08, "negatives_per_anchor": 61.0}), self.CAPS)
+        assert verdict.verdict == "not tested here"
+        why = verdict.compared[0].why
         assert why is not None
         assert "N+ 1.08 and 1.08" in one_recipe(why)
 
@@ -236,9 +236,9 @@ class TestWhatWasTested:
         kept = study.folder
         (kept / target.predictions[0]).write_bytes((kept / source.predictions[0]).read_bytes())
         (tmp_path / LEDGER / f"{study.of_row(rows[1])[1].key}.json").unlink()
-        found = judge_one(Results.load(tmp_path), self.CAPS)
-        assert found.verdict == "no verdict"
-        assert [flag.guard for flag in found.flags] == ["copies"]
+        verdict = judge_one(Results.load(tmp_path), self.CAPS)
+        assert verdict.verdict == "no verdict"
+        assert [flag.guard for flag in verdict.flags] == ["copies"]
 
     def test_equal_scores_under_every_shared_seed(self):
         numbers = {"spearman_all": 50.0, "spearman_mean": 51.0, "pearson_all": 52.0, "pearson_mean": 53.0}
@@ -254,9 +254,9 @@ class TestWhatWasTested:
         recipe = better.info.row_hashes[BASELINE] or ""
         evidence = Evidence(better)
         vars(evidence)["flags"] = Flags((Flag("mine", "It ran elsewhere.", frozenset({recipe})),))
-        found = judge(evidence, [ABOVE, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER))])
-        assert [item.verdict for item in found] == ["no verdict", "agrees in part"]
-        assert [flag.guard for flag in found[0].flags] == ["mine"]
+        verdicts = judge(evidence, [ABOVE, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER))])
+        assert [item.verdict for item in verdicts] == ["no verdict", "agrees in part"]
+        assert [flag.guard for flag in verdicts[0].flags] == ["mine"]
 
     def test_missing_rows(self, better: Results):
         missing = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, "allpalln-lambda0.1-SCL"))
@@ -279,18 +279,18 @@ class TestWhatWasTested:
         absent = ("allpalln-lambda0.1-SCL", "3palln-lambda0.5-SCL")
         claim = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, *absent))
         for quantifier in ("all", "most"):
-            found = judge_one(better, dataclasses.replace(claim, quantifier=quantifier))
-            assert found.verdict == "not finished"
-            assert "so far 1 of 3 decided as claimed" in verdict_in_words(found)
-            assert "undecided" not in direction_in_words(found)
-            assert " to " not in direction_in_words(found)  # one figure is no range
+            verdict = judge_one(better, dataclasses.replace(claim, quantifier=quantifier))
+            assert verdict.verdict == "not finished"
+            assert "so far 1 of 3 decided as claimed" in verdict_in_words(verdict)
+            assert "undecided" not in direction_in_words(verdict)
+            assert " to " not in direction_in_words(verdict)  # one figure is no range
 
     def test_a_limit_that_was_not_varied_is_said(self):
         """N+ was 1.08 under every limit, and nothing said so beside "Increasing N+ and N-"."""
         rows = ("allpalln-lambda0.5-SCL", "3p3n-lambda0.5-SCL")
         claim = Claim("c", "2", "Avg.", better=rows[:1], worse=rows[1:])
         results = dataclasses.replace(STS, rows=rows).study(1)
-        for caught, said in ((1.08, "N+ was not varied in effect (1.08"), (3.0, "")):
+        for caught, words in ((1.08, "N+ was not varied in effect (1.08"), (3.0, "")):
             records = [
                 dataclasses.replace(
                     record,
@@ -303,11 +303,11 @@ class TestWhatWasTested:
                 )
                 for record in results.records
             ]
-            found = Results(results.folder, results.info, results.space, records)
-            vars(found)["predictions"] = results.predictions
-            missed = judge_one(found, claim).not_varied
-            assert (not_varied(missed) if missed else "").startswith(said)
-            assert bool(missed) == bool(said)
+            study = Results(results.folder, results.info, results.space, records)
+            vars(study)["predictions"] = results.predictions
+            missed = judge_one(study, claim).not_varied
+            assert (not_varied(missed) if missed else "").startswith(words)
+            assert bool(missed) == bool(words)
 
 
 def test_the_papers_own_figures(tmp_path: Path):
@@ -322,13 +322,13 @@ def test_the_papers_own_figures(tmp_path: Path):
 
 def test_more_seeds_for_claims():
     loud = dataclasses.replace(STS, seeds=3, gains={BEST: 0.4}, seed_spread=0.3)
-    found = [item for study in range(6) for item in judge(Evidence.of(loud.study(study)), [ABOVE])]
-    asked = [item.more_seeds for item in found if item.verdict == "undecided"]
-    assert asked
-    assert all(needed and needed >= 1 for needed in asked)
-    assert all(item.more_seeds is None for item in found if item.verdict == "agrees")
-    wanted = open_claims(found)
-    assert wanted.seeds is None or f"{wanted.seeds} more seed" in more_seeds(wanted, "claim")
+    verdicts = [item for study in range(6) for item in judge(Evidence.of(loud.study(study)), [ABOVE])]
+    needs = [item.more_seeds for item in verdicts if item.verdict == "undecided"]
+    assert needs
+    assert all(needed and needed >= 1 for needed in needs)
+    assert all(item.more_seeds is None for item in verdicts if item.verdict == "agrees")
+    needed_for_all = open_claims(verdicts)
+    assert needed_for_all.seeds is None or f"{needed_for_all.seeds} more seed" in more_seeds(needed_for_all, "claim")
 
 
 def test_the_section(tmp_path: Path):

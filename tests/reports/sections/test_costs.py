@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from reports.diff import diff
-from reports.document import markdown
 from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
@@ -23,13 +22,12 @@ from reports.plots import goals_front, search_course
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.recipe_names import called
 from reports.results import Results
-from reports.sections import explored, glance, mattered, pareto, sure, what_was_run
-from reports.sections.pareto import Point, front
+from reports.sections.pareto import GoalsPoint, front
 from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import RecipeScores
 from tests.reports.sections.test_search import drawn
-from tests.synthetic_results import PLOTS, make_results, named_in, undraw, with_goals
+from tests.synthetic_results import PLOTS, make_results, named_in, section_text, undraw, with_goals
 
 
 @pytest.fixture(autouse=True)
@@ -69,11 +67,6 @@ def rewrite(folder: Path, recipes: set[str], **changes: Any) -> None:
             Ledger(folder / LEDGER).write(changed(record, **changes))
 
 
-def told(folder: Path, section: Any = pareto) -> str:
-    text: str = markdown(section.write(Results.load(folder), folder / "pictures"))
-    return text
-
-
 def listed(results: Results, text: str, begins: str = r"\d+[ ?]* +\|") -> list[str]:
     """The hashes of the recipes in the table's lines that begin so, which those on the measured front do."""
     return [named_in(results, line)[0] for line in re.findall(rf"^\| {begins}.*", text, re.MULTILINE)]
@@ -82,7 +75,7 @@ def listed(results: Results, text: str, begins: str = r"\d+[ ?]* +\|") -> list[s
 class TestFront:
     def test_it_is_what_nothing_dominates_where_one_goal_is_a_cost(self, tmp_path: Path) -> None:
         means = study(tmp_path, ["sts", "seconds"])
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         expected = {
             recipe
             for recipe, (score, cost) in means.items()
@@ -96,14 +89,14 @@ class TestFront:
         assert "24 have a value for both goals" in text
         assert "not all comparable" not in text
         best = max(score for score, _ in means.values()), min(cost for _, cost in means.values())
-        assert f"values are {best[0]:.2f} for STS and {best[1]:.2f} for seconds (lower is better)" in told(
-            tmp_path, sure
+        assert f"values are {best[0]:.2f} for STS and {best[1]:.2f} for seconds (lower is better)" in section_text(
+            tmp_path, "sure"
         )
 
     def test_certain_recipes_are_on_it_for_certain(self, tmp_path: Path) -> None:
         """Seeds differ by a hundredth, so that the probabilities must agree with the measured front."""
         study(tmp_path, ["sts", "seconds"])
-        lines = [line for line in told(tmp_path).splitlines() if re.match(r"\| \d", line)]
+        lines = [line for line in section_text(tmp_path, "pareto").splitlines() if re.match(r"\| \d", line)]
         assert lines
         assert all(">99 %" in line for line in lines)
 
@@ -113,19 +106,19 @@ class TestFront:
         record = Ledger(tmp_path / LEDGER).get(cheap, 0)
         assert record is not None
         rewrite(tmp_path, {cheap}, cost={**record.cost, "peak_memory_mb": 1.0})
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert cheap in listed(Results.load(tmp_path), text)
         assert "have a value for every goal" in text
         assert "peak memory in MiB (lower is better)" in text
         assert "pareto.svg" not in text
 
     def test_directions(self) -> None:
-        def point(name: str, score: float, cost: float) -> Point:
+        def point(name: str, score: float, cost: float) -> GoalsPoint:
             means = (Measured(score, None, 1), Measured(cost, None, 1))
-            return Point(name, name, [], means, (score, -cost), RecipeScores(np.zeros((1, 2))))
+            return GoalsPoint(name, name, [], means, (score, -cost), RecipeScores(np.zeros((1, 2))))
 
         dear, cheap, bad = point("dear", 80, 100), point("cheap", 70, 10), point("bad", 69, 50)
-        assert [found.name for found in front([bad, cheap, dear])] == ["dear", "cheap"]
+        assert [item.name for item in front([bad, cheap, dear])] == ["dear", "cheap"]
 
     @pytest.mark.parametrize("wide", [False, True])
     def test_the_picture(self, wide: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -146,7 +139,7 @@ class TestFront:
     def test_the_cost_lies_to_the_right(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         for goals in (["sts", "seconds"], ["seconds", "sts"]):
             study(tmp_path, goals)
-            figure = drawn(monkeypatch, goals_front, lambda: told(tmp_path, glance))
+            figure = drawn(monkeypatch, goals_front, lambda: section_text(tmp_path, "glance"))
             assert isinstance(figure, matplotlib.figure.Figure)
             assert figure.axes[0].get_xlabel() == "seconds (lower is better)"
             assert figure.axes[0].get_ylabel() == "STS, development parts"
@@ -154,7 +147,7 @@ class TestFront:
 
 class TestComparable:
     @pytest.mark.parametrize(
-        ("changes", "said"),
+        ("changes", "words"),
         [
             ({"hardware": "8 GPUs"}, "they ran on 2 kinds of hardware (2 cores; 8 GPUs)"),
             (
@@ -165,19 +158,19 @@ class TestComparable:
             ({"cost": {"seconds": 5.0, "workers": 4}}, "different numbers of workers (1 to 4 workers) or threads"),
         ],
     )
-    def test_a_front_of_costs_says_where_they_are_not(self, changes: Any, said: str, tmp_path: Path) -> None:
+    def test_a_front_of_costs_says_where_they_are_not(self, changes: Any, words: str, tmp_path: Path) -> None:
         some = next(iter(study(tmp_path, ["sts", "seconds"])))
         rewrite(tmp_path, {some}, **changes)
-        assert said in told(tmp_path)
+        assert words in section_text(tmp_path, "pareto")
         info = StudyInfo.load(tmp_path)
         dataclasses.replace(info, goals=["sts", "transfer"]).save(tmp_path)
-        assert "not all comparable" not in told(tmp_path)
+        assert "not all comparable" not in section_text(tmp_path, "pareto")
 
     def test_an_older_record_on_the_same_machine_is_like_a_newer_one(self, tmp_path: Path) -> None:
         some, *others = study(tmp_path, ["sts", "seconds"])
         rewrite(tmp_path, {some}, hardware="1 node, 2 CPUs, no GPU (Xeon)")
         rewrite(tmp_path, {*others}, machine={"processor": "Xeon", "device": None, "bf16": False})
-        assert "not all comparable" not in told(tmp_path)
+        assert "not all comparable" not in section_text(tmp_path, "pareto")
         elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
         shutil.copytree(tmp_path, elsewhere)
         rewrite(elsewhere, {some}, hardware="3 nodes, 64 CPUs, no GPU (Xeon)")
@@ -191,27 +184,27 @@ class TestLimits:
         results = Results.load(tmp_path)
         assert set(results.above_limits) == above
         assert above
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert not above & set(named_in(results, text))
         assert f"{len(above)} recipes are above a limit (`seconds=40`), and left out." in text
         assert f"{24 - len(above)} have a value for both goals" in text
         assert "have not finished" not in text  # those left out have
-        short = told(tmp_path, sure)
+        short = section_text(tmp_path, "sure")
         assert f"Limit of each trial: `seconds=40`. Of 24 finished recipes, {len(above)} are above: " in short
-        assert "Limits: `seconds=40`" in told(tmp_path, what_was_run)
+        assert "Limits: `seconds=40`" in section_text(tmp_path, "what_was_run")
 
     def test_the_best_within_is_named_beside_the_best_above(self, tmp_path: Path) -> None:
         means = study(tmp_path, ["sts"], seconds=40.0)
         kept = {recipe: score for recipe, (score, cost) in means.items() if cost <= 40}
         above = {recipe: score for recipe, (score, cost) in means.items() if cost > 40}
-        short = told(tmp_path, sure)
+        short = section_text(tmp_path, "sure")
         assert f"The best development score for STS within is {max(kept.values()):.2f}, of " in short
         assert f"; of those above the best is {max(above.values()):.2f}." in short
-        assert "front" not in told(tmp_path, pareto)  # of one goal there is none
-        text = told(tmp_path, explored)
+        assert "front" not in section_text(tmp_path, "pareto")  # of one goal there is none
+        text = section_text(tmp_path, "explored")
         results = Results.load(tmp_path)
-        asked = [recipe for recipe in results.explored if recipe in kept]
-        ranked = sorted(asked, key=lambda recipe: -kept[recipe])
+        within = [recipe for recipe in results.explored if recipe in kept]
+        ranked = sorted(within, key=lambda recipe: -kept[recipe])
         assert text.count("finished recipe") == any(recipe in above for recipe in results.explored)
         assert listed(results, text, "`#") == ranked
         assert f"By development score for STS the best explored recipe is `{called(results, ranked[0])}`" in text
@@ -231,17 +224,17 @@ class TestLimits:
 
     def test_none_above_and_none_within(self, tmp_path: Path) -> None:
         study(tmp_path, ["sts", "seconds"], seconds=1e6)
-        assert "No finished recipe is above." in told(tmp_path, sure)
+        assert "No finished recipe is above." in section_text(tmp_path, "sure")
         dataclasses.replace(StudyInfo.load(tmp_path), limits={"seconds": 1.0}).save(tmp_path)
-        assert "No recipe keeps the limit." in told(tmp_path, sure)
-        assert "No other finished trial has a value of every goal." in told(tmp_path)
-        assert "cannot be the best, above a limit" in told(tmp_path, explored)
+        assert "No recipe keeps the limit." in section_text(tmp_path, "sure")
+        assert "No other finished trial has a value of every goal." in section_text(tmp_path, "pareto")
+        assert "cannot be the best, above a limit" in section_text(tmp_path, "explored")
 
     def test_what_ended_the_study_is_said_first(self, tmp_path: Path) -> None:
         study(tmp_path, None, worker_hours=1.0)
         limited = {"limit": "worker_hours", "number": 1.0, "spent": 0.95, "a_trial": 0.1, "left_out": 1}
         dataclasses.replace(StudyInfo.load(tmp_path), limited=limited).save(tmp_path)
-        short = told(tmp_path, sure)
+        short = section_text(tmp_path, "sure")
         assert "**The limit worker_hours=1 ended the study: 0.95 h were spent, a trial takes about 0.1 h" in short
         assert "1 trial did not begin; a larger --limit goes on.**" in short
         assert "above" not in short.split("did not begin")[0]  # a limit of the whole study is no limit of trials
@@ -250,7 +243,7 @@ class TestLimits:
 class TestOneCost:
     def test_a_search_for_a_cost_ranks_the_cheapest_first(self, tmp_path: Path) -> None:
         means = study(tmp_path, ["seconds"])
-        text = told(tmp_path, explored)
+        text = section_text(tmp_path, "explored")
         results = Results.load(tmp_path)
         ranked = sorted(results.explored, key=lambda recipe: means[recipe][1])
         assert listed(results, text, "`#") == ranked
@@ -262,7 +255,7 @@ class TestOneCost:
 
     def test_the_course_of_the_search_goes_down(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         study(tmp_path, ["seconds"])
-        figure = drawn(monkeypatch, search_course, lambda: told(tmp_path, mattered))
+        figure = drawn(monkeypatch, search_course, lambda: section_text(tmp_path, "mattered"))
         (axis,) = figure.axes
         best = next(line for line in axis.lines if line.get_label() == "best so far")
         values = [float(value) for value in best.get_ydata()]  # type: ignore[arg-type]
@@ -276,5 +269,5 @@ def test_a_record_without_its_cost_is_above_no_limit_and_on_no_front(tmp_path: P
     rewrite(tmp_path, {dear}, cost={})
     results = Results.load(tmp_path)
     assert dear not in results.above_limits
-    assert dear not in told(tmp_path)
+    assert dear not in section_text(tmp_path, "pareto")
     assert isinstance(results.of_hash(dear)[0], Record)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import mean, stdev
 
-from reports.document import markdown
-from reports.results import Results
-from reports.sections import false_negatives
 from tests.guarded import BASELINE, LAMBDA, SCL, SEEDS, clean_study, put, rewrite
+from tests.synthetic_results import section_text
 
 
 def test_shares_over_seeds_with_the_counts_of_all(tmp_path: Path):
     folder = clean_study(tmp_path / "results")
-    assert markdown(false_negatives.write(Results.load(folder), tmp_path)) == ""
+    assert section_text(folder, "false_negatives") == ""
     caught, wrong = [3, 5, 4, 0, 2], [30, 50, 41, 7, 28]
     for seed in SEEDS:
         judged = {
@@ -24,16 +22,16 @@ def test_shares_over_seeds_with_the_counts_of_all(tmp_path: Path):
         }
         rewrite(folder, put(training=judged), SCL, seed)
         rewrite(folder, put(training=dict.fromkeys(judged, 0) | {"judged_anchors": 64}), LAMBDA, seed)
-    said = markdown(false_negatives.write(Results.load(folder), tmp_path))
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines() if line[:1] == "|"]
+    section = section_text(folder, "false_negatives")
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     cells = {name: row for name, *row in lines}
     masked = [caught[seed] + wrong[seed] for seed in SEEDS]
     shares = {
-        "masked": [one / 64 for one in masked],
+        "masked": [number / 64 for number in masked],
         "caught": [100 * caught[seed] / 8 for seed in SEEDS],
-        "wrong": [100 * wrong[seed] / one for seed, one in zip(SEEDS, masked, strict=True)],
+        "wrong": [100 * wrong[seed] / number for seed, number in zip(SEEDS, masked, strict=True)],
     }
-    shown = {name: (mean(found), stdev(found)) for name, found in shares.items()}
+    shown = {name: (mean(values), stdev(values)) for name, values in shares.items()}
     assert cells[SCL] == [
         "0.125 ± 0.000",
         "{:.3f} ± {:.3f}".format(*shown["masked"]),

@@ -15,7 +15,7 @@ from reports.answer import Answer
 from reports.commands import patterns
 from reports.document.inline import plain
 from reports.plots import forest
-from reports.plots.forest import Group, Line, forest_picture
+from reports.plots.forest import GainGroup, GainLine, forest_picture
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS
@@ -47,12 +47,12 @@ def sentences(markdown: str) -> list[str]:
 
 def check(report: str) -> None:
     headings = re.findall(r"^## (.*)$", body(report), re.MULTILINE)
-    assert headings == [*(one for one in ORDER if one in headings), "Warnings"]
+    assert headings == [*(heading for heading in ORDER if heading in headings), "Warnings"]
     assert len(body(report).splitlines()) <= LINES
     assert "<details>" not in body(report)
-    for said in sentences(body(report).partition("## How sure that is")[0]):
-        assert len(said.split()) <= WORDS, said
-        assert said.count("(") <= 1, said
+    for sentence in sentences(body(report).partition("## How sure that is")[0]):
+        assert len(sentence.split()) <= WORDS, sentence
+        assert sentence.count("(") <= 1, sentence
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
@@ -98,8 +98,10 @@ def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Pa
 def test_a_long_title_leaves_the_panel_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[Any] = []
     monkeypatch.setattr(forest, "save", lambda figure, path: kept.append(figure))
-    lines = [Line("CoSENT", 1.0, -1.0, 3.0), Line("AnglE", -1.0, -3.0, 1.0)]
-    forest_picture([Group("STSBenchmark test_spearman_cosine: rows, over cosine regression", lines)], tmp_path / "a")
+    lines = [GainLine("CoSENT", 1.0, -1.0, 3.0), GainLine("AnglE", -1.0, -3.0, 1.0)]
+    forest_picture(
+        [GainGroup("STSBenchmark test_spearman_cosine: rows, over cosine regression", lines)], tmp_path / "a"
+    )
     kept[0].draw_without_rendering()
     assert kept[0].axes[0].get_position().width > 0.7
     assert "test_spearman_cosine: rows,\nover" in kept[0].axes[0].texts[0].get_text()
@@ -111,7 +113,9 @@ def test_zero_is_the_encoder_as_it_came_where_that_is_kept(searched: Path) -> No
     [over_base], [over_encoder] = of_finals(answer), of_finals(kept)
     assert {*over_encoder.marks} == {"the base settings"}
     assert over_encoder.marks["the base settings"] == -over_base.marks["the encoder as it came"]
-    assert [line.gain for line in over_encoder.lines] == [one.gains["encoder"].gain for one in answer.finalists]
+    assert [line.gain for line in over_encoder.lines] == [
+        finalist.gains["encoder"].gain for finalist in answer.finalists
+    ]
     assert "Zero is the encoder as it came;" in caption([over_encoder])
     assert "Zero is the base settings;" in caption([over_base])
 
@@ -124,7 +128,7 @@ def test_what_is_folded_comes_last() -> None:
 @pytest.mark.parametrize(("many", "most"), [(1, 1), (3, 3), (7, 3), (15, 1)])
 def test_a_command_names_rows_by_how_they_begin_or_end(many: int, most: int) -> None:
     space = spaces()["scl_ablation"]
-    wanted = list(space.labels)[-many:]
-    words = patterns(wanted, list(space.labels))
-    assert [row.label for row in chosen_rows(space, tuple(words))] == wanted
+    labels = list(space.labels)[-many:]
+    words = patterns(labels, list(space.labels))
+    assert [row.label for row in chosen_rows(space, tuple(words))] == labels
     assert len(words) <= most

@@ -16,7 +16,7 @@ from reports.results import Results
 from reports.sections import geometry
 from reports.statistics.ranks import rank_correlations
 from reports.testing import changed, make_study
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import PLOTS, make_results, section_text, undraw
 from trainables.recipe import Recipe, Value
 
 
@@ -26,16 +26,16 @@ class TestRankCorrelations:
         first = random.normal(size=(25, 4))
         first[:, 3] = first[:, 3] > 0  # ties
         second = 0.6 * first[:, :2] + random.normal(size=(25, 2))
-        found, chances = rank_correlations(first, second)
+        correlations, chances = rank_correlations(first, second)
         for a in range(4):
             for b in range(2):
                 rho, p = spearmanr(first[:, a], second[:, b])
-                assert found[a, b] == pytest.approx(rho)
+                assert correlations[a, b] == pytest.approx(rho)
                 assert chances[a, b] == pytest.approx(p, abs=0.02)
 
     def test_one_value_is_correlated_with_nothing(self):
-        found, chances = rank_correlations(np.ones((8, 1)), np.arange(8.0)[:, None])
-        assert (found, chances) == (0.0, 1.0)
+        correlations, chances = rank_correlations(np.ones((8, 1)), np.arange(8.0)[:, None])
+        assert (correlations, chances) == (0.0, 1.0)
 
     def test_noise_is_found_as_often_as_it_should(self):
         random = np.random.default_rng(2)
@@ -55,8 +55,8 @@ def study(folder: Path, planted: bool) -> Results:
 
 
 def line(text: str, first: str) -> list[str]:
-    found = next(line for line in text.splitlines() if line.startswith(f"| {first} "))
-    return [cell.strip() for cell in found.strip("|").split("|")]
+    row = next(line for line in text.splitlines() if line.startswith(f"| {first} "))
+    return [cell.strip() for cell in row.strip("|").split("|")]
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_a_key_that_comes_with_a_component_counts_where_it_is():
     chosen: list[dict[str, Value]] = [
         {"objective.name": "supmpn"}, {"objective.weight": 0.3}, {"objective.weight": 0.5}
     ]  # fmt: skip
-    recipes = [Recipe().override(one).flat() for one in chosen]
+    recipes = [Recipe().override(changes).flat() for changes in chosen]
     assert "objective.own_positives" in recipes[0].keys() - recipes[1].keys()
     items = [
         geometry.Lying("", [Record(recipe, "", 0, "finished")], (), is_row=False) for recipe in recipes
@@ -119,7 +119,7 @@ def test_old_records_have_no_such_section(tmp_path: Path):
     ledger = Ledger(results.folder / LEDGER)
     for record in results.records:
         ledger.write(changed(record, geometry={}))
-    assert markdown(geometry.write(Results.load(results.folder), results.folder / "pictures")) == ""
+    assert section_text(results.folder, "geometry") == ""
 
 
 def test_colours_do_not_spread_noise():
@@ -146,6 +146,6 @@ def test_a_study_without_a_score_that_sums_it_up_has_no_picture(tmp_path: Path) 
     for record in results.records:
         lying = {"alignment": 0.2, "uniformity": -2.0, "anisotropy": 0.1, "sentences": "STS12"}
         ledger.write(changed(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
-    text = markdown(geometry.write(Results.load(tmp_path), tmp_path / "pictures"))
+    text = section_text(tmp_path, "geometry")
     assert "anisotropy" in text
     assert "![" not in text

@@ -9,19 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.document import markdown
 from reports.ledger import Record
 from reports.plots import goals_front
 from reports.results import Results
-from reports.sections import pareto
-from reports.sections.pareto import Point, front, front_picture, pareto_in_short
+from reports.sections.pareto import GoalsPoint, front, front_picture, pareto_in_short
 from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance, true_scores
 from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, make_results, named_in, undraw, with_goals
+from tests.synthetic_results import PLOTS, make_results, named_in, section_text, undraw, with_goals
 
 
 @pytest.fixture(autouse=True)
@@ -36,17 +34,12 @@ def drawn() -> None:
     """Asks for real pictures."""
 
 
-def told(folder: Path) -> str:
-    """The section."""
-    return markdown(pareto.write(Results.load(folder), folder / "pictures"))
-
-
 class TestPareto:
     GOALS = "goals=('sts', 'transfer')"
 
     def test_the_front_is_what_nothing_dominates(self, tmp_path: Path, drawn: None):
         study(tmp_path, self.GOALS, explored=12, pruned=2)
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         results = Results.load(tmp_path)
         scores = {
             key: tuple(GOALS[goal].of(records[0].scores, {}) or 0.0 for goal in ("sts", "transfer"))
@@ -71,7 +64,7 @@ class TestPareto:
 
     def test_test_averages_stand_beside(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         results = Results.load(tmp_path)
         line = next(line for line in text.splitlines() if line.startswith("| 1 "))
         label = re.findall(r"row: `([^|]+?)` +\|", line)[0]
@@ -89,7 +82,7 @@ class TestPareto:
         study(tmp_path, self.GOALS, explored=6)
 
         def chosen() -> list[str]:
-            return named_in(Results.load(tmp_path), told(tmp_path))
+            return named_in(Results.load(tmp_path), section_text(tmp_path, "pareto"))
 
         before = chosen()
         rewrite(tmp_path, worse)
@@ -98,7 +91,7 @@ class TestPareto:
     def test_one_goal_is_missing(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
         rewrite(tmp_path, lambda record: with_goals(record, GOALS["sts"].of(record.scores, {}), None))
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "The goal transfer" in text
         assert "is missing: no finished trial has it" in text
         assert "the front is the single best recipe" in text
@@ -108,20 +101,20 @@ class TestPareto:
     def test_no_goal_is_there(self, tmp_path: Path):
         study(tmp_path, self.GOALS)
         rewrite(tmp_path, lambda record: with_goals(record, None, None))
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "No finished trial has a development score" in text
 
     def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
         make_results(tmp_path, spaces()["contrastive_all"], explored=5)
         measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
         rewrite(tmp_path, lambda record: with_goals(changed(record, scores=measured), 60.0, 70.0))
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "test: STS Avg." in text
         assert "test: development" not in text
 
     def test_the_front(self):
-        def point(name: str, x: float, y: float) -> Point:
-            return Point(
+        def point(name: str, x: float, y: float) -> GoalsPoint:
+            return GoalsPoint(
                 name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), (x, y), RecipeScores(np.zeros((3, 2)))
             )
 
@@ -131,7 +124,7 @@ class TestPareto:
 
     def test_one_seed_is_unknown(self, tmp_path: Path):
         study(tmp_path, self.GOALS, explored=3)
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         assert "belongs to the front is unknown: one seed" in text
         assert "%" not in text
         assert " ? " not in text
@@ -141,7 +134,7 @@ class TestPareto:
         study(tmp_path, self.GOALS, explored=10, seeds=(1, 2, 3))
         chance = np.random.default_rng(4)
         rewrite(tmp_path, lambda record: with_goals(record, 60 + chance.normal(), 70 + chance.normal()))
-        text = told(tmp_path)
+        text = section_text(tmp_path, "pareto")
         lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "%" in line]
         lines = [line for line in lines if len(line) > 5]
         on_front = [line for line in lines if line[0] != "off it"]
@@ -177,17 +170,17 @@ class TestTrueScores:
         stated, true, printed = [], [], []
         for _ in range(60):
             truth, measured = made_up(chance, apart=apart, unequal=unequal)
-            found = true_scores(measured)
-            assert found is not None
-            stated += found.on_front.tolist()
+            known = true_scores(measured)
+            assert known is not None
+            stated += known.on_front.tolist()
             true += on_the_front(truth).tolist()
-            printed += on_the_front(np.array([one.values.mean(axis=0) for one in measured])).tolist()
-        said, is_true, on_front = np.array(stated), np.array(true), np.array(printed)
+            printed += on_the_front(np.array([item.values.mean(axis=0) for item in measured])).tolist()
+        probabilities, is_true, on_front = np.array(stated), np.array(true), np.array(printed)
         for low, high in ((0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.01)):
-            those = (said >= low) & (said < high)
-            error = 3 * np.sqrt(0.25 / max(those.sum(), 1))
-            assert abs(said[those].mean() - is_true[those].mean()) < 0.07 + error if those.any() else True
-        assert said[on_front].mean() == pytest.approx(is_true[on_front].mean(), abs=0.08)
+            inside = (probabilities >= low) & (probabilities < high)
+            error = 3 * np.sqrt(0.25 / max(inside.sum(), 1))
+            assert abs(probabilities[inside].mean() - is_true[inside].mean()) < 0.07 + error if inside.any() else True
+        assert probabilities[on_front].mean() == pytest.approx(is_true[on_front].mean(), abs=0.08)
         if apart < 1:
             assert is_true[on_front].mean() < 0.6  # what a front printed without probabilities keeps to itself
 
@@ -197,12 +190,12 @@ class TestTrueScores:
         bias, cover = [], []
         for _ in range(60):
             truth, measured = made_up(chance, apart=0.5, unequal=0.0)
-            one = [RecipeScores(item.values[:, :1]) for item in measured]
-            best = int(np.argmax([item.values.mean() for item in one]))
-            found = true_scores(one)
-            assert found is not None
-            middle, low, high = found.interval(best)[:, 0]
-            bias.append((one[best].values.mean() - truth[best, 0], middle - truth[best, 0]))
+            first_goal = [RecipeScores(item.values[:, :1]) for item in measured]
+            best = int(np.argmax([item.values.mean() for item in first_goal]))
+            known = true_scores(first_goal)
+            assert known is not None
+            middle, low, high = known.interval(best)[:, 0]
+            bias.append((first_goal[best].values.mean() - truth[best, 0], middle - truth[best, 0]))
             cover.append(low <= truth[best, 0] <= high)
         measured_bias, stated_bias = np.mean(bias, axis=0)
         assert measured_bias > 0.3
@@ -229,11 +222,11 @@ class TestTrueScores:
         assert wide.widths[-1, 0] > 3 * sure.widths[-1, 0]
 
     def test_unknown_and_certain(self):
-        one, three = RecipeScores(np.array([[60.0]])), RecipeScores(np.array([[61.0], [62.0], [63.0]]))
-        assert true_scores([one, three]) is None
-        found = true_scores([dataclasses.replace(one, fixed=True), RecipeScores(np.array([[70.0]]), fixed=True)])
-        assert found is not None
-        assert found.on_front.tolist() == [0.0, 1.0]
+        single, three = RecipeScores(np.array([[60.0]])), RecipeScores(np.array([[61.0], [62.0], [63.0]]))
+        assert true_scores([single, three]) is None
+        known = true_scores([dataclasses.replace(single, fixed=True), RecipeScores(np.array([[70.0]]), fixed=True)])
+        assert known is not None
+        assert known.on_front.tolist() == [0.0, 1.0]
         again = [true_scores([three, RecipeScores(three.values + 0.5)]) for _ in range(2)]
         assert again[0] is not None
         assert again[1] is not None

@@ -130,8 +130,8 @@ def test_the_best_model(tmp_path: Path):
     best = Findings.of(Results.load(tmp_path)).best
     assert best is not None
     assert best.checkpoint == f"models/{first[0].key}"  # no row is shown to be better than the baseline
-    said = f"The model is row `{results.asked_rows[0]}`, seed 0, for its development score 65.00"
-    assert said in write_report(tmp_path).read_text()
+    sentence = f"The model is row `{results.asked_rows[0]}`, seed 0, for its development score 65.00"
+    assert sentence in write_report(tmp_path).read_text()
     keep(first[0], 70.0, kept=False)
     best = Findings.of(Results.load(tmp_path)).best
     assert best is not None
@@ -164,9 +164,9 @@ def test_results_are_read_for_what_the_layouts_read(tmp_path: Path):
         Ledger(tmp_path / LEDGER).path(record.recipe_hash, record.seed).unlink()
         changed = dataclasses.replace(record, recipe=dict(recipe.flat()), recipe_hash=recipe.hash)
         Ledger(tmp_path / LEDGER).write(changed)
-    found = Results.load(tmp_path)
-    assert found.sources_read == {"corpus.documents"}
-    assert "corpus.nli" not in [item.key for item in found.differences]
+    read_again = Results.load(tmp_path)
+    assert read_again.sources_read == {"corpus.documents"}
+    assert "corpus.nli" not in [item.key for item in read_again.differences]
 
 
 def test_study_info_keeps_its_plugins(tmp_path: Path):

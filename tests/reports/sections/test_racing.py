@@ -18,16 +18,17 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import racing
 from reports.seed_race import of_results
-from tests.synthetic_results import make_results
+from tests.synthetic_results import PLOTS, make_results, undraw
 
 MOST = 4
+ROWS = ["SBERT baseline", "3p3n-Augment", "3p3n-lambda0.5-SCL", "3palln-lambda0.5-SCL", "allpalln-lambda0.3-SCL"]
 
 
 @pytest.fixture
 def raced(tmp_path: Path) -> Path:
     """A study that raced from one seed to four: its last row and half of what it explored got one."""
-    info = make_results(tmp_path, seeds=range(MOST), spread=0.3, explored=6)
-    few = [key for key in info.row_hashes.values() if key][-1:] + info.explored[:3]
+    info = make_results(tmp_path, seeds=range(MOST), spread=0.3, explored=6, rows=ROWS)
+    few = [info.row_hashes[ROWS[-1]], *info.explored[:3]]
     for recipe_hash in few:
         for seed in range(1, MOST):
             (tmp_path / LEDGER / f"{recipe_hash}-{seed}.json").unlink()
@@ -37,12 +38,12 @@ def raced(tmp_path: Path) -> Path:
 
 def test_what_holds_for_many_recipes_is_said_once(raced: Path) -> None:
     results = Results.load(raced)
-    said = markdown(racing.write(results, raced))
-    lines = [line for line in said.splitlines() if line.startswith("|")]
+    section = markdown(racing.write(results, raced))
+    lines = [line for line in section.splitlines() if line.startswith("|")]
     assert len({tuple(line.split("|")[2:]) for line in lines}) == len(lines)
     assert len(lines) < 2 + len(of_results(results))
-    assert re.search(r"`, \d+ more +\|", said)
-    assert "trials of the" in said
+    assert re.search(r"`, \d+ more +\|", section)
+    assert "trials of the" in section
     assert all(line.count("|") == lines[0].count("|") for line in lines)
 
 
@@ -51,7 +52,7 @@ def test_a_study_without_a_race_has_no_section_and_no_wider_intervals(tmp_path: 
     plain = dataclasses.replace(results, info=dataclasses.replace(results.info, seeds=[0, 1, 2, 3], most_seeds=None))
     assert markdown(racing.write(plain, raced)) == ""
     assert not of_results(plain)
-    pairs = zip(*(_gains(found) for found in (results, plain)), strict=True)
+    pairs = zip(*(_gains(study) for study in (results, plain)), strict=True)
     wider = [(ours, theirs) for ours, theirs in pairs if ours.p is not None and theirs.p is not None]
     assert wider
     for ours, theirs in wider:
@@ -64,16 +65,17 @@ def _gains(results: Results) -> list:  # type: ignore[type-arg]
     return [s.gain for board in boards(Evidence.of(results))[:1] for s in board.standings if s.gain is not None]
 
 
-def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:
-    said = write_report(raced).read_text()
-    assert "## Seeds of each recipe" in said
-    assert "1 to 4 seeds each" in said
-    assert "up to 4 of a recipe" in said
+def test_the_report_says_how_many_seeds_there_are(raced: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+    report = write_report(raced).read_text()
+    assert "## Seeds of each recipe" in report
+    assert "1 to 4 seeds each" in report
+    assert "up to 4 of a recipe" in report
 
 
 def test_what_left_the_race_is_not_the_best_model(raced: Path) -> None:
     results = Results.load(raced)
-    lost = {key for key, one in of_results(results).items() if one.lost}
+    lost = {key for key, recipe in of_results(results).items() if recipe.lost}
     best = Findings.of(results).best
     assert best is None or best.recipe_hash not in lost or len(lost) == len(of_results(results))
 

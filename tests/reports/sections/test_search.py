@@ -16,12 +16,12 @@ from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
 from reports.plots.search_course import search_picture
 from reports.results import Results
-from reports.sections import SECTIONS, Section, curves, explored
+from reports.sections import SECTIONS, Section, curves
 from reports.statistics import Sample, compare
 from reports.statistics.spreads import common_spread
 from reports.testing import SectionContract, changed
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, SPACES, make_results, undraw
+from tests.synthetic_results import PLOTS, SPACES, make_results, section_text, undraw
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +78,7 @@ class TestFigures(SectionContract):
 def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
     study(tmp_path, "tolerance=1.0", explored=3)
     no_scores(tmp_path)
-    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
+    text = section_text(tmp_path, "explored")
     assert text == (
         "Optuna asked for 3 recipes beyond the space's rows: 0 finished, 3 finished without a development score."
     )
@@ -87,7 +87,7 @@ def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
 def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
     """With several seeds by how much; there is no verdict from the seeds that chose it, however large its gain."""
     study(tmp_path, "tolerance=1.0", explored=8, seeds=(1, 2, 3), spread=0.5, rows=["SBERT baseline"])
-    text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
+    text = section_text(tmp_path, "explored")
     assert "That is too high, since chance helped to choose the best of 8" in text
     assert re.search(
         r"expected to score \d+\.\d\d \(95 % \d+\.\d\d to \d+\.\d\d\), and with a probability of \d+ %", text
@@ -112,8 +112,8 @@ def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: fl
         row = random.normal(size=3)
         common = common_spread(Sample(values, (0, 1, 2)) for values in test[:10])  # as on a board of ten rows
         for name, values in (("chosen", chosen), ("fresh", random.normal(size=3))):
-            found = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)), common=common)
-            better[name] += found.gain > 0 and found.p is not None and found.p < 0.05
+            gain = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)), common=common)
+            better[name] += gain.gain > 0 and gain.p is not None and gain.p < 0.05
     assert better["fresh"] / studies < 0.04
     assert better["chosen"] / studies > 0.07
 
@@ -121,13 +121,13 @@ def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: fl
 class TestCurves:
     def test_an_unfinished_study_does_not_blame_the_baseline(self, tmp_path: Path):
         make_results(tmp_path, rows=["SBERT baseline"])
-        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
+        text = section_text(tmp_path, "curves")
         assert "none of its rows has finished" in text
         assert "SBERT baseline" not in text
 
     def test_a_missing_baseline_is_named(self, tmp_path: Path):
         make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
-        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
+        text = section_text(tmp_path, "curves")
         assert "the `SBERT baseline` row, which the others are set against, has not finished" in text
 
     def test_bars_are_those_of_the_gain(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -136,7 +136,9 @@ class TestCurves:
         results = Results.load(tmp_path)
         figure = drawn(monkeypatch, curve_lines, lambda: markdown(curves.write(results, tmp_path / "pictures")))
         assert "bars are 95 % intervals of the gain" in markdown(curves.write(results, tmp_path / "pictures"))
-        (table, *_) = [one for one in results.space.tables if one.curve == "objective.weight" and one.topic == "STS"]
+        (table, *_) = [
+            paper for paper in results.space.tables if paper.curve == "objective.weight" and paper.topic == "STS"
+        ]
         points = curve_lines._ours(results, table)
         cell = results.cell(table, table.rows[0][1], curve_lines.average_column(table).name)
         assert all(point.ends and point.ends[0] < point.y < point.ends[1] for point in points)
@@ -148,7 +150,7 @@ class TestCurves:
 
     def test_no_bars_no_word_of_them(self, tmp_path: Path):
         make_results(tmp_path)
-        text = markdown(curves.write(Results.load(tmp_path), tmp_path / "pictures"))
+        text = section_text(tmp_path, "curves")
         assert "one seed, so there are no bars" in text
 
 

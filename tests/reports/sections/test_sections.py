@@ -21,7 +21,7 @@ from reports.testing import changed
 from search_spaces import Figure, Space, load_space, spaces
 from search_spaces.averages import describe
 from tests.reports.test_report import cells
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import PLOTS, make_results, section_text, undraw
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -85,10 +85,6 @@ def untrain(folder: Path, label: str) -> None:
     rewrite(folder, change)
 
 
-def section(report: str, heading: str) -> str:
-    return report.split(f"\n## {heading}\n", 1)[1].split("\n## ")[0].split("\n</details>")[0]
-
-
 class TestHeatMap:
     @staticmethod
     def fill(folder: Path, sentences: list[str], source: str, labels: tuple[str, ...] = (BASELINE, BEST)) -> None:
@@ -117,33 +113,26 @@ class TestHeatMap:
     def test_topics(self, tmp_path: Path, drawn: None):
         make_results(tmp_path, seeds=(1, 2))
         self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
-        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        text = section_text(tmp_path, "heat_map")
         assert f"`{BASELINE}` and `{BEST}`" in text
-        assert cells(text, "Mean cosine", "2 rows", "before training") == [
-            *["1.00 ± 0.00"] * 3,
-            "0.00 ± 0.00",
-        ]
+        assert cells(text, "Mean cosine", "2 rows", "before training") == [*["1.00 ± 0.00"] * 3, "0.00 ± 0.00"]
         # (0.1 + 3 * 0.8) / 4 with what agrees; in the first topic what disagrees is closer
-        assert cells(text, "Mean cosine", "2 rows", "after training") == [
-            "0.62 ± 0.00",
-            "0.25 ± 0.00",
-            "0.00 ± 0.00",
-            "3.00 ± 0.00",
-        ]
+        means = [f"{mean} ± 0.00" for mean in ("0.62", "0.25", "0.00", "3.00")]
+        assert cells(text, "Mean cosine", "2 rows", "after training") == means
         assert (tmp_path / "pictures/heat-map.svg").read_text().startswith("<?xml")
 
     def test_rows_that_did_not_train_are_left_out(self, tmp_path: Path):
         make_results(tmp_path, seeds=(1, 2))
         self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
         untrain(tmp_path, BASELINE)
-        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        text = section_text(tmp_path, "heat_map")
         assert BASELINE not in text
         assert BEST in text
 
     def test_a_persons_sentences(self, tmp_path: Path):
         make_results(tmp_path)
         self.fill(tmp_path, ["short", "x" * 90], "mine.txt", labels=(BEST,))
-        text = section(write_report(tmp_path).read_text(), "Sentences before and after training")
+        text = section_text(tmp_path, "heat_map")
         assert "Cosines of 2 sentences" in text
         assert "Mean cosine" not in text
         assert f"- 2: {'x' * 90}" in text
@@ -153,11 +142,11 @@ class TestHeatMap:
         self.fill(tmp_path, ["a", "b"], "mine.txt")
         for path in (tmp_path / "predictions").iterdir():
             path.unlink()
-        assert "The stored cosines are gone" in write_report(tmp_path).read_text()
+        assert "The stored cosines are gone" in section_text(tmp_path, "heat_map")
 
     def test_none_is_no_section(self, tmp_path: Path):
         make_results(tmp_path, rows=[BASELINE])
-        assert "Sentences before and after" not in write_report(tmp_path).read_text()
+        assert section_text(tmp_path, "heat_map") == ""
 
     @pytest.mark.parametrize("content", [b"not a zip", None])
     def test_bad_file(self, tmp_path: Path, content: bytes | None):
@@ -169,7 +158,7 @@ class TestHeatMap:
         else:
             path.write_bytes(content)
         with pytest.raises(UserError, match=re.escape(path.name)):
-            write_report(tmp_path)
+            section_text(tmp_path, "heat_map")
 
 
 class TestPremises:
@@ -182,7 +171,7 @@ class TestPremises:
         }
         corpus = {"source": "local", "fingerprint": "f", "premises": counts}
         rewrite(tmp_path, lambda record: changed(record, data={**record.read, "corpus": corpus}))
-        text = section(write_report(tmp_path).read_text(), "Premises by entailments and contradictions")
+        text = section_text(tmp_path, "premise_counts")
         lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
         assert lines[2][:2] == ["SNLI", "exactly 1 entailment and exactly 1 contradiction"]
         assert lines[2][2:] == ["snli_dev.jsonl, SNLI_test.jsonl", "3,500", "139,299"]
@@ -194,7 +183,7 @@ class TestPremises:
 
     def test_nothing_counted(self, tmp_path: Path):
         make_results(tmp_path, spaces()["supmpn_main"])
-        assert "No finished trial has counted its premises" in write_report(tmp_path).read_text()
+        assert "No finished trial has counted its premises" in section_text(tmp_path, "premise_counts")
 
     @pytest.mark.parametrize(
         ("entailments", "contradictions", "expected"),
@@ -209,12 +198,12 @@ class TestFigures:
     def test_distribution(self, tmp_path: Path, drawn: None):
         figure = "figures=(Figure('2', 'Caps', 'distribution', ('objective.positives', 'head.kind'), '2', 'Avg.'),)"
         study(tmp_path, figure, seeds=(1, 2), spread=0.5)
-        text = section(write_report(tmp_path).read_text(), "Figures")
+        text = section_text(tmp_path, "paper_figures")
         results = Results.load(tmp_path)
         paper = results.space.table("2")
         capped = ["3p3n-Augment", "3p3n-lambda0.5-SCL", "3all3n-lambda1.0-SCL", "3palln-lambda0.5-SCL"]
-        found = [results.cell(paper, label, "Avg.") for label in [*capped, "3palln-lambda1.0-SCL"]]
-        ours = [cell.mean for cell in found if cell]
+        scores = [results.cell(paper, label, "Avg.") for label in [*capped, "3palln-lambda1.0-SCL"]]
+        ours = [cell.mean for cell in scores if cell]
         line = cells(text, "Figure 2. Caps", "`objective.positives`", "3")
         assert line == ["5", *(f"{v:.2f}" for v in (min(ours), sorted(ours)[2], max(ours), sum(ours) / 5))]
         assert cells(text, "Figure 2. Caps", "`objective.positives`", "none")[0] == "5"  # the baseline has no cap
@@ -227,14 +216,14 @@ class TestFigures:
             tmp_path, "figures=(Figure('2', 'F', 'distribution', ('pooling.mode',), '2', 'Avg.'),)", explored=20
         )
         dataclasses.replace(info, search=search).save(tmp_path)
-        text = section(write_report(tmp_path).read_text(), "Figures")
+        text = section_text(tmp_path, "paper_figures")
         assert ("of 31 recipes" in text) == (search == "grid")
         assert ("nothing is drawn" in text) == (search == "optuna")
 
     def test_lines(self, tmp_path: Path, drawn: None):
         keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
         study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', 'A note.'),)", seeds=(1, 2))
-        text = section(write_report(tmp_path).read_text(), "Figures")
+        text = section_text(tmp_path, "paper_figures")
         results = Results.load(tmp_path)
         cell = results.cell(results.space.table("2"), BEST, "Avg.")
         assert cell is not None
@@ -253,14 +242,14 @@ class TestFigures:
         names = "{'SCL': {'objective.name': 'scl'}}"
         keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
         study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', lines={names}),)")
-        text = section(write_report(tmp_path).read_text(), "Figures")
+        text = section_text(tmp_path, "paper_figures")
         assert "| SCL " in text
         assert "3, scl" not in text
 
     def test_nothing_is_drawn_over_one_value(self, tmp_path: Path, drawn: None):
         figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '2', 'Avg.'),)"
         study(tmp_path, figure, rows=[BEST])
-        text = section(write_report(tmp_path).read_text(), "Figures")
+        text = section_text(tmp_path, "paper_figures")
         assert "Only one value of `objective.weight` has finished" in text
         assert "| scl" in text
         assert not (tmp_path / "pictures/figure-3.svg").exists()
@@ -268,10 +257,10 @@ class TestFigures:
     def test_nothing_has_finished(self, tmp_path: Path):
         figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '7', 'Avg.'),)"
         study(tmp_path, figure, rows=[BASELINE])
-        assert "No finished recipe has this score" in write_report(tmp_path).read_text()
+        assert "No finished recipe has this score" in section_text(tmp_path, "paper_figures")
 
     @pytest.mark.parametrize(
-        ("figure", "said"),
+        ("figure", "reason"),
         [
             (("2", "t", "distribution", ("objective.name",), "9", "Avg."), "no table is called '9'"),
             (("2", "t", "distribution", ("objective.name",), "2", "Mean"), "table 2: no column is called 'Mean'"),
@@ -282,8 +271,8 @@ class TestFigures:
             (("2", "t", "distribution", ("head.kind", "head.kind"), "2", "Avg."), "has a key twice"),
         ],
     )
-    def test_bad_figures(self, figure: Any, said: str):
-        with pytest.raises(UserError, match=said):
+    def test_bad_figures(self, figure: Any, reason: str):
+        with pytest.raises(UserError, match=reason):
             dataclasses.replace(spaces()["scl_ablation"], figures=(Figure(*figure),))
 
 
@@ -318,7 +307,7 @@ class TestModelsOfOthers:
 
     def test_a_claim_counts_many_absent_rows(self, tmp_path: Path):
         make_results(tmp_path, spaces()["supmpn_main"])
-        line = next(line for line in write_report(tmp_path).read_text().splitlines() if "SupMPN outperforms" in line)
+        line = next(line for line in section_text(tmp_path, "open_claims").splitlines() if "SupMPN outperforms" in line)
         assert re.search(r"without \d+ of its rows", line)
 
 
@@ -342,8 +331,8 @@ def test_data_in_words(tmp_path: Path):
 
     rewrite(tmp_path, add)
     report = write_report(tmp_path).read_text()
-    said = cells(report, "## What was run", "training corpus")
-    assert said == [
+    line = cells(report, "## What was run", "training corpus")
+    assert line == [
         "laid out as `groups`, source: …/nli/snli.jsonl, 19,666 pairs, 0 to 120 filled positives, "
         "3 left out each epoch, splits: (train: 5, dev: 1), fingerprint `abc`"
     ]
@@ -363,11 +352,11 @@ def test_what_cut_embeddings_score(tmp_path: Path):
             width: {task: {**numbers, "spearman_wmean": level + record.seed} for task, numbers in record.scores.items()}
             for width, level in (("8", 20.0), ("128", 30.0), ("16", 25.0))
         }
-        found = changed(record, data={**record.read, "widths": scores})
-        return found if record.recipe_hash == row_hash else record
+        changed_record = changed(record, data={**record.read, "widths": scores})
+        return changed_record if record.recipe_hash == row_hash else record
 
     rewrite(tmp_path, cut)
-    report = section(write_report(tmp_path).read_text(), "Embeddings that are cut")
+    report = section_text(tmp_path, "widths")
     head = next(line for line in report.splitlines() if line.startswith("| Row, by STS Avg."))
     assert [cell.strip() for cell in head.strip("|").split("|")][1:] == ["whole", "128", "16", "8"]
     assert cells(report, "deviations", BEST)[1:] == ["31.50 ± 0.71", "26.50 ± 0.71", "21.50 ± 0.71"]
@@ -379,8 +368,8 @@ def test_how_labels_were_read_is_said(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE])
     corpus = {"source": "mine.csv", "fingerprint": "abc", "labels": "0 is entailment, 1 neutral, 2 contradiction"}
     rewrite(tmp_path, lambda record: changed(record, data={"corpus": corpus}))
-    said = cells(write_report(tmp_path).read_text(), "## What was run", "training corpus")
-    assert said == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
+    line = cells(section_text(tmp_path, "what_was_run"), "| Data", "training corpus")
+    assert line == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
 
 
 def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
@@ -398,7 +387,9 @@ def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
         return changed(record, data={"corpus": corpus})
 
     rewrite(tmp_path, add)
-    lines = [line for line in write_report(tmp_path).read_text().splitlines() if line.startswith("| training corpus")]
+    lines = [
+        line for line in section_text(tmp_path, "what_was_run").splitlines() if line.startswith("| training corpus")
+    ]
     assert [line.strip("| ").split("|")[1].strip() for line in lines] == [
         "source: scenes, 6,000 pairs, fingerprint `abc`",
         "laid out as `groups`, 1,503 anchors, 0 to 108 filled negatives",
@@ -420,7 +411,9 @@ def test_mixtures_have_a_line_each_with_their_shares(tmp_path: Path):
         return changed(record, data={"corpus": corpus})
 
     rewrite(tmp_path, add)
-    lines = [line for line in write_report(tmp_path).read_text().splitlines() if line.startswith("| training corpus")]
+    lines = [
+        line for line in section_text(tmp_path, "what_was_run").splitlines() if line.startswith("| training corpus")
+    ]
     assert sorted(line.strip("| ").split("|")[1].strip() for line in lines) == [
         f"laid out as `mix`, fingerprint `both`, mixture: {first} % scenes as pairs (abc); "
         f"{second} % …/my/more.csv as groups (def)"

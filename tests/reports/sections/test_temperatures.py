@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from reports.document import markdown
 from reports.ledger import Record
 from reports.report import write_report
-from reports.results import Results
-from reports.sections import temperatures
 from reports.testing import changed
 from search_spaces import spaces
 from tests.guarded import rewrite
-from tests.synthetic_results import make_results
+from tests.synthetic_results import make_results, section_text
 
 FIXED, QUICK, SLOW = "tau 0.05", "learned from 0.07", "learned from 0.07, slower"
 
@@ -34,13 +31,13 @@ def test_where_each_began_and_ended(tmp_path: Path) -> None:
     rewrite(tmp_path, learned(0.03), QUICK)  # type: ignore[arg-type]
     rewrite(tmp_path, learned(0.06), SLOW)  # type: ignore[arg-type]
     report = write_report(tmp_path).read_text()
-    said = report.partition("## How temperatures were learned")[2].partition("</details>")[0].splitlines()
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in said if line.startswith("| ")]
+    section = report.partition("## How temperatures were learned")[2].partition("</details>")[0].splitlines()
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section if line.startswith("| ")]
     assert lines[2:] == [
         [QUICK, "0.070", "0.028 ± 0.001"],
         [SLOW, "0.070", "0.058 ± 0.001"],
     ]
-    assert "![Learned temperatures over steps](pictures/temperatures.svg)" in said
+    assert "![Learned temperatures over steps](pictures/temperatures.svg)" in section
     picture = (tmp_path / "pictures" / "temperatures.svg").read_text()
     courses = re.findall(r'<path d="M ([\d. ]+) *\nL ([\d. ]+) *\nL ([\d. ]+) *\n" clip-path', picture)
     assert len(courses) == 4
@@ -51,4 +48,4 @@ def test_where_each_began_and_ended(tmp_path: Path) -> None:
 
 def test_without_any_there_is_no_section(tmp_path: Path) -> None:
     make_results(tmp_path, spaces()["learned_temperature"], rows=[FIXED, QUICK])
-    assert markdown(temperatures.write(Results.load(tmp_path), tmp_path)) == ""
+    assert section_text(tmp_path, "temperatures") == ""

@@ -21,9 +21,9 @@ from reports.evidence import Evidence
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import in_order, setting, trust
+from reports.sections import in_order, trust
 from reports.testing import changed, make_study
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import PLOTS, make_results, section_text, undraw
 from trainables.errors import UserError
 
 NO_NUMBERS = re.compile(r"\b(?:nan|NaN|inf|Infinity|640(?:\.0+)?)\b")
@@ -60,13 +60,9 @@ def change_all(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
         change(folder, edit, place)
 
 
-def box(folder: Path) -> str:
-    return markdown(trust.write(Results.load(folder), folder / "pictures"))
-
-
 def test_what_was_not_checked_is_not_clean(folder: Path):
     """ "No flags" stood before the admission that nobody looked for test sentences."""
-    text = box(folder)
+    text = section_text(folder, "trust")
     assert text.startswith("- **Not checked: test items seen whole in training**: no record says whether")
     assert "No flags" not in text
     rest = trust.clean(Results.load(folder))
@@ -77,7 +73,7 @@ def test_what_was_not_checked_is_not_clean(folder: Path):
 def test_without_flags_it_says_what_was_looked_at(folder: Path):
     change_all(folder, lambda content: content["evaluations"][0]["data"].update(
         overlap={task: {"items": 60, "seen": 0} for task in content["evaluations"][0]["scores"]}))  # fmt: skip
-    text = box(folder)
+    text = section_text(folder, "trust")
     assert text == "No flags."
     assert "test items seen whole in training" in trust.clean(Results.load(folder))
     assert "Not checked" not in text
@@ -87,7 +83,7 @@ def test_a_row_with_one_seed_has_no_verdict_that_stands(folder: Path):
     info = StudyInfo.load(folder)
     recipe_hash = info.row_hashes["3p3n-Augment"]
     (folder / LEDGER / f"{recipe_hash}-{info.seeds[-1]}.json").unlink()
-    (line,) = [line for line in box(folder).splitlines() if "**seeds**" in line]
+    (line,) = [line for line in section_text(folder, "trust").splitlines() if "**seeds**" in line]
     assert "`3p3n-Augment` has 1 of the study's 2 seeds" in line
     assert line.endswith("No verdict on this row until there are more seeds.")
     assert "Verdicts stand" not in line
@@ -99,11 +95,11 @@ def test_it_stands_on_the_first_screen():
 
 def test_a_line_a_flag_with_what_it_forbids(folder: Path):
     change(folder, lambda content: content["versions"].update(trainables="bbbb2222"))
-    (line,) = [line for line in box(folder).splitlines() if line.startswith("- ⚠")]
+    (line,) = [line for line in section_text(folder, "trust").splitlines() if line.startswith("- ⚠")]
     assert re.match(r"- ⚠ \*\*code\*\* \(\d rows?\): trials ran different code \(", line)
     assert "bbbb2222" in line
     assert line.endswith("**No verdict** between rows that differ in it.")
-    assert box(folder).count("--across") == 1
+    assert section_text(folder, "trust").count("--across") == 1
 
 
 def test_a_flag_takes_the_verdict_and_across_gives_it_back(folder: Path):
@@ -114,24 +110,24 @@ def test_a_flag_takes_the_verdict_and_across_gives_it_back(folder: Path):
     flagged = [item for item in board.standings if item.verdict == "no verdict"]
     assert flagged
     assert all([flag.guard for flag in item.blocked_by] == ["code"] for item in flagged)
-    asked = dataclasses.replace(results, info=dataclasses.replace(results.info, across=["code"]))
-    board = boards(Evidence.of(asked))[0]
+    judged_across = dataclasses.replace(results, info=dataclasses.replace(results.info, across=["code"]))
+    board = boards(Evidence.of(judged_across))[0]
     assert "no verdict" not in [item.verdict for item in board.standings]
-    assert "Judged all the same, as `--across code` asks." in markdown(trust.write(asked, folder))
+    assert "Judged all the same, as `--across code` asks." in markdown(trust.write(judged_across, folder))
 
 
 def test_records_that_cannot_be_right_are_named_and_the_report_goes_on(folder: Path):
     name = change(folder, lambda content: content["evaluations"][0]["scores"]["MR"].update(test_accuracy=640.0))
     text = write_report(folder).read_text(encoding="utf-8")
-    said = r"evaluations\[0\].scores.MR.test_accuracy is 640, which"
-    assert f"⚠ **Set aside: 1 record** that cannot be right: `{name}` {said}" in text
+    reason = r"evaluations\[0\].scores.MR.test_accuracy is 640, which"
+    assert f"⚠ **Set aside: 1 record** that cannot be right: `{name}` {reason}" in text
     assert len(NO_NUMBERS.findall(text)) == 1  # where it is named
 
 
 def test_many_records_set_aside_are_counted(folder: Path):
     for place in range(5):
         change(folder, lambda content: content["recipe"].update({"optimisation.warmup": 0.123}), place)
-    text = box(folder)
+    text = section_text(folder, "trust")
     assert "**Set aside: 5 records**" in text
     assert "; and 2 more" in text
     assert text.count("its hash is not its recipe's") == 3
@@ -162,7 +158,7 @@ VALUES = st.one_of(
 def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a record."""
     inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    return [path, *(found for key, value in inner for found in places(value, (*path, key)))]
+    return [path, *(place for key, value in inner for place in places(value, (*path, key)))]
 
 
 @pytest.mark.slow
@@ -186,8 +182,8 @@ def test_no_change_of_a_record_breaks_a_report(
     path.write_text(json.dumps(content))
     text = write_report(folder).read_text(encoding="utf-8")
     (folder / "trials.csv").read_text(encoding="utf-8")
-    said = re.sub(r"⚠ \*\*Set aside.*", "", text)
-    assert NO_NUMBERS.findall(said.replace("not finished", "")) == []
+    rest = re.sub(r"⚠ \*\*Set aside.*", "", text)
+    assert NO_NUMBERS.findall(rest.replace("not finished", "")) == []
 
 
 def edited(content: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
@@ -208,7 +204,7 @@ def edited(content: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
 
 def say(folder: Path, **options: Any) -> str:
     make_results(folder, rows=["SBERT baseline", "3p3n-Augment"], **options)
-    return markdown(setting.write(Results.load(folder), folder))
+    return section_text(folder, "setting")
 
 
 def test_a_study_on_other_data_is_not_the_papers(tmp_path: Path):
@@ -230,7 +226,7 @@ def test_notes_are_shown(tmp_path: Path):
     say(tmp_path)
     info = StudyInfo.load(tmp_path)
     dataclasses.replace(info, notes=["the encoder knows *NLI*"]).save(tmp_path)
-    assert "- the encoder knows \\*NLI\\*" in markdown(setting.write(Results.load(tmp_path), tmp_path))
+    assert "- the encoder knows \\*NLI\\*" in section_text(tmp_path, "setting")
 
 
 def test_old_ledgers_need_nothing_new(folder: Path):
@@ -238,5 +234,5 @@ def test_old_ledgers_need_nothing_new(folder: Path):
     for record in ledger.read():
         old = {"encoder", "overlap"}
         ledger.write(changed(record, data={k: v for k, v in record.read.items() if k not in old}, geometry={}))
-    assert "⚠" not in box(folder)
-    assert "**Not checked: the encoder before training**" in box(folder)
+    assert "⚠" not in section_text(folder, "trust")
+    assert "**Not checked: the encoder before training**" in section_text(folder, "trust")

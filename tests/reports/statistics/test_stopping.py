@@ -21,6 +21,7 @@ from study.search.halving import asha
 from study.search.schedulers import Setting
 from tests.conftest import slow_case
 from tests.reports.sections.test_sections import rewrite, study
+from tests.synthetic_results import section_text
 from trainables.training.rungs import DEFAULT
 
 RUNGS = len(DEFAULT.at)
@@ -225,7 +226,7 @@ class TestTheSection:
 
     def test_one_score(self, tmp_path: Path) -> None:
         stopped_study(tmp_path, goals=False)
-        text = markdown(stopping.write(Results.load(tmp_path), tmp_path))
+        text = section_text(tmp_path, "stopping")
         assert "Kendall's tau of development score at each rung" in text
         assert "`sts`" not in text
 
