@@ -47,7 +47,7 @@ def wordnet(tmp_path_factory: pytest.TempPathFactory):
     augment.wordnet_synonyms.cache_clear()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(words=WORDS, seed=SEED)
 def test_deletion(words: list[str], seed: int):
     text = " ".join(words)
@@ -63,7 +63,7 @@ def test_deletion(words: list[str], seed: int):
     assert left == delete_words(text, random.Random(seed))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(words=WORDS, seed=SEED)
 def test_synonyms_replace_a_fifth_of_the_words_at_most_those_that_have_some(wordnet, words: list[str], seed: int):
     known = {

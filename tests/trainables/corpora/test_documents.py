@@ -72,7 +72,7 @@ def test_files_folders_json_and_blank_lines(tokenizer, tmp_path):
     check_documents(str(folder))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(lines=st.lists(st.text(st.characters(exclude_categories=("Cs",))), min_size=1, max_size=8))
 def test_json_keeps_any_text_but_for_its_white_space(lines, tmp_path_factory):
     path = write(tmp_path_factory.mktemp("json") / "d.jsonl", [json.dumps({"text": line}) for line in lines])
@@ -181,9 +181,9 @@ def stand_in(place: Path, count: int) -> subprocess.Popen[str]:
 
 
 def test_several_processes_at_once_make_one_token_file(tmp_path):
-    running = [stand_in(tmp_path, 3000) for _ in range(3)]
+    running = [stand_in(tmp_path, 1000) for _ in range(2)]
     answers = [process.communicate()[0].split()[-1] for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0]
+    assert [process.returncode for process in running] == [0, 0]
     assert len(set(answers)) == 1
     assert len([found for found in tmp_path.iterdir() if found.is_dir()]) == 1
 

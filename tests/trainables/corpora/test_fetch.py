@@ -304,14 +304,11 @@ def test_what_is_no_longer_published_is_said(server, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["senteval", "nli"])
-def test_without_network_one_sentence_and_no_folder(tmp_path, what):
+def test_without_network_one_sentence_and_no_folder(tmp_path, monkeypatch, what):
     """A port that nobody listens on stands for the hub."""
-    command = [sys.executable, "-m", "trainables.corpora", "fetch", what, "--to", str(tmp_path / "new")]
-    environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: cannot reach http://127.0.0.1:9/")
-    assert done.stderr.count("\n") == 1
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(UserError, match=r"cannot reach http://127\.0\.0\.1:9/"):
+        main(["fetch", what, "--to", str(tmp_path / "new")])
     assert not (tmp_path / "new").exists()
 
 

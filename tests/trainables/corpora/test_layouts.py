@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -29,6 +28,7 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.labels import LABELS
 from trainables.recipe import SCENES_ENCODER, Recipe
+from trainables.testing.layouts import check_batch, equal
 from trainables.trial import check_recipes as check_whole_recipes
 
 TEXT = st.sampled_from([f"text {letter}" for letter in "abcdefghijkl"])
@@ -53,13 +53,6 @@ def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
     ]
 
 
-def equal(one: Batch, other: Batch) -> bool:
-    arrays = ("premise", "hypothesis", "label", "group")
-    return one.sentences == other.sentences and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
-    )
-
-
 def groups(batch: Batch) -> dict[int, tuple[str, list[str], list[str]]]:
     """Group to its anchor, positives and negatives."""
     found: dict[int, tuple[str, list[str], list[str]]] = {}
@@ -80,13 +73,6 @@ def own(rows: list[tuple[str, str, int]]) -> dict[str, tuple[set[str], set[str]]
     return found
 
 
-def well_formed(batch: Batch) -> None:
-    assert {array.dtype for array in (batch.premise, batch.hypothesis, batch.group)} == {np.dtype(np.int64)}
-    assert batch.label.dtype == np.int8
-    used = set(batch.premise.tolist()) | set(batch.hypothesis.tolist())
-    assert used == set(range(len(batch.sentences)))
-
-
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS, size=st.integers(1, 45))
 def test_rows_are_every_pair_in_order_and_each_sentence_once(rows, size):
@@ -96,7 +82,7 @@ def test_rows_are_every_pair_in_order_and_each_sentence_once(rows, size):
     names: dict[str, int] = {}
     for step in range(sampler.steps_per_epoch):
         batch = sampler.batch(step)
-        well_formed(batch)
+        check_batch(batch, LAYOUTS["rows"])
         assert len(batch.label) == min(size, len(rows) - len(seen))
         assert len(set(batch.sentences)) == len(batch.sentences)
         for premise, hypothesis, label, group in spoken(batch):
@@ -114,7 +100,7 @@ def possible(rows: list[tuple[str, str, int]], positives: int | None, negatives:
     return bool(anchors) and (not negatives or all(pool - sides[0] - {p} for p, sides in anchors.items()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows=ROWS, size=st.integers(1, 8), positives=NUMBER, negatives=NUMBER | st.just(0), seed=st.integers(0, 3))
 def test_groups(rows, size, positives, negatives, seed):
     assume(possible(rows, positives, negatives))
@@ -131,7 +117,7 @@ def test_groups(rows, size, positives, negatives, seed):
         seen: list[str] = []
         for part in range(sampler.steps_per_epoch):
             batch = sampler.batch(epoch * sampler.steps_per_epoch + part)
-            well_formed(batch)
+            check_batch(batch, LAYOUTS["groups"])
             told = groups(batch)
             assert len(told) == min(size, len(anchors))  # no step is short
             for anchor, near, far in told.values():
@@ -163,26 +149,20 @@ def others(batch: Batch) -> set[str]:
     return {premise for premise, *_ in rows} | {h for p, h, _, _ in rows if p != h}
 
 
-def samplers(rows: list[tuple[str, str, int]], size: int, seed: int) -> list[Any]:
-    pairs = pairs_of(rows)
-    first, second = pairs.premises, pairs.hypotheses
-    return [RowSampler(pairs, size), PairSampler(first, second, size, seed), GroupSampler(pairs, size, seed, 3, 2)]
-
-
 SOME = [(f"premise {i}", f"hypothesis {i} {j}", (0, 2, 1)[j % 3]) for i in range(23) for j in range(i % 9 + 1)]
 
 
-@pytest.mark.parametrize("kind", range(3))
-def test_any_step_in_any_order_by_any_worker(kind):
-    one, other, third = (samplers(SOME, 4, seed)[kind] for seed in (1, 1, 2))
-    steps = range(3 * one.steps_per_epoch)
-    in_order = [one.batch(step) for step in steps]
-    backwards = [other.batch(step) for step in reversed(steps)][::-1]
-    assert all(map(equal, in_order, backwards))
-    if kind:
-        epoch = one.steps_per_epoch
-        assert not all(map(equal, in_order[:epoch], in_order[epoch : 2 * epoch]))  # epochs differ
-        assert not all(equal(third.batch(step), in_order[step]) for step in range(epoch))  # seeds differ
+def test_epochs_and_seeds_differ():
+    pairs = pairs_of(SOME)
+    for make in (
+        lambda seed: PairSampler(pairs.premises, pairs.hypotheses, 4, seed),
+        lambda seed: GroupSampler(pairs, 4, seed, 3, 2),
+    ):
+        sampler, other = make(1), make(2)
+        steps = range(sampler.steps_per_epoch)
+        batches = [sampler.batch(step) for step in steps]
+        assert not all(equal(sampler.batch(len(steps) + step), batches[step]) for step in steps)
+        assert not all(equal(other.batch(step), batches[step]) for step in steps)
 
 
 def test_what_an_anchor_gets_depends_on_seed_and_epoch():
@@ -220,13 +200,13 @@ def test_missing_negatives_are_drawn_alike_from_all_others():
     sampler = GroupSampler(pairs_of(rows), 6, 1, 1, 1)
     drawn = Counter(
         text
-        for step in range(1000)
+        for step in range(500)
         for anchor, _, far in groups(sampler.batch(step)).values()
         for text in far
         if anchor == "p"
     )
     assert set(drawn) == {f"{kind}{i}" for i in range(5) for kind in "xy"}
-    assert all(60 < count < 140 for count in drawn.values())  # 100 each
+    assert all(25 < count < 75 for count in drawn.values())  # 50 each
 
 
 def test_a_corpus_of_one_premise_has_no_foreign_negative():
@@ -242,7 +222,7 @@ def test_pairs(pairs, size, seed):
         seen: list[tuple[str, str]] = []
         for part in range(sampler.steps_per_epoch):
             batch = sampler.batch(epoch * sampler.steps_per_epoch + part)
-            well_formed(batch)
+            check_batch(batch, LAYOUTS["pairs"])
             rows = spoken(batch)
             assert len(rows) == len({group for *_, group in rows}) == min(size, len(pairs))
             assert (batch.premise != batch.hypothesis).all()
@@ -335,16 +315,10 @@ UNITS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_by_its_name(recipe: Recipe, layout: str):
-    recipe = recipe.override({"corpus.layout": layout})
-    sampler, description = load(recipe)
+    """What else it keeps is in its contract."""
+    sampler, description = load(recipe.override({"corpus.layout": layout}))
     assert sampler.steps_per_epoch == -(-UNITS[layout] // 2) if layout == "rows" else UNITS[layout] // 2
-    if layout != "spans":
-        well_formed(sampler.batch(0))
-    assert next(iter(description.items())) == ("layout", layout)
-    assert json.loads(json.dumps(description)) == description
     assert len(description["fingerprint"]) == 12
-    recipe.part(Layout).check(request_of(recipe))
-    assert equal(sampler.batch(1 % sampler.steps_per_epoch), load(recipe)[0].batch(1 % sampler.steps_per_epoch))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -458,23 +432,6 @@ def test_speed_and_memory_of_a_batch():
     for step in range(15):
         sampler.batch(step)
     assert (time.process_time() - began) / 15 < 0.05
-
-
-@pytest.mark.skipif(not (SHARED / "nli").is_dir(), reason="needs ../shared/data/nli")
-def test_real_groups():
-    source = ",".join(str(SHARED / "nli" / f"snli_{split}.jsonl") for split in ("dev", "test"))
-    pairs: NLIPairs = load_nli(source)
-    sampler = GroupSampler(pairs, 256, 1, 5, 5)
-    premises = own(list(zip(pairs.premises, pairs.hypotheses, pairs.labels.tolist(), strict=True))[:600])
-    seen = {anchor: (near, far) for step in range(sampler.steps_per_epoch)
-            for anchor, near, far in groups(sampler.batch(step)).values()}  # fmt: skip
-    assert len(seen) == sampler.units - sampler.left_out_each_epoch
-    for anchor, (entailed, denied) in list(premises.items())[:150]:
-        near, far = seen.get(anchor, (None, None))
-        if near is not None and far is not None:
-            assert len(near) == len(far) == 5
-            assert len(set(near) & entailed) == min(5, len(entailed))
-            assert len(set(far) & denied) >= min(5, len(denied))
 
 
 @pytest.mark.skipif(not (SHARED / "senteval").is_dir(), reason="needs ../shared/data/senteval")

@@ -333,33 +333,6 @@ class TestTriplets:
 
 
 PAIRED = ("pairs", "groups")
-BROKEN: dict[str, tuple[str | bytes, str]] = {
-    "array.json": ('[{"premise": "a"}, {}]', "array.json, row 1: no columns premise, hypothesis and label, "),
-    "number.json": ('[{"premise": "a", "hypothesis": "b", "label": 0}, 3]', "row 2: not a JSON object but int"),
-    "cut.json": ('[{"premise": "a"', "cut.json: not a JSON array"),
-    "cut.jsonl.gz": (gzip.compress(lines(ROWS).encode())[:-9], "cut.jsonl.gz, after line .: not a readable gzip file"),
-    "no.csv.gz": ("premise", "no.csv.gz, after line 0: not a readable gzip file"),
-    "short.tsv": ("premise\thypothesis\tlabel\na\tb\n", "line 2: 2 columns where the header has 3"),
-    "semi.csv": ("premise;hypothesis;label\na;b;0\na;b\n", "line 3: 2 columns where the header has 3"),
-    "positive.jsonl": ('{"anchor": "a", "negative": "b"}', "line 1: no columns premise"),
-    "nothing.jsonl": ('{"query": "a", "pos": [], "neg": ["b"]}', "line 1: no positive in pos"),
-    "list.jsonl": ('{"query": "a", "pos": ["b", 3]}', "line 1: pos is not text but 3"),
-    "later.jsonl": ('{"anchor": "a", "positive": "b"}\n{"anchor": "a"}', "line 2: no positive in positive"),
-    "twice.csv": ("premise,hypothesis,label,label\na,b,0,1\n", "line 1: two columns are named 'label'; rename one"),
-    "twice.tsv": ("\npremise\tpremise \thypothesis\tlabel\na\tb\tc\t0\n", "line 2: two columns are named 'premise'"),
-    "twice.json": ('[{"premise": "a", "premise": "b"}]', "it says 'premise' twice"),
-    "mixed.csv": ("premise,hypothesis,label\na,b\rc,0\n", "line 2: not CSV .a carriage return within a line"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused_with_file_and_row(tmp_path: Path, name: str):
-    content, sentence = BROKEN[name]
-    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError, match=sentence) as caught:
-        load_nli(str(tmp_path / name))
-    assert name in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_broken_row_of_a_saved_folder(tmp_path: Path):

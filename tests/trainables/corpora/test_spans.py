@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.conftest import lend_scenes
+from trainables.corpora.__main__ import main
 from trainables.corpora.documents import TokenizedDocuments
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.spans import (
@@ -56,7 +57,7 @@ def equal(one: Spans, other: Spans) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     spans=configurations(),
     extra=st.lists(st.integers(0, 400), min_size=1, max_size=6),
@@ -88,7 +89,7 @@ def test_spans_keep_every_bound_that_the_paper_states(spans, extra, seed, epoch)
         assert np.all((begins >= s - lengths) & (begins <= e))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(spans=configurations(), seed=st.integers(0, 2**31), epoch=st.integers(0, 9))
 def test_a_documents_spans_depend_on_seed_epoch_and_document_only(spans, seed, epoch):
     n, numbers = lengths_for(spans, [0, 7, 300, 300, 50]), np.array([4, 0, 9, 2**40, 3])
@@ -119,7 +120,7 @@ def test_another_seed_epoch_or_document_has_other_spans(strategy, places):
 
 # ---- distributions: many documents of one length, against the formulas
 
-MANY = 20_000
+MANY = 8_000
 
 
 def draws(n: int, **config: Any) -> Spans:
@@ -210,7 +211,7 @@ def test_anchors_that_are_apart_are_all_equally_likely():
 def test_three_anchors_follow_draws_that_reject_what_is_too_close():
     n, low, high = 60, 3, 8
     rng = np.random.RandomState(5)
-    lengths = (rng.beta(4, 2, (4000, 3)) * (high - low) + low).astype(int)
+    lengths = (rng.beta(4, 2, (1500, 3)) * (high - low) + low).astype(int)
     kept = [rejected_until_apart(rng, row, n, high) for row in lengths.tolist()]
     expected = np.array(kept)
     spans = SpanOptions(anchors=3, positives=1, shortest=low, longest=high)
@@ -282,10 +283,6 @@ def sampler(lengths: list[int], batch_size: int = 4, seed: int = 0, **config: An
     return SpanSampler(synthetic(lengths), spans, batch_size=batch_size, seed=seed, wrap=lambda span: [CLS, *span, SEP])
 
 
-def same(one: Any, other: Any) -> bool:
-    return one.tokens == other.tokens and np.array_equal(one.premise, other.premise)
-
-
 def documents_of(batch: Any, source: TokenizedDocuments) -> list[int]:
     """Which documents a batch's items come from, anchors first."""
     return [int(np.searchsorted(source.starts, item[1] - 100, side="right")) - 1 for item in batch.tokens]
@@ -320,14 +317,6 @@ def test_each_epoch_takes_every_document_once_in_a_new_order_with_new_spans():
     assert orders[0] != orders[1] != orders[2]
     firsts = [[tuple(item) for item in spans.batch(epoch * 3).tokens] for epoch in range(3)]
     assert set(firsts[0]).isdisjoint(firsts[1])
-
-
-def test_any_step_in_any_order_by_any_worker_is_the_same():
-    one, other = sampler([64] * 12), sampler([64] * 12)
-    forward = [one.batch(step) for step in range(9)]
-    for step in (8, 0, 5, 2, 7):
-        assert same(other.batch(step), forward[step])
-    assert not same(sampler([64] * 12, seed=1).batch(0), forward[0])
 
 
 def test_a_documents_spans_stay_when_others_are_dropped():
@@ -436,17 +425,11 @@ def test_the_papers_setting_is_allowed():
 # ---- the picture
 
 
-def command_line(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "trainables.corpora", "draw-spans", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_the_picture_names_every_span_and_marks_exactly_its_words(tmp_path):
     from trainables.corpora import span_picture
 
     out = tmp_path / "new" / "spans.svg"
-    answer = command_line("--documents", "scenes", "--strategy", "subsuming", "--out", str(out))
-    assert answer.returncode == 0, answer.stderr
+    main(["draw-spans", "--documents", "scenes", "--strategy", "subsuming", "--out", str(out)])
     drawn = out.read_text()  # glyphs are paths, each text also a comment
     for text in ("anchor 1: ", "anchor 2: ", "positive 1.1: ", "positive 2.2: ", "below: subsuming"):
         assert text in drawn
@@ -476,8 +459,5 @@ def test_the_picture_names_every_span_and_marks_exactly_its_words(tmp_path):
     ],
 )
 def test_a_picture_that_cannot_be_drawn_is_one_sentence(arguments, says):
-    answer = command_line(*arguments)
-    assert answer.returncode == 2
-    assert answer.stderr.startswith("error: ")
-    assert says in answer.stderr
-    assert answer.stderr.count("\n") == 1
+    with pytest.raises(UserError, match=says):
+        main(["draw-spans", *arguments])
