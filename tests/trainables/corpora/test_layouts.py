@@ -55,22 +55,22 @@ def spoken(batch: Batch) -> list[tuple[str, str, int, int]]:
 
 def groups(batch: Batch) -> dict[int, tuple[str, list[str], list[str]]]:
     """Group to its anchor, positives and negatives."""
-    found: dict[int, tuple[str, list[str], list[str]]] = {}
+    sides: dict[int, tuple[str, list[str], list[str]]] = {}
     for premise, hypothesis, label, group in spoken(batch):
-        anchor, positives, negatives = found.setdefault(group, (premise, [], []))
+        anchor, positives, negatives = sides.setdefault(group, (premise, [], []))
         assert anchor == premise
         (positives if label == 0 else negatives).append(hypothesis)
-    return found
+    return sides
 
 
 def own(rows: list[tuple[str, str, int]]) -> dict[str, tuple[set[str], set[str]]]:
     """Premise to its entailments and those contradictions that are true negatives; only premises with any."""
-    found: dict[str, tuple[set[str], set[str]]] = {}
+    sides: dict[str, tuple[set[str], set[str]]] = {}
     for premise in dict.fromkeys(row[0] for row in rows):
-        entailed, denied = ({h for p, h, label in rows if p == premise and label == wanted} for wanted in (0, 2))
+        entailed, denied = ({h for p, h, label in rows if p == premise and label == code} for code in (0, 2))
         if entailed or denied - {premise}:
-            found[premise] = entailed, denied - entailed - {premise}
-    return found
+            sides[premise] = entailed, denied - entailed - {premise}
+    return sides
 
 
 @settings(max_examples=60, deadline=None)
@@ -78,18 +78,18 @@ def own(rows: list[tuple[str, str, int]]) -> dict[str, tuple[set[str], set[str]]
 def test_rows_are_every_pair_in_order_and_each_sentence_once(rows, size):
     sampler = RowSampler(pairs_of(rows), size)
     assert sampler.steps_per_epoch == -(-len(rows) // size)
-    seen: list[tuple[str, str, int]] = []
+    read: list[tuple[str, str, int]] = []
     names: dict[str, int] = {}
     for step in range(sampler.steps_per_epoch):
         batch = sampler.batch(step)
         check_batch(batch, LAYOUTS["rows"])
-        assert len(batch.label) == min(size, len(rows) - len(seen))
+        assert len(batch.label) == min(size, len(rows) - len(read))
         assert len(set(batch.sentences)) == len(batch.sentences)
         for premise, hypothesis, label, group in spoken(batch):
-            seen.append((premise, hypothesis, label))
+            read.append((premise, hypothesis, label))
             assert names.setdefault(premise, group) == group  # in every batch
         assert equal(batch, sampler.batch(step + 2 * sampler.steps_per_epoch))
-    assert seen == rows
+    assert read == rows
     assert len(set(names.values())) == len(names)
 
 
@@ -114,14 +114,14 @@ def test_groups(rows, size, positives, negatives, seed):
     assert sampler.filled_negatives == sum(max(0, (negatives or 0) - len(c)) for _, c in anchors.values())
     pool = {text for sides in anchors.values() for side in sides for text in side}
     for epoch in range(2):
-        seen: list[str] = []
+        anchors_of_epoch: list[str] = []
         for part in range(sampler.steps_per_epoch):
             batch = sampler.batch(epoch * sampler.steps_per_epoch + part)
             check_batch(batch, LAYOUTS["groups"])
-            told = groups(batch)
-            assert len(told) == min(size, len(anchors))  # no step is short
-            for anchor, near, far in told.values():
-                seen.append(anchor)
+            sides = groups(batch)
+            assert len(sides) == min(size, len(anchors))  # no step is short
+            for anchor, near, far in sides.values():
+                anchors_of_epoch.append(anchor)
                 entailed, denied = anchors[anchor]
                 assert len(near) == (positives or len(entailed))
                 assert len(far) == (len(denied) if negatives is None else negatives)
@@ -139,7 +139,7 @@ def test_groups(rows, size, positives, negatives, seed):
             # A copy of the anchor is an item of its own, every other text stands once.
             copies = sum(hypothesis == premise for premise, hypothesis, _, _ in spoken(batch))
             assert len(batch.sentences) == len(others(batch)) + copies
-        assert len(set(seen)) == len(seen) == len(anchors) - sampler.left_out_each_epoch
+        assert len(set(anchors_of_epoch)) == len(anchors_of_epoch) == len(anchors) - sampler.left_out_each_epoch
         assert sampler.left_out_each_epoch < max(size, 1)
 
 
@@ -167,10 +167,10 @@ def test_epochs_and_seeds_differ():
 
 def test_what_an_anchor_gets_depends_on_seed_and_epoch():
     size = len(own(SOME))
-    one, other = (GroupSampler(pairs_of(SOME), size, seed, 1, 3) for seed in (1, 2))
-    first = groups(one.batch(0))
-    assert first == groups(one.batch(0))
-    for changed in (groups(other.batch(0)), groups(one.batch(1))):
+    sampler, other = (GroupSampler(pairs_of(SOME), size, seed, 1, 3) for seed in (1, 2))
+    first = groups(sampler.batch(0))
+    assert first == groups(sampler.batch(0))
+    for changed in (groups(other.batch(0)), groups(sampler.batch(1))):
         assert set(changed) == set(first)
         assert sum(changed[unit] != first[unit] for unit in first) > size / 2
 
@@ -219,7 +219,7 @@ def test_a_corpus_of_one_premise_has_no_foreign_negative():
 def test_pairs(pairs, size, seed):
     sampler = PairSampler(*zip(*pairs, strict=True), size, seed)
     for epoch in range(2):
-        seen: list[tuple[str, str]] = []
+        rows_of_epoch: list[tuple[str, str]] = []
         for part in range(sampler.steps_per_epoch):
             batch = sampler.batch(epoch * sampler.steps_per_epoch + part)
             check_batch(batch, LAYOUTS["pairs"])
@@ -227,9 +227,9 @@ def test_pairs(pairs, size, seed):
             assert len(rows) == len({group for *_, group in rows}) == min(size, len(pairs))
             assert (batch.premise != batch.hypothesis).all()
             assert all(pairs[group] == (a, b) and label == 0 for a, b, label, group in rows)
-            seen += [(a, b) for a, b, _, _ in rows]
-        assert not Counter(seen) - Counter(pairs)
-        assert len(seen) == len(pairs) - sampler.left_out_each_epoch
+            rows_of_epoch += [(a, b) for a, b, _, _ in rows]
+        assert not Counter(rows_of_epoch) - Counter(pairs)
+        assert len(rows_of_epoch) == len(pairs) - sampler.left_out_each_epoch
 
 
 # By name, from a recipe.
@@ -362,9 +362,9 @@ def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
     load(recipe, 1, None)
     with pytest.raises(UserError, match="holds no pair labelled contradiction, so there are no hard negatives"):
         load(recipe, 1, 2)
-    asked = recipe.override({"objective.name": "supmpn", "objective.negatives": 2})
+    recipe = recipe.override({"objective.name": "supmpn", "objective.negatives": 2})
     with pytest.raises(UserError, match="holds no pair labelled contradiction, so there are no hard negatives"):
-        check_recipes([asked])
+        check_recipes([recipe])
 
 
 @pytest.mark.parametrize(
@@ -403,15 +403,12 @@ def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: 
 
 
 def test_training_sentences(recipe: Recipe):
-    told = training_sentences(recipe.override({"corpus.layout": "rows"}).part(Layout), request_of(recipe), 100)
-    assert told[:4] == ["a man runs", "a person moves", "a man sleeps", "a man is late"]
-    assert len(told) == len(set(told)) == census(load_nli(recipe.flat()["corpus.nli"])).sentences
-    assert (
-        training_sentences(recipe.override({"corpus.layout": "groups"}).part(Layout), request_of(recipe), 3) == told[:3]
-    )
-    assert training_sentences(
-        recipe.override({"corpus.layout": "similar_pairs"}).part(Layout), request_of(recipe), 3
-    ) == ["one", "the one", "two"]
+    sentences = training_sentences(recipe.override({"corpus.layout": "rows"}).part(Layout), request_of(recipe), 100)
+    assert sentences[:4] == ["a man runs", "a person moves", "a man sleeps", "a man is late"]
+    assert len(sentences) == len(set(sentences)) == census(load_nli(recipe.flat()["corpus.nli"])).sentences
+    for layout, first in (("groups", sentences[:3]), ("similar_pairs", ["one", "the one", "two"])):
+        made = recipe.override({"corpus.layout": layout}).part(Layout)
+        assert training_sentences(made, request_of(recipe), 3) == first
     refused = (
         lambda request: training_sentences(LAYOUTS["spans"](), request, 3),
         lambda request: check_sentences(LAYOUTS["spans"](), request),

@@ -39,11 +39,11 @@ def corpus(tmp_path_factory) -> Path:
 
 
 def up(parents: dict[str, str | None], concept: str | None) -> set[str]:
-    found = set()
+    concepts = set()
     while concept is not None:
-        found.add(concept)
+        concepts.add(concept)
         concept = parents[concept]
-    return found
+    return concepts
 
 
 def facts(scene: Scene) -> set[tuple[str, str]]:
@@ -180,16 +180,16 @@ def test_every_word_is_in_the_vocabulary(corpus):
         for number, line in enumerate(file.read_text("utf-8-sig").splitlines()):
             if file.suffix == ".jsonl":
                 record = json.loads(line)
-                told = " ".join(value for key, value in record.items() if key != "label")
+                sentence = " ".join(value for key, value in record.items() if key != "label")
             elif file.name.startswith("msr_"):
-                told = " ".join(line.split("\t")[3:]) if number else ""
+                sentence = " ".join(line.split("\t")[3:]) if number else ""
             elif file.name.startswith("sts-"):
-                told = " ".join(line.split("\t")[5:])
+                sentence = " ".join(line.split("\t")[5:])
             elif "binary" in file.parts:
-                told = line.rpartition("\t")[0]
+                sentence = line.rpartition("\t")[0]
             else:
-                told = labels.sub("", line) if {"fine", "TREC", "probing"} & set(file.parts) else line
-            assert set(told.split()) <= known, file
+                sentence = labels.sub("", line) if {"fine", "TREC", "probing"} & set(file.parts) else line
+            assert set(sentence.split()) <= known, file
 
 
 def read(file: Path) -> list[list[str]]:
@@ -239,18 +239,18 @@ def test_paraphrases_are_neither_hopeless_nor_easy():
 
     gold = [row[0] for row in read(data / "downstream" / "MRPC" / "msr_paraphrase_test.txt")[1:]]
     majority = 100 * max(gold.count("0"), gold.count("1")) / len(gold)
-    found = evaluate(encode, data, ("MRPC",), "fast").tasks["MRPC"]
+    scores = evaluate(encode, data, ("MRPC",), "fast").tasks["MRPC"]
     assert majority < 60
-    assert found["test_accuracy"] > majority + 8
-    assert found["test_f1"] < 95
+    assert scores["test_accuracy"] > majority + 8
+    assert scores["test_f1"] < 95
 
 
 def test_no_pair_and_no_sentence_in_two_splits(corpus):
     down = corpus / "senteval" / "downstream"
 
     def apart(*splits: list[object]) -> None:
-        for one, other in itertools.combinations(splits, 2):
-            assert not set(one) & set(other)
+        for first, other in itertools.combinations(splits, 2):
+            assert not set(first) & set(other)
 
     def of(rows: list[list[str]], *columns: int) -> list[object]:
         return [tuple(sorted(row[i] for i in columns)) for row in rows]

@@ -53,8 +53,8 @@ def lengths_for(spans: SpanOptions, extra: list[int]) -> np.ndarray:
     return np.array([shortest_document(spans) + more for more in extra], dtype=np.int64)
 
 
-def equal(one: Spans, other: Spans) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))
+def equal(first: Spans, other: Spans) -> bool:
+    return all(np.array_equal(getattr(first, name), getattr(other, name)) for name in vars(first))
 
 
 @settings(max_examples=60)
@@ -77,9 +77,9 @@ def test_spans_keep_every_bound_that_the_paper_states(spans, extra, seed, epoch)
         assert np.all(first >= 0)
         assert np.all(last <= n.reshape(-1, *[1] * (last.ndim - 1)))
         assert np.all((long >= spans.shortest) & (long <= spans.longest))
-    for one in range(len(n)):  # from the end of an anchor to the start of the next
-        order = np.argsort(start[one])
-        assert np.all(start[one][order][1:] - end[one][order][:-1] >= spans.longest)
+    for place in range(len(n)):  # from the end of an anchor to the start of the next
+        order = np.argsort(start[place])
+        assert np.all(start[place][order][1:] - end[place][order][:-1] >= spans.longest)
     s, e = start[..., None], end[..., None]
     if spans.strategy == "adjacent":
         assert np.all((ends == s) | (begins == e))
@@ -99,9 +99,9 @@ def test_a_documents_spans_depend_on_seed_epoch_and_document_only(spans, seed, e
 
     together = draw(slice(None))
     assert equal(together, draw(slice(None)))
-    for one in range(len(n)):
-        alone = draw([one])
-        assert all(np.array_equal(getattr(alone, k)[0], getattr(together, k)[one]) for k in vars(alone))
+    for place in range(len(n)):
+        alone = draw([place])
+        assert all(np.array_equal(getattr(alone, k)[0], getattr(together, k)[place]) for k in vars(alone))
 
 
 @pytest.mark.parametrize("places", ["apart", "blocks"])
@@ -114,8 +114,8 @@ def test_another_seed_epoch_or_document_has_other_spans(strategy, places):
         return sample_spans(np.array([4096]), np.array([number]), config, seed, epoch)
 
     drawn = (draw(), draw(number=2**40), draw(seed=6), draw(epoch=2))
-    for one, other in itertools.combinations(drawn, 2):
-        assert not any(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))
+    for first, other in itertools.combinations(drawn, 2):
+        assert not any(np.array_equal(getattr(first, name), getattr(other, name)) for name in vars(first))
 
 
 # ---- distributions: many documents of one length, against the formulas
@@ -145,11 +145,11 @@ def test_lengths_follow_the_papers_beta_distributions(part, a, b, places):
     grid = np.arange(low, high)
     # P(floor(p (high - low) + low) <= x) = P(p < (x + 1 - low) / (high - low))
     expected = stats.beta(a, b).cdf((grid + 1 - low) / (high - low))
-    found = np.searchsorted(np.sort(length), grid, side="right") / len(length)
-    distance = np.abs(found - expected).max()
+    shares = np.searchsorted(np.sort(length), grid, side="right") / len(length)
+    distance = np.abs(shares - expected).max()
     assert distance < 1.95 / np.sqrt(len(length))  # Kolmogorov-Smirnov at 0.1 %
     swapped = stats.beta(b, a).cdf((grid + 1 - low) / (high - low))
-    assert np.abs(found - swapped).max() > 0.3  # the check can fail
+    assert np.abs(shares - swapped).max() > 0.3  # the check can fail
 
 
 @functools.cache
@@ -186,15 +186,15 @@ def test_starts_and_overlaps_follow_the_papers_formulas(strategy, n):
     begin, positive = drawn.positive_start.ravel(), drawn.positive_length.ravel()
     overlap = np.maximum(0, np.minimum(start + length, begin + positive) - np.maximum(start, begin))
     expected = naive(n, strategy)
-    found = {"anchor": length, "start": start, "positive": positive, "offset": begin - start, "overlap": overlap}
-    for name, sample in found.items():
+    samples = {"anchor": length, "start": start, "positive": positive, "offset": begin - start, "overlap": overlap}
+    for name, sample in samples.items():
         if not (name == "overlap" and strategy == "adjacent"):
             assert fits(sample, expected[name]), name
     assert np.mean(overlap == 0) == pytest.approx(np.mean(expected["overlap"] == 0), abs=0.01)
     inside = np.mean(overlap == positive)
     assert inside == pytest.approx(np.mean(expected["overlap"] == expected["positive"]), abs=0.02)
     other = naive(n, "default" if strategy != "default" else "subsuming")
-    assert not fits(found["offset"], other["offset"])  # the check can fail
+    assert not fits(samples["offset"], other["offset"])  # the check can fail
 
 
 def test_anchors_that_are_apart_are_all_equally_likely():
@@ -440,14 +440,14 @@ def test_the_picture_names_every_span_and_marks_exactly_its_words(tmp_path):
     for span in (*anchors, *positives):
         marked = 0.0
         for line in lines:
-            found = span_picture._extent(line, span)
-            marked += found[1] - found[0] if found else 0
+            edges = span_picture._extent(line, span)
+            marked += edges[1] - edges[0] if edges else 0
         own = words[span.start : span.end]
         rows = sum(span_picture._extent(line, span) is not None for line in lines)
         letters = sum(map(len, own)) + len(own) - rows  # a space between words, none at a line's end
         assert marked == pytest.approx(letters * span_picture._LETTER)
-    for one, other in itertools.combinations(positives, 2):  # on one lane, lines do not run into each other
-        assert one.lane != other.lane or one.end < other.start or other.end < one.start
+    for first, other in itertools.combinations(positives, 2):  # on one lane, lines do not run into each other
+        assert first.lane != other.lane or first.end < other.start or other.end < first.start
 
 
 @pytest.mark.parametrize(
