@@ -3,11 +3,8 @@
     columns, lacking = find_columns(table.columns, table.first, named=None), Counter()
     for row in columns.rows(table.read(columns.used), Labels(None), lacking):   # (premise, hypothesis, label), or None
 
-Known are the names of `trainables.tabular`: those of the hub's NLI data (premise, hypothesis, label), of the original
-SNLI files (sentence1, sentence2, gold_label), and of what sentence-transformers and its miners write (sentence1,
-sentence2, label; anchor, positive, negative or negative_1, negative_2, ...; query, pos, neg with lists). Others are
-named by `corpus.columns` and `corpus.labels`. What a layout of other columns reads is found by their roles
-(`role_columns`).
+Known are the names of `trainables.tabular`; others are named by `corpus.columns` and `corpus.labels`. Layouts of other
+columns take them by role (`role_columns`).
 """
 
 from __future__ import annotations
@@ -143,10 +140,8 @@ class TripletColumns:
         return self.anchor, *self.positives, *self.negatives, *chain.from_iterable(self.taught.values())
 
     def rows(self, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
-        """A row labelled entailment for each positive, one labelled contradiction for each negative. What several
-        records repeat, as miners do with a pair for each of its negatives, comes once. Margins compare with one
-        positive, so that of an anchor with several those to the first one are its scores. `lacking` counts, of each
-        column, the records that have nothing there."""
+        """An entailment for each positive and a contradiction for each negative, each different row once. Of an
+        anchor with several positives, margins to the first are its scores. `lacking` counts empty cells by column."""
         yielded: set[tuple[str, str, int]] = set()
         compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
         columns = {"positive": self.positives, "negative": self.negatives, **self.taught}

@@ -6,16 +6,12 @@
     documents = load_documents("docs.jsonl", tokenizer, shortest=512)                # {"text": ...} a line
     documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
 
-Texts are read one after another, their white space (line breaks, too) made single blanks as the DeCLUTR authors do,
-tokenized without special tokens, and appended to one flat array on disk, which is then memory-mapped: half a million
-documents take no more memory than a few hundred. The array is made once for a source, a tokenizer and a limit, and
-shared by all recipes, seeds and workers:
+White space becomes single blanks, as in DeCLUTR's code. Tokens lie in one memory-mapped array, so that memory does not
+grow with the documents; it is made once for a source, a tokenizer and a limit:
 
     <cache>/documents-<key>/tokens.npy    every document's tokens, end to end
                             ends.npy      where each document ends, with a 0 before the first
                             about.json    counts, and a fingerprint of the content
-
-It shows under its name only once it is whole.
 """
 
 from __future__ import annotations
@@ -93,12 +89,10 @@ def load_documents(
     share: float = 1.0,
     cache: Path | None = None,
 ) -> TokenizedDocuments:
-    """The documents of at least `shortest` tokens; the others are dropped and counted.
+    """The documents of at least `shortest` tokens, among the first `limit`.
 
-    `tokenizer` is a Hugging Face one. `limit` reads only the first so many documents. `share` keeps so many of the
-    long enough ones, drawn at random, always the same ones; a smaller share is part of a larger one. `cache` is where
-    token files are kept; by default `sentence-embedding-studies` in the user's cache folder. Several processes may ask
-    at once. Nothing to read, or nothing long enough, raises `UserError`.
+    `share` draws a part of them, the same for every seed; a smaller share is part of a larger one. `UserError` for
+    nothing to read and nothing long enough.
     """
     folder = _tokenized(source, tokenizer, limit, cache or default_cache())
     tokens, ends, fingerprint = _kept(folder)

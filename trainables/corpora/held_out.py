@@ -3,10 +3,9 @@
     found = prepare(find_kind(["pairs.csv"]), Path("data"), (DEV, TEST))
     found.train, found.held_out[DEV], found.held_out[TEST]     # data/train.jsonl, data/heldout_dev, data/heldout_test
 
-No text of what is put aside stands in what is left to train on. Rows that share a text, but for case, white space and
-punctuation, belong together. Where nearly all of them hang together, as those of NLI do by common hypotheses, anchors
-are put aside that share few texts with others, and those other rows are left out. Of labelled texts each part gets some
-of every label that has enough. Files are read twice, and never held whole.
+No text is both put aside and trained on: rows that share a text, but for case, white space and punctuation, stay
+together. Where nearly all are connected, as in NLI, anchors that share few texts are put aside, and rows that share
+them are left out. Of labelled texts each part gets some of every label with enough texts.
 """
 
 from __future__ import annotations
@@ -63,9 +62,8 @@ class PreparedData:
 def prepare(
     source: TrainingFiles, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()
 ) -> PreparedData:
-    """Write the rows of a source into a folder, but for those `without`, by their numbers, and put `parts` of them
-    aside. `UserError` for rows that are broken,
-    data that nothing can be learnt from, and too few of them."""
+    """Write the rows of a source into a folder and put `parts` of them aside; `without` are numbers of rows to leave
+    out. `UserError` for broken rows, too few rows, and data that nothing can be learnt from."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
     with open(whole, "w", encoding="utf-8") as file:

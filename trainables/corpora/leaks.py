@@ -5,15 +5,12 @@
     found.parts["queries_test"].texts.near         # single texts of the test that some row nearly holds
     found.drop                                     # the rows to leave out, by their numbers
 
-A row and an item are the texts of one line: a pair, a triplet, one labelled text. Dev against test is the same
-question, with the dev items as rows. An item is held whole where one row holds its text, or its first text and another
-of its texts. Only such rows are left out: a text alone tells neither its label nor its partner, and the passages of a
-search may well be trained on.
+A row and an item are the texts of one line: a pair, a triplet, one labelled text. A row holds an item whole where it
+has its text, or its first text and another of its texts; only such rows are dropped.
 
-Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). They are found exactly, by
-prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up;
-where many have that one, those that share two, or three. MinHash estimates the same number; for sentences it is slower
-and misses some.
+Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). Prefix filtering finds all:
+such texts share one of their few rarest shingles, so only these are looked up. MinHash is slower for sentences, and
+misses some.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ class Rules:
 def mined_table(pairs: NLIPairs, embed: Embed, rules: Rules) -> np.ndarray:  # (anchors, each) int64
     """The negatives of each anchor that has an entailed pair, as numbers of `candidates`; -1 for none.
 
-    An anchor's own text and its positives are none. Deterministic: of equally near texts the first of the corpus comes
-    first. `UserError` where no anchor has any.
+    An anchor's own text and its positives are none; of equally near texts the corpus's first comes first. `UserError`
+    where no anchor has any.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     everything = list(dict.fromkeys([*texts, *(pairs.premises[rows[0]] for rows in anchors)]))

@@ -6,6 +6,7 @@ Like the samplers that they are made of they are pure functions of the seed and 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,19 +42,18 @@ class OneCorpusABatch:
     ) -> None:
         self.samplers, self.counts, self.prompts, self.seed, self.in_turn = samplers, counts, prompts, seed, in_turn
         self.steps_per_epoch = sum(counts)
-        self._order: tuple[int, np.ndarray] | None = None
+        self._order = functools.lru_cache(maxsize=1)(self._ordered)
 
     def batch(self, step: int) -> Batch:
         epoch, place = divmod(step, self.steps_per_epoch)
-        if self._order is None or self._order[0] != epoch:
-            self._order = epoch, self._of_epoch(epoch)
-        chosen = int(self._order[1][place])
-        before = int((self._order[1][:place] == chosen).sum())
+        order = self._order(epoch)
+        chosen = int(order[place])
+        before = int((order[:place] == chosen).sum())
         batch = self.samplers[chosen].batch(epoch * self.counts[chosen] + before)
         prompts = self.prompts[chosen]
         return dataclasses.replace(batch, prompts=prompts and [prompts] * len(batch.sentences))
 
-    def _of_epoch(self, epoch: int) -> np.ndarray:
+    def _ordered(self, epoch: int) -> np.ndarray:
         """(batches,) int64: the corpus of each."""
         order = np.repeat(np.arange(len(self.counts)), self.counts)
         if self.in_turn:

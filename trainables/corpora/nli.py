@@ -29,7 +29,8 @@ from trainables.corpora.columns import (
     find_columns,
     named_columns,
 )
-from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table, sources
+from trainables.corpora.hub import check_data_set
+from trainables.corpora.tables import FORMS, find_tables, open_table, sources
 from trainables.corpora.teacher_scores import divisor
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
@@ -101,11 +102,10 @@ class NLIPairs:
 def load_nli(
     source: str, limit: int | None = None, *, columns: str | None = None, labels: str | None = None
 ) -> NLIPairs:
-    """Read labelled pairs; `limit` keeps the first so many that carry a gold label.
+    """Read labelled pairs, the first `limit` with a gold label; rows without one (`-`, -1, empty) are only counted.
 
-    `columns` and `labels` are `corpus.columns` and `corpus.labels`. A row whose label is `-`, -1 or empty has no gold
-    label: it is dropped and counted. A broken row, an unknown source, one without a usable pair, and one whose labels
-    are two numbers alone raise `UserError` and say where.
+    `columns` and `labels` are `corpus.columns` and `corpus.labels`. `UserError` for a broken row, an unknown source, no
+    usable pair, and labels that are two numbers alone.
     """
     premises: list[str] = []
     hypotheses: list[str] = []
@@ -175,7 +175,7 @@ def check_nli(source: str, *, columns: str | None = None, labels: str | None = N
     places = _places(source)
     hub_ids = [place for place in places if isinstance(place, str)]
     for place in hub_ids:
-        check_hub(place)
+        check_data_set(place)
     if not hub_ids:
         load_nli(source, columns=columns, labels=labels)
 

@@ -69,18 +69,17 @@ class TrainingFiles:
     @property
     def read_as(self) -> str:
         """`pairs: anchor = question, positive = answer`; only what they hold where they have no columns."""
-        readings = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
+        readings = dict.fromkeys(
+            ", ".join(f"{role} = {listed(names)}" for role, names in table.columns.items())
+            for table in self.tables
+            if not _is_lines(table.place)
+        )
         return f"{KINDS[self.kind].words}{': ' * bool(readings)}{' or '.join(readings)}"
 
     @property
     def doubts(self) -> list[str]:
         """Sentences on what may have been read wrongly."""
         return [doubt for table in self.tables for doubt in table.doubts]
-
-
-def _read_as(table: _TrainingFile) -> Iterator[str]:
-    for role, names in table.columns.items():
-        yield f"{role} = {listed(names)}"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,8 @@
 
     paraphrase(["a man plays a guitar"], "prithivida/parrot_paraphraser_on_T5")
 
-Of SNLI and MultiNLI half the entailments are some hundred thousand beam searches. They are kept, a line a text, in
-
-    <cache>/paraphrases-<key of the model>.jsonl
-
-and a machine that dies loses one batch. A lock lets one process at a time make them.
+They are kept in `<cache>/paraphrases-<key of the model>.jsonl`, a line a text: of SNLI and MultiNLI these are some
+hundred thousand beam searches. A lock lets one process at a time make them.
 """
 
 from __future__ import annotations

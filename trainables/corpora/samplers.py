@@ -1,9 +1,8 @@
 """Batches from indexed texts, one class a shape: rows in order, shuffled pairs, shuffled groups.
 
-Every sampler is a pure function of its corpus, the seed and the step: `batch(step)` may be asked for in any order,
-and any number of workers get the same. Epochs of the shuffled samplers differ, by their number. Their batches are
-all of the full size, so that the number of in-batch negatives is the same in every step: what is left over at an
-epoch's end is dropped (and comes in another epoch), unless it is all there is.
+A sampler is a pure function of its corpus, the seed and the step, so that workers may ask in any order. Epochs of the
+shuffled samplers differ. Their batches are full, for an equal number of in-batch negatives: what remains at an epoch's
+end comes in another epoch.
 """
 
 from __future__ import annotations
@@ -38,21 +37,9 @@ class RowSampler:
     def batch(self, step: int) -> Batch:
         start = step % self.steps_per_epoch * self.size
         rows = slice(start, start + self.size)
-        place: dict[str, int] = {}
-        index = np.array(
-            [
-                [place.setdefault(sentence, len(place)) for sentence in pair]
-                for pair in zip(self.pairs.premises[rows], self.pairs.hypotheses[rows], strict=True)
-            ],
-            dtype=np.int64,
-        )  # (pairs, 2)
-        return Batch(
-            sentences=list(place),
-            premise=index[:, 0],
-            hypothesis=index[:, 1],
-            label=self.pairs.labels[rows],
-            group=self._premises[rows],
-        )
+        sentences, (premise, hypothesis) = _index(self.pairs.premises[rows], self.pairs.hypotheses[rows])
+        label, group = self.pairs.labels[rows], self._premises[rows]
+        return Batch(sentences=sentences, premise=premise, hypothesis=hypothesis, label=label, group=group)
 
 
 class PairSampler(Shuffled):
@@ -97,7 +84,7 @@ class SameLabelSampler(Shuffled):
         super().__init__(self.units_of(np.bincount(self._label).tolist(), each), size, seed)
         self.each = each
         self._texts, (self._item,) = _index(texts)
-        self._cuts: tuple[int, _Lists] | None = None
+        self._cut = functools.lru_cache(maxsize=1)(self._cut_anew)
 
     @staticmethod
     def units_of(counts: Sequence[int], each: int) -> int:
@@ -106,9 +93,7 @@ class SameLabelSampler(Shuffled):
 
     def batch(self, step: int) -> Batch:
         epoch, chosen = self.draw(step)
-        if self._cuts is None or self._cuts[0] != epoch:
-            self._cuts = epoch, self._cut(np.random.default_rng([self.seed, epoch, 1]))
-        rows = self._cuts[1].of(chosen).item
+        rows = self._cut(epoch).of(chosen).item
         rows = rows[np.argsort(self._label[rows], kind="stable")]
         label, first = self._label[rows], np.ones(len(rows), dtype=bool)
         first[1:] = label[1:] != label[:-1]
@@ -117,8 +102,9 @@ class SameLabelSampler(Shuffled):
         entailed = np.full(int((~first).sum()), ENTAILMENT, dtype=np.int8)
         return _Items(self._texts).batch(anchor[~first], item[~first], entailed, label[~first])
 
-    def _cut(self, draws: np.random.Generator) -> _Lists:
+    def _cut_anew(self, epoch: int) -> _Lists:
         """The texts of each unit."""
+        draws = np.random.default_rng([self.seed, epoch, 1])
         order = np.lexsort((draws.random(len(self._label)), self._label))
         label = self._label[order]
         counts = np.bincount(label)
@@ -131,14 +117,9 @@ class SameLabelSampler(Shuffled):
 class GroupSampler(Shuffled):
     """Premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
 
-    With `positives` (P) each anchor has exactly so many: its own, drawn at random where it has more; where it has
-    fewer, copies of the anchor, or what `change` makes of its entailments in turn (of itself where it has none).
-    With `negatives` (Q) likewise; missing ones are drawn from other anchors' entailments and contradictions,
-    never one of its own entailments nor the anchor; with 0 there are none. With None an anchor has all its own; without
-    an entailment it is then no anchor. Every copy is an item of its own, so that it is encoded under a dropout of its
-    own.
-
-    `change` is given all texts that may be changed, once, before the first batch.
+    With `positives` (P) each anchor has exactly P: its own, drawn at random, then copies of the anchor or what `change`
+    makes of its entailments, each an item of its own. With `negatives` (Q) likewise; missing ones are drawn from other
+    anchors' texts. With None an anchor has all its own, and needs an entailment.
     """
 
     def __init__(
@@ -155,7 +136,7 @@ class GroupSampler(Shuffled):
         super().__init__(len(own.anchor), size, seed, apart)
         self.own, self.positives, self.negatives = own, positives, negatives
         self._make_change = functools.cache(lambda: change(self.sources()))
-        self._groups: tuple[int, _Lists, _Lists] | None = None
+        self._groups_of = functools.lru_cache(maxsize=1)(self._drawn)
         self.filled_positives, self.filled_negatives = (
             0 if most is None else int(np.maximum(most - np.diff(lists.start), 0).sum())
             for most, lists in ((positives, own.positive), (negatives, own.negative))
@@ -213,13 +194,8 @@ class GroupSampler(Shuffled):
         each = zip(self.own.anchor.tolist(), *lists, strict=True)
         return [[anchor, *more[more >= 0].tolist(), *less.tolist()] for anchor, more, less in each]
 
-    def _groups_of(self, epoch: int) -> tuple[_Lists, _Lists]:
-        """Positives and negatives of every anchor; -1 is a positive to be made."""
-        if self._groups is None or self._groups[0] != epoch:
-            self._groups = epoch, *self._drawn(epoch)
-        return self._groups[1:]
-
     def _drawn(self, epoch: int) -> tuple[_Lists, _Lists]:
+        """Positives and negatives of every anchor; -1 is a positive to be made."""
         draws = np.random.default_rng([self.seed, epoch, 1])
         positive, negative = self.own.positive, self.own.negative
         if self.positives:

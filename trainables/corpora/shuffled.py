@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ class Shuffled:
         self.units, self.size, self.seed, self.apart = units, min(size, units), seed, apart
         self.steps_per_epoch = units // self.size
         self.left_out_each_epoch = units - self.steps_per_epoch * self.size
-        self._order: tuple[int, Sequence[np.ndarray]] | None = None
+        self._batches = functools.lru_cache(maxsize=1)(self._ordered)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -28,11 +29,9 @@ class Shuffled:
     def draw(self, step: int) -> tuple[int, np.ndarray]:
         """The epoch of a step, and its units."""
         epoch, part = divmod(step, self.steps_per_epoch)
-        if self._order is None or self._order[0] != epoch:
-            self._order = epoch, self._batches(epoch)
-        return epoch, self._order[1][part]
+        return epoch, self._batches(epoch)[part]
 
-    def _batches(self, epoch: int) -> Sequence[np.ndarray]:
+    def _ordered(self, epoch: int) -> Sequence[np.ndarray]:
         """The units of each batch."""
         order = np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
         if self.apart:

@@ -2,9 +2,8 @@
 
     draw("scenes", Path("spans.png"))
 
-Tokens are the words between white space here, which in the scenes corpus they are. The three bars at the top show
-where the spans of each strategy lie in the document: the same anchors, other positives. Below stands the text with the
-spans of one strategy: an anchor is a background, a positive a line under its words.
+Tokens are words here. Three bars show the spans of each strategy: the same anchors, other positives. In the text an
+anchor is a background, a positive a line under its words.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from trainables.corpora.hub import check_data_set, is_data_set, load_data_set
+from trainables.corpora.hub import is_data_set, load_data_set
 from trainables.corpora.text_lines import (
     TOO_MUCH_UNPACKED,
     check_object,
@@ -80,11 +80,6 @@ def open_table(place: Path | str, most: int | None = None) -> OpenTable:
     if place.stat().st_size == 0:
         raise UserError(f"{place} is empty; it needs rows")
     return READERS[_suffix(place)](place, most)
-
-
-def check_hub(place: str) -> None:
-    """Raise `UserError` if a data set of the hub is not there; its rows are not fetched."""
-    check_data_set(place)
 
 
 def _find(part: str) -> list[Path | str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
+from trainables.corpora.scenes.lexicon import words_of
 from trainables.corpora.scenes.scene import (
     Scene,
     changed,
@@ -163,4 +164,4 @@ def _same_topic(scene: Scene, rng: Random) -> Scene:
 
 def style_words() -> set[str]:
     """Every word of the styles' openings."""
-    return {word for style in STYLES for opening in style.openings for word in opening.split()}
+    return words_of(*(opening for style in STYLES for opening in style.openings))

@@ -6,7 +6,6 @@ constituents. `tell` gives the sentence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -24,6 +23,7 @@ from trainables.corpora.scenes.lexicon import (
     Noun,
     Verb,
     listed,
+    with_articles,
 )
 from trainables.corpora.scenes.scene import Entity, Scene
 
@@ -83,12 +83,8 @@ def tree(scene: Scene, rng: Random, style: Style = PLAIN) -> Constituent:
 
 
 def leaves(node: Constituent) -> list[str]:
-    """The words of a tree; `a` becomes `an` before a vowel."""
-    words = list(_walk(node))
-    for i, word in enumerate(words[:-1]):
-        if word == "a" and re.match(r"[aeiou]", words[i + 1]):
-            words[i] = "an"
-    return words
+    """The words of a tree."""
+    return with_articles(list(_walk(node)))
 
 
 def depth(node: Constituent) -> int:
