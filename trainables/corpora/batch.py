@@ -47,4 +47,4 @@ class Sampler(Protocol):
         """Batches of one pass over the corpus."""
 
     def batch(self, step: int) -> Batch:
-        """The batch of a step, counted from 0 over all epochs; any step may be asked for, in any order."""
+        """The batch of a step, counted from 0 over all epochs; steps come in any order."""

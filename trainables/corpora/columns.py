@@ -24,9 +24,9 @@ from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
 from trainables.tabular import NAMES, roles_of, texts_of
 
 Row = tuple[str, str, int, float]
-"""Premise, hypothesis, label, and a teacher's score; NaN: it said nothing."""
+"""Premise, hypothesis, label, and a teacher's score or NaN."""
 Located = Iterable[tuple[str, Record]]
-"""Rows of a table, each with where it stands."""
+"""Rows of a table, each after its place in the file."""
 
 NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in enumerate(LABELS))
 TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
@@ -59,7 +59,7 @@ class Labels:
 
     def __init__(self, names: str | None) -> None:
         self.numbers: set[int] = set()
-        """Numbers that were read as labels, without a name that says what each means."""
+        """Numbers read as labels without a name."""
         self._named = names is not None
         codes = {str(label): code for code, label in enumerate(LABELS)}
         self._codes = codes | {str(code): code for code in codes.values()}
@@ -91,7 +91,7 @@ class Labels:
         return 0 < len(self.numbers) < len(LABELS)
 
     def check_numbers(self, where: str) -> None:
-        """`UserError` where all labels are two numbers: 1 stands for a paraphrase, say, as often as for neutral."""
+        """`UserError` where all labels are two numbers: 1 may be a paraphrase as well as neutral."""
         if len(self.numbers) == 2:
             raise UserError(
                 f"{where}: all labels are {choices(sorted(self.numbers))}, and what two numbers mean differs from "
@@ -132,7 +132,7 @@ class TripletColumns:
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
     taught: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By role the columns of what a teacher says of them (`teacher_scores.py`)."""
+    """Columns of a teacher's scores by role (`teacher_scores.py`)."""
 
     @property
     def used(self) -> tuple[str, ...]:

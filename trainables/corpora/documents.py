@@ -64,7 +64,7 @@ class TokenizedDocuments:
     lengths: np.ndarray
     """(documents,) int64, in tokens."""
     numbers: np.ndarray
-    """(documents,) int64: each one's number in the source. It stays the same whatever is dropped around it."""
+    """(documents,) int64: numbers in the source, before short documents are dropped."""
     read: int
     """Documents in the source, up to the limit."""
     too_short: int
@@ -287,7 +287,7 @@ def _fingerprint(*files: Path) -> str:
 
 
 def _identity(source: str) -> Any:
-    """What tells one state of a source from another without reading it."""
+    """The state of a source, without reading it: names, sizes and times of change."""
     if source == SCENES:
         return [SCENES, scenes.version()]
     files = _local_files(source)
@@ -302,7 +302,7 @@ def _tokenizer_identity(tokenizer: Any) -> str:
         content: Any = [type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())]
     else:
         content = json.loads(backend.to_str())
-        # How the last call cut and padded; it says nothing about the tokens.
+        # Of the last call; tokens do not depend on it.
         content |= {"truncation": None, "padding": None}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -46,11 +46,11 @@ class PreparedData:
     kind: str
     train: Path
     held_out: Mapping[int, Path]
-    """Those of `DEV` and `TEST` that were asked for."""
+    """By part, `DEV` or `TEST`: its file or folder."""
     rows: int
     """That were read."""
     parts: Mapping[int, int]
-    """How many of them each part has; those left out stand in rows that share a text with what is put aside."""
+    """Rows of each part; `LEFT_OUT` are those that share a text with DEV or TEST."""
     left_out: Mapping[str, int]
     """Rows that cannot be trained on, by why."""
     census: Census
@@ -199,7 +199,7 @@ class _Rows:
         self.anchor = anchor
         """(rows,) int64: the anchor's text."""
         self.order = order
-        """(texts,) uint64: as good as random, and the same wherever the text stands."""
+        """(texts,) uint64: a hash of the text, to order by."""
 
     @classmethod
     def of(cls, texts: array[int], ends: array[int]) -> _Rows:
@@ -210,7 +210,7 @@ class _Rows:
         return cls(places // len(known), places % len(known), text[stops[:-1]], known * np.uint64(0x9E3779B97F4A7C15))
 
     def together(self) -> np.ndarray:
-        """(rows,) int64: the number of the rows that hang together with it by their texts."""
+        """(rows,) int64: number of the connected component; rows that share a text are connected."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

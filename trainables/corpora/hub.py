@@ -88,7 +88,7 @@ def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, boo
 
 
 class DataSet(NamedTuple):
-    """What the text says that names a data set."""
+    """The parts of a data set's name, `name@revision:configuration:split`."""
 
     name: str
     """On the hub, or a folder."""
@@ -108,7 +108,7 @@ class DataSet(NamedTuple):
 
     @property
     def folder(self) -> Path | None:
-        """Where it lies here."""
+        """The local folder; None for a data set of the hub."""
         path = expanded(self.name)
         return path if path.is_dir() else None
 

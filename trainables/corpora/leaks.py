@@ -1,4 +1,4 @@
-"""What of a test stands in the training data already.
+"""Items of tests that the training data contain.
 
     found = leaks(rows, {"queries_dev": dev_items, "queries_test": test_items})
     found.parts["queries_test"].items.exact        # test items that a training row holds whole, letter by letter

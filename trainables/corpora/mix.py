@@ -225,13 +225,13 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         return [*dict.fromkeys(chain.from_iterable(corpus.layout.remarks(request) for corpus in self.corpora))]
 
     def _first(self, request: SamplerRequest) -> list[SamplerRequest]:
-        """What each corpus is asked for, where a batch is of one; where it is of all, whatever has a batch at all."""
+        """Requests of the corpora for batches of one corpus; of mixed batches with the size 1."""
         size = request.batch_size if self.mix_batches == "one" else 1
         shared = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
         return [replace(shared, seed=request.seed + corpus.seed) for corpus in self.corpora]
 
     def _requests(self, request: SamplerRequest) -> list[SamplerRequest]:
-        """What each corpus is asked for. `UserError` where it has no place in a batch, or cannot fill its places."""
+        """Requests of the corpora. `UserError` for one without a place in a batch, or too small for its places."""
         first = self._first(request)
         if self.mix_batches == "one":
             return first
@@ -260,5 +260,5 @@ class MixLayout(GroupsAmong, NLISource, Layout):
 
 @functools.lru_cache(maxsize=64)
 def _units(layout: Layout, request: SamplerRequest, stamp: tuple[Any, ...] | None) -> int:
-    """How many units a batch of it may count; `stamp` changes with its files."""
+    """Units of a layout, as `batch_size` counts them; `stamp` changes with its files."""
     return layout.count_steps(request)

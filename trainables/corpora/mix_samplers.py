@@ -63,7 +63,7 @@ class OneCorpusABatch:
 
 
 class Joined:
-    """Each batch is one of every sampler, joined. A text of several corpora stands once, unless prompts differ."""
+    """Each batch joins one of every sampler; a text of several corpora is one item, unless prompts differ."""
 
     def __init__(self, samplers: Sequence[Sampler], steps: int, prompts: Sequence[Prompts | None]) -> None:
         self.samplers, self.prompts = samplers, prompts

@@ -40,7 +40,7 @@ from trainables.recipe import SCENES
 
 @dataclass(frozen=True)
 class NLIPairs:
-    """Labelled pairs; the rows of one premise stand next to each other, premises in order of first appearance."""
+    """Labelled pairs, sorted by premise in order of first appearance."""
 
     premises: list[str]
     hypotheses: list[str]
@@ -49,7 +49,7 @@ class NLIPairs:
     dropped: int
     """Rows read that carry no gold label."""
     moved: int
-    """Rows that did not stand with the first rows of their premise and were brought there."""
+    """Rows that were moved to the first rows of their premise."""
     fingerprint: str
     """Twelve hexadecimal digits of the content."""
     source: str
@@ -64,10 +64,9 @@ class NLIPairs:
     lacking: dict[str, int] = field(default_factory=dict)
     """Of columns that a row may lack: how many rows of the source have nothing there."""
     scores: np.ndarray | None = None
-    """(pairs,) float32: what a teacher says of each, as cosines are; NaN where it says nothing, None where it says
-    nothing of any."""
+    """(pairs,) float32: a teacher's scores on the scale of cosines; NaN: unknown, None: all unknown."""
     divided_by: float = 1.0
-    """What they were divided by, to differ as cosines do."""
+    """The divisor of the scores, which brought them to the scale of cosines."""
 
     def __len__(self) -> int:
         return len(self.premises)

@@ -348,8 +348,7 @@ def _counted(source: NLISource, stamp: tuple[Any, ...] | None) -> PairCensus | N
 
 
 def _kept(source: NLISource) -> tuple[NLIPairs, PairCensus]:
-    """The pairs to train on, which nobody may change, and their counts. After training a trial asks for their sentences
-    again, and the next trial for the pairs; reading a large corpus takes long."""
+    """The pairs to train on, which must not be changed, and their counts; kept for the next trial."""
 
     def read() -> tuple[NLIPairs, PairCensus]:
         pairs = _load_nli(source)

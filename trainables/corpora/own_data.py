@@ -1,4 +1,4 @@
-"""What a person's own training files hold, told from their columns and first rows, and read in one normal form each.
+"""A person's own training files: their kind by columns and first rows, and their rows in a normal form.
 
     found = find_kind(["pairs.csv"])                 # Source: kind "pairs", and how its rows are read
     for row in found.rows(Counter()):                # {"anchor": ..., "positive": ...}, one for each row of the files
@@ -32,9 +32,9 @@ from trainables.errors import UserError, listed
 from trainables.files import expanded
 
 MOST_ROWS = 1_000_000
-"""That are read of all files together unless more are asked for: a minute."""
+"""Default of `--max-rows`, of all files together: a minute."""
 MORE = "after the most that are read"
-"""Why rows are left out that nobody counts."""
+"""The reason of rows after the last one read, which are not counted."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class _TrainingFile:
     kind: str
     columns: Columns
     labels: str | None = None
-    """What its labels are called, as `--labels` says it."""
+    """Names of its labels, as in `--labels`."""
     doubts: tuple[str, ...] = ()
     """Sentences on what may have been read wrongly."""
 

@@ -1,4 +1,4 @@
-"""What a table of a person's training data holds: by the names of its columns, by `--columns`, by its first rows.
+"""The kind and the columns of a table of training data, by names, by `--columns`, and by first rows.
 
 read = reading(open_table(file), named=named_roles("anchor=question,positive=answer"), labels=None)
 read.kind, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
@@ -33,7 +33,7 @@ _MAY_NAME = (*NAMES, "premise", "hypothesis")
 """What `--columns` may name."""
 _NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
 _PEEKED = 1000
-"""Rows that are looked at to tell what a column holds."""
+"""First rows that decide what a column is."""
 _SPACED = 0.5
 """A column without a name that is known is of texts where this share of its values have a space within."""
 _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
@@ -46,7 +46,7 @@ class Reading:
     kind: str
     columns: Columns
     labels: str | None
-    """What its labels are called, where `--labels` or the column's name says it."""
+    """Names of its labels, by `--labels` or by the column's name."""
     doubts: tuple[str, ...]
     """Sentences on what may have been read wrongly."""
 

@@ -76,7 +76,7 @@ class TableLayout(Tables, Layout):
         raise NotImplementedError
 
     def scenes(self, folder: Path) -> OpenTable:
-        """The table of the built-in corpus, which lies in that folder in SentEval's layout."""
+        """The table of the built-in corpus; `folder` has SentEval's layout."""
         raise NotImplementedError
 
     def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
@@ -85,7 +85,7 @@ class TableLayout(Tables, Layout):
 
     @property
     def local(self) -> bool:
-        """Whether all of it lies here, so that it can be read before anything starts."""
+        """Whether all files are local, so that they can be read before anything starts."""
         return stamps(self.nli) is not None
 
     def check(self, request: SamplerRequest) -> None:
@@ -104,7 +104,7 @@ class TableLayout(Tables, Layout):
             self.rows()
 
     def rows(self) -> ValuedRows:
-        """What is trained on, which nobody may change: it is kept for the next trial."""
+        """Rows to train on, which must not be changed: they are kept for the next trial."""
         cache_key = ("rows", self.name, self.nli, self.columns, self.limit, self.share, stamps(self.nli))
         return PROCESS_CACHE.get(cache_key, self._read)
 

@@ -103,7 +103,7 @@ def check_paraphraser(name: str | None) -> None:
 
 
 def _key(name: str) -> str:
-    """Changes with the model's files and with how they are asked: a folder's by size and time, the hub's by commit."""
+    """A hash of the model's files and of the beam search: a folder by sizes and times, the hub by commit."""
     folder, _ = _configuration(name)
     files = sorted(folder.iterdir()) if expanded(name).is_dir() else []
     stamps = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]

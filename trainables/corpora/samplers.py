@@ -170,7 +170,7 @@ class GroupSampler(Shuffled):
         return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows], score)
 
     def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
-        """Put an item of its own wherever a filler is due or an entailment is the anchor's own text, in place."""
+        """Replace fillers, and entailments that are the anchor's own text, by new items, in place."""
         texts, own = self.own.texts, self.own
         change = self._make_change() if self.filled_positives else None
         copies = np.flatnonzero((hypothesis < 0) | (hypothesis == own.anchor[chosen][place]))
@@ -269,7 +269,7 @@ class _Lists:
 
 @dataclass(frozen=True)
 class _Scores:
-    """What a teacher says of anchors and their texts."""
+    """A teacher's scores of anchors and their texts."""
 
     texts: int
     key: np.ndarray
@@ -278,7 +278,7 @@ class _Scores:
     """(known,) float32"""
 
     def of(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
-        """NaN where it said nothing, as of fillers, whose number is below 0."""
+        """NaN: unknown, as for fillers, whose number is below 0."""
         keys = unit * self.texts + item
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
         return np.where((item >= 0) & (self.key[at] == keys), self.score[at], np.float32(np.nan))
@@ -286,7 +286,7 @@ class _Scores:
 
 @dataclass(frozen=True)
 class _Own:
-    """Premises and what the corpus says of them."""
+    """Premises with their positives and negatives."""
 
     texts: list[str]
     anchor: np.ndarray
@@ -360,14 +360,14 @@ def _index(*columns: Sequence[str]) -> tuple[list[str], list[np.ndarray]]:
 
 
 class _Items:
-    """The items of a batch: texts of the corpus, each once, and further ones that stand for themselves."""
+    """The items of a batch: texts of the corpus, each once, and further texts."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
         self.further: list[str] = []
 
     def another(self, text: str) -> int:
-        """The number of a new item, whatever others have the same text."""
+        """The number of a new item."""
         self.further.append(text)
         return len(self.texts) + len(self.further) - 1
 

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Shuffled:
-    """The order of an epoch's units, and where a step stands in it. `apart`: none that share a text in one batch."""
+    """The units of each step, in a new order each epoch. `apart`: no two units of a batch share a text."""
 
     def __init__(self, units: int, size: int, seed: int, apart: bool = False) -> None:
         self.units, self.size, self.seed, self.apart = units, min(size, units), seed, apart

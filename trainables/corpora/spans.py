@@ -56,7 +56,7 @@ Wrap = Callable[[Sequence[int]], list[int]]
 
 @dataclass(frozen=True)
 class Spans:
-    """Where spans lie in their documents, in tokens; a span is `document[start : start + length]`."""
+    """Places of spans in tokens; a span is `document[start : start + length]`."""
 
     anchor_start: np.ndarray
     """(documents, anchors) int64; in the order drawn, not in that of the text."""

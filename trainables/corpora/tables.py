@@ -50,10 +50,10 @@ class OpenTable:
     columns: tuple[str, ...]
     """Of all its rows, of which each may lack some; none where it has no row."""
     first: str
-    """Where its first row stands, for messages."""
+    """The place of its first row, for messages."""
     read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]
-    """From the columns that are wanted: each row, and where it stands. Other columns may be among them. A label that
-    the table numbers and names is given by its name."""
+    """From names of columns: the place of each row, and the row, perhaps with further columns. Numbered labels that the
+    table names come by name."""
 
 
 def find_tables(source: str) -> list[Path | str]:

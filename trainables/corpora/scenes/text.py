@@ -35,7 +35,7 @@ FUNCTION_WORDS = frozenset(listed("a an the some no is are was were being there 
 
 @dataclass(frozen=True)
 class Style:
-    """Which sentence forms are used, how often each by repetition, and what stands around them."""
+    """Sentence forms, as often as they are repeated, and the words around them."""
 
     forms: tuple[str, ...] = ("progressive", "progressive", "simple", "passive", "there", "fronted", "cleft")
     openings: tuple[str, ...] = ("",)
