@@ -3,7 +3,7 @@
     row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
                    Labels(None))        # {"anchor": "q", "positive": ["a"]}; or, of one that lacks something, what
 
-To add a kind: an entry of `KINDS`.
+To add a kind: an entry of `KINDS`, the columns that tell it in `own_kinds.py`, its counts in `own_census.py`.
 """
 
 from __future__ import annotations
