@@ -79,12 +79,6 @@ def test_json_keeps_any_text_but_for_its_white_space(lines, tmp_path_factory):
     assert list(texts(str(path))) == [" ".join(line.split()) for line in lines if line.strip()]
 
 
-def test_paragraphs_make_no_tokens_of_their_own(tokenizer, tmp_path):
-    """A tokenizer of RoBERTa's family has one for the line break, which no sentence of a test holds."""
-    path = write(tmp_path / "d.jsonl", [json.dumps({"text": "the dog\n\nruns  in\tthe park\r\n"})])
-    assert list(texts(str(path))) == ["the dog runs in the park"]
-
-
 def test_scenes_are_a_source(tokenizer, tmp_path):
     check_documents("scenes")
     loaded = load_documents("scenes", tokenizer, 300, cache=tmp_path)

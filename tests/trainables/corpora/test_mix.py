@@ -421,7 +421,7 @@ def check_recipes_of(recipe: Recipe) -> None:
         (
             {"layouts": "pairs,same_label", "mix_repeats": "apart"},
             "supcon",
-            "corpus.mix_repeats=apart has no meaning for corpus.mix_layouts=same_label; set it to together, or take pa",
+            "corpus.mix_repeats=apart has no meaning for corpus.mix_layouts=same_label; set it to together, or take gr",
         ),
         ({"size": 9}, "mnrl", "optimisation.batch_size=9 is more than corpus.nli="),
         ({"size": 29, "mix_batches": "mixed"}, "mnrl", "optimisation.batch_size=29 is more than corpus.layout=mix has"),
