@@ -76,9 +76,9 @@ class Labels:
         if code is None:
             if text in _UNLABELLED:
                 return None
-            known = choices(sorted(self._codes) if self._named else [*LABELS, 0, 1, 2])
+            names = choices(sorted(self._codes) if self._named else [*LABELS, 0, 1, 2])
             raise UserError(
-                f"{where}: unknown label {shown(raw)}; known: {known}, or - for none; name others by "
+                f"{where}: unknown label {shown(raw)}; known: {names}, or - for none; name others by "
                 "--labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
             )
         if not self._named and text.isdigit():
@@ -226,11 +226,11 @@ def role_columns(
     """The column of each role: the one that `names` (`corpus.columns`) names, or that has by its name the first fitting
     role of `NAMES`; `roles` lists the fitting ones."""
     named = dict(assignments(names, f"corpus.columns={names!r}", list(roles))) if names is not None else {}
-    known = roles_of(columns)
+    by_role = roles_of(columns)
     chosen = {
         role: named.get(role)
         or next((name for able in fitting for name in _FIRST[able] if name in columns), None)
-        or next((known[able][0] for able in fitting if able in known), None)
+        or next((by_role[able][0] for able in fitting if able in by_role), None)
         for role, fitting in roles.items()
     }
     lacking = next((role for role, column in chosen.items() if column not in columns), None)

@@ -95,22 +95,24 @@ def load_documents(
     nothing to read and nothing long enough.
     """
     folder = _tokenized(source, tokenizer, limit, cache or default_cache())
-    tokens, ends, fingerprint = _kept(folder)
+    tokens, ends, fingerprint = _cached(folder)
     lengths = np.diff(ends)
     numbers = np.flatnonzero(lengths >= shortest)
-    read, kept = len(lengths), len(numbers)
-    if not kept:
+    read, enough = len(lengths), len(numbers)
+    if not enough:
         raise UserError(
             f"all {read:,} documents of {source!r} are too short: the longest has {int(lengths.max()):,} tokens, and "
             f"the recipe needs {shortest:,}; lower spans.longest or spans.anchors (a document must hold 2 x "
             "spans.anchors x spans.longest tokens), or give longer documents"
         )
     if share < 1:
-        count = round(share * kept)
+        count = round(share * enough)
         if not count:
-            raise UserError(f"corpus.share {share:g} of {kept:,} documents is none; give a larger share")
+            raise UserError(f"corpus.share {share:g} of {enough:,} documents is none; give a larger share")
         numbers = np.sort(np.random.Generator(np.random.Philox(key=0)).permutation(numbers)[:count])
-    return TokenizedDocuments(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, fingerprint, source)
+    return TokenizedDocuments(
+        tokens, ends[numbers], lengths[numbers], numbers, read, read - enough, fingerprint, source
+    )
 
 
 def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
@@ -167,7 +169,7 @@ def texts(source: str) -> Iterator[str]:
         yield from _read(file)
 
 
-def _kept(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
+def _cached(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
     """Tokens, ends and fingerprint of a folder in the cache; `UserError` where its files are not as they were made."""
     try:
         fingerprint = str(json.loads((folder / "about.json").read_text())["fingerprint"])

@@ -87,10 +87,10 @@ def prepare(
         census = take_census(
             rows_of(train), source.kind, f"{source.name}, what is left of it to train on,", _lost(counts)
         )
-    held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
-    judged = {row["label"] for file in held.values() if source.kind == "labelled" for row in rows_of(file)}
+    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
+    judged = {row["label"] for file in files.values() if source.kind == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
-    return PreparedData(source.kind, train, held, rows, counts, left_out, census, unjudged)
+    return PreparedData(source.kind, train, files, rows, counts, left_out, census, unjudged)
 
 
 def _lost(counts: Mapping[int, int]) -> dict[str, int]:
@@ -204,10 +204,11 @@ class _Rows:
     @classmethod
     def of(cls, texts: array[int], ends: array[int]) -> _Rows:
         digests, stops = np.frombuffer(texts, np.uint64), np.frombuffer(ends, np.int64)
-        known, text = np.unique(digests, return_inverse=True)
+        unique, text = np.unique(digests, return_inverse=True)
         row = np.repeat(np.arange(len(stops) - 1), np.diff(stops))
-        places = np.unique(row * len(known) + text)
-        return cls(places // len(known), places % len(known), text[stops[:-1]], known * np.uint64(0x9E3779B97F4A7C15))
+        places = np.unique(row * len(unique) + text)
+        order = unique * np.uint64(0x9E3779B97F4A7C15)
+        return cls(places // len(unique), places % len(unique), text[stops[:-1]], order)
 
     def together(self) -> np.ndarray:
         """(rows,) int64: number of the connected component; rows that share a text are connected."""
@@ -234,8 +235,8 @@ def _split(rows: _Rows, parts: Sequence[int], target: int, where: str) -> np.nda
         code[np.isin(whole, chosen)] = part
     if size[small].sum() < len(parts) * target:
         _cut(rows, code, parts, target)
-    held = [int((code == part).sum()) for part in parts]
-    if min(held) < min(target, FEWEST) // 2:
+    sizes = [int((code == part).sum()) for part in parts]
+    if min(sizes) < min(target, FEWEST) // 2:
         raise UserError(
             f"{where}: its rows hang together by their texts, so too few can be put aside to judge models by without "
             "standing in what is left; give --dev and --test"
@@ -283,17 +284,17 @@ def _cut(rows: _Rows, code: np.ndarray, parts: Sequence[int], target: int) -> No
     by_group = np.argsort(group, kind="stable")
     stops = np.cumsum(np.bincount(group))
     of_row = np.searchsorted(rows.row, np.arange(len(code) + 1))
-    held = {part: int((code == part).sum()) for part in parts}
+    sizes = {part: int((code == part).sum()) for part in parts}
     for number in np.lexsort((rows.order[groups], costs)):
-        if min(held.values()) >= target:
+        if min(sizes.values()) >= target:
             break
         members = by_group[stops[number - 1] if number else 0 : stops[number]]
         texts = np.concatenate([rows.text[of_row[row] : of_row[row + 1]] for row in members])
         owners = {*owner[texts].tolist()} - {TRAIN}
-        part = owners.pop() if owners else min(parts, key=lambda each: held[each])
-        if not owners and held[part] + len(members) <= target:
+        part = owners.pop() if owners else min(parts, key=lambda each: sizes[each])
+        if not owners and sizes[part] + len(members) <= target:
             owner[texts], code[members] = part, part
-            held[part] += len(members)
+            sizes[part] += len(members)
     touched = np.zeros(len(code), bool)
     touched[rows.row[owner[rows.text] != TRAIN]] = True
     code[touched & (code == TRAIN)] = LEFT_OUT

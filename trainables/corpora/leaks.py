@@ -79,21 +79,21 @@ def leaks(
 ) -> Leaks:
     """Hold rows against the items of parts; those `spared` may well be trained on. The rows are read once and not kept;
     the parts' texts are."""
-    held = {name: _PartItems() for name in parts}
+    items_of_part = {name: _PartItems() for name in parts}
     texts = _PartTexts()
     for name, items in parts.items():
         for item in items:
-            held[name].add([texts.number(text) for text in item])
+            items_of_part[name].add([texts.number(text) for text in item])
     texts.close()
     drop, count = [], 0
     for number, row in enumerate(rows):
         count += 1
         alike = [texts.like(text) for text in row]
         if any(alike):
-            whole = [part.meet(alike) and name not in spared for name, part in held.items()]
+            whole = [part.meet(alike) and name not in spared for name, part in items_of_part.items()]
             if any(whole):
                 drop.append(number)
-    return Leaks(count, {name: part.leaks() for name, part in held.items()}, tuple(drop))
+    return Leaks(count, {name: part.leaks() for name, part in items_of_part.items()}, tuple(drop))
 
 
 def plain(text: str) -> str:
@@ -139,8 +139,8 @@ class _PartTexts:
 
     def like(self, text: str) -> dict[int, int]:
         """The numbers of the texts that this one is like, each with the index of its kind."""
-        if (known := self._cached.get(text)) is not None:
-            return known
+        if (cached := self._cached.get(text)) is not None:
+            return cached
         folded = plain(text)
         kinds = {number: 2 for other in self._near(folded) for number in self._same[other]}
         kinds |= dict.fromkeys(self._same.get(folded, ()), 1)

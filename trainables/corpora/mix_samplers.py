@@ -77,13 +77,13 @@ class Joined:
 def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch:
     """One batch of several. Further views of a text within one stay items of their own."""
     sentences, before = list[str](), list[Prompts]()
-    known = dict[tuple[str, Prompts], int]()
+    item_of = dict[tuple[str, Prompts], int]()
     place = list[np.ndarray]()  # of each batch's items
     for batch, prompt in zip(batches, prompts, strict=True):
         prefix, mine, new = prompt or (None, None), set[str](), dict[tuple[str, Prompts], int]()
         items = []
         for text in batch.sentences:
-            item = known.get((text, prefix)) if text not in mine else None
+            item = item_of.get((text, prefix)) if text not in mine else None
             if item is None:
                 item = len(sentences)
                 sentences.append(text)
@@ -91,7 +91,7 @@ def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch
                 new.setdefault((text, prefix), item)
             mine.add(text)
             items.append(item)
-        known = {**new, **known}
+        item_of = {**new, **item_of}
         place.append(np.array(items, dtype=np.int64))
     scores = [batch.score for batch in batches if batch.score is not None]
     return Batch(

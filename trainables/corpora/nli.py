@@ -82,9 +82,9 @@ class NLIPairs:
             scores=None if self.scores is None else self.scores.copy(),
         )
 
-    def of(self, kept: np.ndarray) -> NLIPairs:  # (pairs,) bool
+    def of(self, mask: np.ndarray) -> NLIPairs:  # (pairs,) bool
         """Those of its pairs alone. What was dropped and moved was so in the whole source."""
-        rows = np.flatnonzero(kept).tolist()
+        rows = np.flatnonzero(mask).tolist()
         premises, hypotheses = ([side[row] for row in rows] for side in (self.premises, self.hypotheses))
         labels, scores = self.labels[rows], None if self.scores is None else self.scores[rows]
         return replace(

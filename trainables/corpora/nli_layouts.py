@@ -65,7 +65,7 @@ class NLILayout(NLISource, Layout):
             self._refuse(request, count)
 
     def sentences(self, request: SamplerRequest) -> Iterator[str]:
-        return _texts(_kept(self._source)[0])
+        return _texts(_cached(self._source)[0])
 
     def check_sentences(self, request: SamplerRequest) -> None:
         self._count()
@@ -89,7 +89,7 @@ class NLILayout(NLISource, Layout):
         return NLISource(nli=self.nli, columns=self.columns, limit=self.limit, share=self.share, labels=self.labels)
 
     def _load(self, request: SamplerRequest) -> NLIPairs:
-        pairs, count = _kept(self._source)
+        pairs, count = _cached(self._source)
         self._refuse(request, count)
         return pairs.copy()
 
@@ -347,7 +347,7 @@ def _counted(source: NLISource, stamp: tuple[Any, ...] | None) -> PairCensus | N
     return census(_load_nli(source))
 
 
-def _kept(source: NLISource) -> tuple[NLIPairs, PairCensus]:
+def _cached(source: NLISource) -> tuple[NLIPairs, PairCensus]:
     """The pairs to train on, which must not be changed, and their counts; kept for the next trial."""
 
     def read() -> tuple[NLIPairs, PairCensus]:

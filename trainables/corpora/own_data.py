@@ -111,8 +111,8 @@ def find_kind(
     for number, place in enumerate(places):
         other = next((other for other in places[:number] if _same(place, other)), None)
         if other is not None:
-            what = "is given twice" if place == other else f"has the same content as {other}"
-            raise UserError(f"--train: {place} {what}, and its rows would count twice; leave one of them out")
+            problem = "is given twice" if place == other else f"has the same content as {other}"
+            raise UserError(f"--train: {place} {problem}, and its rows would count twice; leave one of them out")
     tables = [_table(place, named, labels, most_rows) for place in places]
     kinds = {table.kind: table for table in tables}
     kind = tables[0].kind

@@ -73,8 +73,8 @@ def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Read
     roles, doubts = dict(named or {}), list[str]()
     kind = _kind(table, roles, labels, all_named=True)
     if kind is None:
-        taken = {name for names in roles.values() for name in names}
-        roles = {**roles_of([name for name in table.columns if name not in taken]), **roles}
+        named_columns = {name for names in roles.values() for name in names}
+        roles = {**roles_of([name for name in table.columns if name not in named_columns]), **roles}
         _find_teacher(table, roles)
         kind = _kind(table, roles, labels)
     no_header = headless(table) if kind is None and not named else None
@@ -192,9 +192,10 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     none of them."""
     columns = [name for name in table.columns if not is_index(name)]
     records = _peek(table, columns)
-    known = roles.get("sentence", ())
+    sentence_columns = roles.get("sentence", ())
     if len(columns) > 2 or not all(
-        (name in known and len(columns) == 1) or _is_prose([record.get(name) for record in records]) for name in columns
+        (name in sentence_columns and len(columns) == 1) or _is_prose([record.get(name) for record in records])
+        for name in columns
     ):
         return None
     if len(columns) == 1:

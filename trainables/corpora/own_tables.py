@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from trainables.corpora import scenes
+from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import one_text, role_columns
 from trainables.corpora.hub import check_data_set
 from trainables.corpora.layout import Layout
@@ -83,6 +84,17 @@ class TableLayout(Tables, Layout):
         """`UserError` where no batch can be made."""
         raise NotImplementedError
 
+    def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
+        """The batches, and counts for the description."""
+        raise NotImplementedError
+
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        rows = self.rows()
+        self.refuse(request, rows)
+        sampler, counts = self.sampler(request, rows)
+        without = {f"without_{list(self.roles)[-1]}": rows.without}
+        return sampler, {"source": self.nli, **without, "fingerprint": rows.fingerprint, **counts}
+
     @property
     def local(self) -> bool:
         """Whether all files are local, so that they can be read before anything starts."""
@@ -108,11 +120,6 @@ class TableLayout(Tables, Layout):
         cache_key = ("rows", self.name, self.nli, self.columns, self.limit, self.share, stamps(self.nli))
         return PROCESS_CACHE.get(cache_key, self._read)
 
-    def described(self, rows: ValuedRows) -> dict[str, Any]:
-        """Of the corpus, for the trial's record."""
-        last = list(self.roles)[-1]
-        return {"source": self.nli, f"without_{last}": rows.without, "fingerprint": rows.fingerprint}
-
     def _read(self) -> ValuedRows:
         built_in = [self.scenes(scenes.ensure() / "senteval")] if self.nli == SCENES else None
         rows: list[tuple[Any, ...]] = []
@@ -133,7 +140,7 @@ class TableLayout(Tables, Layout):
             raise UserError(f"corpus.nli={self.nli!r} holds no row with a {list(self.roles)[-1]}")
         rows = list(dict.fromkeys(rows)) if self.classes else rows  # a text is no positive of itself
         if self.share < 1:
-            kept = drawn_share([row[0] for row in rows], self.share, f"corpus.nli={self.nli!r}")
-            rows = [row for row, stays in zip(rows, kept.tolist(), strict=True) if stays]
+            mask = drawn_share([row[0] for row in rows], self.share, f"corpus.nli={self.nli!r}")
+            rows = [row for row, stays in zip(rows, mask.tolist(), strict=True) if stays]
         digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in rows).encode())
         return ValuedRows([row[:-1] for row in rows], [row[-1] for row in rows], without, digest.hexdigest()[:12])

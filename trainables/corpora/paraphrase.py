@@ -34,19 +34,19 @@ def paraphrase(texts: Sequence[str], name: str) -> list[str]:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_name(f".{file.name}.lock")):
-            known = _read(file)
-            missing = sorted({text for text in texts if text not in known}, key=len)
+            paraphrases = _read(file)
+            missing = sorted({text for text in texts if text not in paraphrases}, key=len)
             if missing:
-                with file.open("a", encoding="utf-8") as kept:
+                with file.open("a", encoding="utf-8") as lines:
                     for made in _generate(missing, name):
-                        known.update(made)
-                        kept.writelines(json.dumps(pair) + "\n" for pair in made.items())
-                        kept.flush()
+                        paraphrases.update(made)
+                        lines.writelines(json.dumps(pair) + "\n" for pair in made.items())
+                        lines.flush()
     except OSError as error:
         raise UserError(
             f"cannot keep paraphrases in {file.parent}: {error.strerror or error}; the cache follows XDG_CACHE_HOME"
         ) from None
-    return [known[text] for text in texts]
+    return [paraphrases[text] for text in texts]
 
 
 def _read(file: Path) -> dict[str, str]:
@@ -56,8 +56,8 @@ def _read(file: Path) -> dict[str, str]:
     content = file.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
-        with file.open("r+b") as kept:
-            kept.truncate(len(whole))
+        with file.open("r+b") as stream:
+            stream.truncate(len(whole))
     return dict(json.loads(line) for line in whole.splitlines())
 
 

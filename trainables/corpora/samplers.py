@@ -229,7 +229,7 @@ class GroupSampler(Shuffled):
         at = np.minimum(np.searchsorted(self._entailed, keys), len(self._entailed) - 1)
         return (items == self.own.anchor[units]) | (self._entailed[at] == keys)
 
-    def _allowed(self, unit: int, taken: np.ndarray) -> np.ndarray:
+    def _allowed(self, unit: int, drawn: np.ndarray) -> np.ndarray:
         pool = np.unique(self._pool)
         pool = pool[~self._refused(np.full(len(pool), unit), pool)]
         if not len(pool):
@@ -237,7 +237,7 @@ class GroupSampler(Shuffled):
                 f"no negative can be drawn for {self.own.texts[self.own.anchor[unit]]!r}: the corpus holds no "
                 "entailment or contradiction of another premise; use more pairs, or objective.negatives=none"
             )
-        fresh = np.setdiff1d(pool, taken)
+        fresh = np.setdiff1d(pool, drawn)
         return fresh if len(fresh) else pool
 
 
@@ -313,25 +313,25 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
     itself = np.arange(len(anchor)) * len(texts) + anchor
     clean = negative[~np.isin(negative, np.concatenate([positive, itself]))]
 
-    def lists(keys: np.ndarray, kept: np.ndarray) -> _Lists:
-        keys = keys[kept[keys // len(texts)]]
-        count = np.bincount(keys // len(texts), minlength=len(anchor))[kept]
+    def lists(keys: np.ndarray, mask: np.ndarray) -> _Lists:
+        keys = keys[mask[keys // len(texts)]]
+        count = np.bincount(keys // len(texts), minlength=len(anchor))[mask]
         return _Lists(keys % len(texts), np.concatenate([[0], np.cumsum(count)]))
 
     with_positive, with_negative = (np.isin(np.arange(len(anchor)), keys // len(texts)) for keys in (positive, clean))
-    kept = with_positive if need_positive else with_positive | with_negative
+    anchors = with_positive if need_positive else with_positive | with_negative
     scores = None
     if pairs.scores is not None:
-        known = kept[unit] & np.isfinite(pairs.scores[rows])
-        place = np.cumsum(kept) - 1  # of a unit among those that are kept
-        key, first = np.unique((place[unit] * len(texts) + hypothesis)[known], return_index=True)
-        scores = _Scores(len(texts), key, pairs.scores[rows][known][first]) if len(key) else None
+        scored = anchors[unit] & np.isfinite(pairs.scores[rows])
+        place = np.cumsum(anchors) - 1  # of a unit among those that are kept
+        key, first = np.unique((place[unit] * len(texts) + hypothesis)[scored], return_index=True)
+        scores = _Scores(len(texts), key, pairs.scores[rows][scored][first]) if len(key) else None
     without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
     return _Own(
         texts,
-        anchor[kept],
-        lists(positive, kept),
-        lists(clean, kept),
+        anchor[anchors],
+        lists(positive, anchors),
+        lists(clean, anchors),
         premises - int((with_positive | with_negative).sum()),
         without_entailment,
         len(negative) - len(clean),
@@ -345,8 +345,8 @@ def _exactly(lists: _Lists, width: int, draws: np.random.Generator) -> np.ndarra
     shuffled = np.lexsort((draws.random(len(owner)), owner))
     rank = np.arange(len(owner)) - lists.start[owner]
     table = np.full((len(lists.start) - 1, width), -1, dtype=np.int64)
-    taken = rank < width
-    table[owner[taken], rank[taken]] = lists.item[shuffled][taken]
+    inside = rank < width
+    table[owner[inside], rank[inside]] = lists.item[shuffled][inside]
     return table
 
 
@@ -379,9 +379,9 @@ class _Items:
         group: np.ndarray,
         score: np.ndarray | None = None,
     ) -> Batch:
-        known = len(self.texts)
+        count = len(self.texts)
         used, index = np.unique(np.concatenate([premise, hypothesis]), return_inverse=True)
-        sentences = [self.texts[i] if i < known else self.further[i - known] for i in used.tolist()]
+        sentences = [self.texts[i] if i < count else self.further[i - count] for i in used.tolist()]
         return Batch(
             sentences=sentences,
             premise=index[: len(premise)],

@@ -50,7 +50,7 @@ def kept_apart(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, 
     A unit that fits in none is left out. Where texts come again and again a batch may have less than `size` units.
     """
     units = [list[int]() for _ in range(batches)]
-    held = [set[int]() for _ in range(batches)]
+    texts_of = [set[int]() for _ in range(batches)]
     first, start = 0, dict[int, int]()  # all batches before these are full, or have that text
 
     def full(batch: int) -> bool:
@@ -62,13 +62,13 @@ def kept_apart(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, 
             first += 1
         for text in mine:
             at = max(first, start.get(text, 0))
-            while at < batches and (full(at) or text in held[at]):
+            while at < batches and (full(at) or text in texts_of[at]):
                 at += 1
             start[text] = at
         batch = max(start[text] for text in mine)
-        while batch < batches and (full(batch) or not held[batch].isdisjoint(mine)):
+        while batch < batches and (full(batch) or not texts_of[batch].isdisjoint(mine)):
             batch += 1
         if batch < batches:
             units[batch].append(unit)
-            held[batch] |= mine
+            texts_of[batch] |= mine
     return [np.array(chosen, dtype=np.int64) for chosen in units]

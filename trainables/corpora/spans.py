@@ -334,11 +334,11 @@ def _places_in_blocks(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank
     anchors = length.shape[1]
     block = np.empty_like(length)
     for document, blocks in enumerate((n[:, 0] // size).tolist()):
-        left = list(range(blocks))
+        free = list(range(blocks))
         for i, u in enumerate(rank[document].tolist()):
             to_come = anchors - i
-            few = len(left) // to_come < to_come
-            chosen = (0 if u < 0.5 else len(left) - 1) if few else int(u * len(left))
-            block[document, i] = left[chosen]
-            del left[max(chosen - 1, 0) : chosen + 2]
+            few = len(free) // to_come < to_come
+            chosen = (0 if u < 0.5 else len(free) - 1) if few else int(u * len(free))
+            block[document, i] = free[chosen]
+            del free[max(chosen - 1, 0) : chosen + 2]
     return _pick(where, block * size, (block + 1) * size - length)

@@ -282,10 +282,10 @@ def _class_names(features: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record:
     """With numbers replaced by their names; -1 and the like have none."""
-    for column, known in names.items():
+    for column, labels in names.items():
         value = record.get(column)
-        if isinstance(value, int) and 0 <= value < len(known):
-            record[column] = known[value]
+        if isinstance(value, int) and 0 <= value < len(labels):
+            record[column] = labels[value]
     return record
 
 

@@ -17,11 +17,11 @@ from trainables.corpora.scenes.scene import (
     contradict,
     enrich,
     generalise,
-    put,
     relation,
     sample,
     similarity,
     swap,
+    with_part,
 )
 from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN, Style, tell
 from trainables.labels import LABELS, Label
@@ -153,7 +153,7 @@ def told_apart(first: Scene, second: Scene, rng: Random, styles: tuple[Style, St
 
 def _less_detail(scene: Scene, rng: Random) -> Scene | None:
     details = [name for name in ("place", "time", "manner") if getattr(scene, name)]
-    return put(scene, rng.choice(details), None) if details else None
+    return with_part(scene, rng.choice(details), None) if details else None
 
 
 def _same_topic(scene: Scene, rng: Random) -> Scene:

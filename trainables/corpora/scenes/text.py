@@ -7,7 +7,7 @@ constituents. `tell` gives the sentence.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -142,8 +142,7 @@ class _Telling:
     def fronted(self, scene: Scene) -> list[Constituent]:
         first, *rest = self._pps(scene)
         clause = self.simple if self.rng.random() < 0.5 else self.progressive
-        held = Scene(scene.agent, scene.action, scene.patient, None, None, scene.manner, scene.past, scene.negated)
-        subject, predicate = clause(held)
+        subject, predicate = clause(replace(scene, place=None, time=None))
         return [first, (",", ","), subject, (*predicate, *rest)]
 
     def cleft(self, scene: Scene) -> list[Constituent]:
