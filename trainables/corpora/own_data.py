@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
-from trainables.corpora.own_kinds import named_roles, reading
+from trainables.corpora.own_kinds import Reading, named_roles, reading
 from trainables.corpora.own_rows import KINDS, Columns, Normal, read_row
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
@@ -83,15 +83,9 @@ class TrainingFiles:
 
 
 @dataclass(frozen=True)
-class _TrainingFile:
+class _TrainingFile(Reading):
     name: str
     place: Path | str
-    kind: str
-    columns: Columns
-    labels: str | None = None
-    """Names of its labels, as in `--labels`."""
-    doubts: tuple[str, ...] = ()
-    """Sentences on what may have been read wrongly."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
         if _is_lines(self.place):
@@ -150,9 +144,8 @@ def _table(place: Path | str, named: Columns | None, labels: str | None, most_ro
     if _is_lines(place):
         if named:
             raise UserError(f"{place} is read as a sentence on each line and has no columns; leave --columns out")
-        return _TrainingFile(str(place), place, "sentences", {"sentence": ("text",)})
+        return _TrainingFile("sentences", {"sentence": ("text",)}, None, (), str(place), place)
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
-    meaning = reading(table, named, labels)
-    return _TrainingFile(table.name, place, meaning.kind, meaning.columns, meaning.labels, meaning.doubts)
+    return _TrainingFile(**vars(reading(table, named, labels)), name=table.name, place=place)

@@ -82,10 +82,6 @@ class TestShares:
             assert set(lifted.tolist()) <= {0, 1}
             assert remainder[lifted == 1].min(initial=1) >= remainder[lifted == 0].max(initial=0) - 1e-9
 
-    @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=8))
-    def test_by_size_each_has_its_own(self, sizes: list[int]):
-        assert shared_out(int(np.sum(sizes)), [size / max(sizes) for size in sizes]) == sizes
-
     @pytest.mark.parametrize(
         ("keys", "counts"),
         [
