@@ -128,7 +128,7 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
     config = augment.Paraphrase(paraphraser)
     config.check()
     texts = ["a man plays", "a dog barks", "a person moves", "a man"]
-    monkeypatch.setattr(paraphrase, "LONGEST", 12)
+    monkeypatch.setattr(paraphrase, "LONGEST", 4)
     alone = [augment.paraphrase([text], paraphraser)[0] for text in texts]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "together"))
     monkeypatch.setattr(paraphrase, "BATCH", 2)
@@ -150,7 +150,7 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
 def test_paraphrases_are_kept(paraphraser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """For later trials and seeds, whose halves overlap; also where the machine died in the midst of a line."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(paraphrase, "LONGEST", 12)
+    monkeypatch.setattr(paraphrase, "LONGEST", 4)
     monkeypatch.setattr(paraphrase, "BATCH", 2)
     calls: list[str] = []
     generate = paraphrase._generate

@@ -70,8 +70,8 @@ def test_languages_without_spaces_have_near_duplicates_too():
 def test_near_duplicates_are_those_that_every_pair_compared_would_give(letters, longest):
     """Also where few words make up all texts, so that none is rare, and of texts of one shingle and of many."""
     chosen = random.Random(0)
-    texts = [" ".join(chosen.choices(letters, k=chosen.randint(1, longest))) for _ in range(120)]
-    for text in texts[:60]:
+    texts = [" ".join(chosen.choices(letters, k=chosen.randint(1, longest))) for _ in range(80)]
+    for text in texts[:40]:
         words = text.split()
         words[chosen.randrange(len(words))] = "k"
         texts += [" ".join(words), text + " k", " ".join(words[1:]) or "k"]

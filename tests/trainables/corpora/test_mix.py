@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.peers import Both, Case
@@ -217,6 +217,7 @@ class TestBesidesThePeer:
         assert of_the_peer("RoundRobinBatchSampler", self.SIZES) == [0, 1, 2] * 2
         assert Counter(of_ours("equal", self.SIZES)) == {0: 6, 1: 6, 2: 5}
 
+    @settings(max_examples=8)
     @given(st.integers(0, 99), st.integers(2, 6), st.integers(3, 12))
     def test_no_duplicates(self, seed: int, size: int, texts: int):
         no_duplicates(seed, size, texts).check()

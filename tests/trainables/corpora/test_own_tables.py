@@ -106,9 +106,9 @@ class TestScoredPairs:
         ("place", "pairs"), [("STS/STSBenchmark/sts-train.csv", 5749), ("SICK/SICK_train.txt", 4500)]
     )
     def test_real_files(self, place: str, pairs: int):
-        pairs = pairs_of(layout("scored_pairs", SHARED / place))
-        assert len(pairs) == pairs - pairs % 2
-        scores = [score for *_, score in pairs]
+        rows = pairs_of(layout("scored_pairs", SHARED / place))
+        assert len(rows) == pairs - pairs % 2
+        scores = [score for *_, score in rows]
         assert (min(scores), max(scores)) == (0.0, 1.0)
 
 
