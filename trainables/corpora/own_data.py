@@ -25,7 +25,7 @@ from pathlib import Path
 
 from trainables.corpora.columns import Labels
 from trainables.corpora.own_kinds import Reading, named_roles, reading
-from trainables.corpora.own_rows import KINDS, Columns, Normal, read_row
+from trainables.corpora.own_rows import KINDS, Normal, RoleColumns, read_row
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, listed
@@ -140,7 +140,7 @@ def _is_lines(place: Path | str) -> bool:
     return isinstance(place, Path) and place.name.endswith((".txt", ".txt.gz"))
 
 
-def _table(place: Path | str, named: Columns | None, labels: str | None, most_rows: int) -> _TrainingFile:
+def _table(place: Path | str, named: RoleColumns | None, labels: str | None, most_rows: int) -> _TrainingFile:
     if _is_lines(place):
         if named:
             raise UserError(f"{place} is read as a sentence on each line and has no columns; leave --columns out")

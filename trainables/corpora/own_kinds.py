@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
 from trainables.corpora.columns import assignments
-from trainables.corpora.own_rows import KINDS, Columns
+from trainables.corpora.own_rows import KINDS, RoleColumns
 from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
@@ -44,7 +44,7 @@ class Reading:
     """How a table is read."""
 
     kind: str
-    columns: Columns
+    columns: RoleColumns
     labels: str | None
     """Names of its labels, by `--labels` or by the column's name."""
     doubts: tuple[str, ...]
@@ -65,7 +65,7 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
     return roles
 
 
-def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Reading:
+def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> Reading:
     """How a table that has columns is read; `named` and `labels` are `--columns` and `--labels`. Columns that are named
     and tell a kind are all that is read; else others of known names stand beside them. `UserError` where it cannot be
     told, or could be two things."""
@@ -106,7 +106,7 @@ def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Read
     return Reading(kind, columns, labels, tuple(doubts))
 
 
-def _check_there(table: OpenTable, named: Columns) -> None:
+def _check_there(table: OpenTable, named: RoleColumns) -> None:
     missing = [name for names in named.values() for name in names if name not in table.columns]
     if missing:
         raise UserError(
@@ -177,7 +177,7 @@ def _kind(
     return "sentences" if "sentence" in roles and all_named else None
 
 
-def _ask(table: OpenTable, roles: Columns, values: Sequence[object]) -> NoReturn:
+def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoReturn:
     first, second, label = (roles[role][0] for role in ("sentence1", "sentence2", "label"))
     numbers = choices(sorted({str(as_label(value, table.name)) for value in values} - {"None"}))
     raise UserError(

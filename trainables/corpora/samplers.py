@@ -323,7 +323,7 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
     scores = None
     if pairs.scores is not None:
         scored = anchors[unit] & np.isfinite(pairs.scores[rows])
-        place = np.cumsum(anchors) - 1  # of a unit among those that are kept
+        place = np.cumsum(anchors) - 1  # of a unit among the anchors
         key, first = np.unique((place[unit] * len(texts) + hypothesis)[scored], return_index=True)
         scores = _Scores(len(texts), key, pairs.scores[rows][scored][first]) if len(key) else None
     without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
