@@ -24,7 +24,7 @@ from trainables.keys import Options, key
 from trainables.registry import Registry
 
 Change = Callable[[str, random.Random], "str | None"]
-"""A text to a changed one; None where it is not to be changed, and a copy of the anchor stands in its place."""
+"""A text to a changed one; None where a copy of the anchor takes its place."""
 
 DELETED = 0.1
 REPLACED = 0.2

@@ -1,4 +1,4 @@
-"""One step's sentences, as every layout of a corpus gives them to the training loop."""
+"""One training step's sentences and labelled pairs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import numpy as np
 
 Array = TypeVar("Array")
 Prompts = tuple[str | None, str | None]
-"""What is put before a sentence as a query, and as a document; None: what the encoder puts there."""
+"""The texts before a query and before a document; None: the encoder's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPairs(Generic[Array]):
-    """The labelled pairs of a batch, row by row. They point at the batch's items: sentences, or further views of one.
+    """The labelled pairs of a batch, as indices into its items.
 
-    The rows of one group say what belongs to its anchor, their common premise: a row labelled entailment is a
-    positive, one labelled contradiction a hard negative. In the layout `rows` a group is a premise of the batch.
+    A group is an anchor, its common premise: rows labelled entailment are its positives, contradictions its negatives.
     """
 
     premise: Array  # (pairs,) int64, index into the items
@@ -26,21 +25,18 @@ class BatchPairs(Generic[Array]):
     label: Array  # (pairs,) see trainables.labels
     group: Array  # (pairs,) int64: equal exactly where rows belong to one anchor
     score: Array | None = None
-    """(pairs,) float32: how alike the two are meant to be, of layouts that say so; NaN where nobody knows."""
+    """(pairs,) float32: how alike the two should be, of layouts with scores; NaN: not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(BatchPairs[np.ndarray]):
-    """One step, as a sampler gives it.
-
-    A unique sentence stands once in `sentences`, unless a layout wants it encoded twice, under two dropouts.
-    """
+    """One step. A sentence is in `sentences` once, or twice where it is encoded under two dropouts."""
 
     sentences: list[str]
     tokens: list[list[int]] | None = None
-    """Of layouts that draw tokens, not sentences: the items themselves; `sentences` is then empty."""
+    """Items of layouts that draw tokens; `sentences` is then empty."""
     prompts: Sequence[Prompts] | None = None
-    """(items,) of layouts that say what is put before each sentence; None: what the encoder says."""
+    """(items,) the text before each sentence; None: the encoder's own."""
 
 
 class Sampler(Protocol):
@@ -51,4 +47,4 @@ class Sampler(Protocol):
         """Batches of one pass over the corpus."""
 
     def batch(self, step: int) -> Batch:
-        """The batch of a step, counted from 0 over all epochs; any step may be asked for, in any order."""
+        """The batch of a step, counted from 0 over all epochs; steps come in any order."""

@@ -3,11 +3,8 @@
     columns, lacking = find_columns(table.columns, table.first, named=None), Counter()
     for row in columns.rows(table.read(columns.used), Labels(None), lacking):   # (premise, hypothesis, label), or None
 
-Known are the names of `trainables.tabular`: those of the hub's NLI data (premise, hypothesis, label), of the original
-SNLI files (sentence1, sentence2, gold_label), and of what sentence-transformers and its miners write (sentence1,
-sentence2, label; anchor, positive, negative or negative_1, negative_2, ...; query, pos, neg with lists). Others are
-named by `corpus.columns` and `corpus.labels`. What a layout of other columns reads is found by their roles
-(`role_columns`).
+Known are the names of `trainables.tabular`; others are named by `corpus.columns` and `corpus.labels`. Layouts of other
+columns take them by role (`role_columns`).
 """
 
 from __future__ import annotations
@@ -27,9 +24,9 @@ from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
 from trainables.tabular import NAMES, roles_of, texts_of
 
 Row = tuple[str, str, int, float]
-"""Premise, hypothesis, label, and a teacher's score; NaN: it said nothing."""
+"""Premise, hypothesis, label, and a teacher's score or NaN."""
 Located = Iterable[tuple[str, Record]]
-"""Rows of a table, each with where it stands."""
+"""Rows of a table, each after its place in the file."""
 
 NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in enumerate(LABELS))
 TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
@@ -62,7 +59,7 @@ class Labels:
 
     def __init__(self, names: str | None) -> None:
         self.numbers: set[int] = set()
-        """Numbers that were read as labels, without a name that says what each means."""
+        """Numbers read as labels without a name."""
         self._named = names is not None
         codes = {str(label): code for code, label in enumerate(LABELS)}
         self._codes = codes | {str(code): code for code in codes.values()}
@@ -79,9 +76,9 @@ class Labels:
         if code is None:
             if text in _UNLABELLED:
                 return None
-            known = choices(sorted(self._codes) if self._named else [*LABELS, 0, 1, 2])
+            names = choices(sorted(self._codes) if self._named else [*LABELS, 0, 1, 2])
             raise UserError(
-                f"{where}: unknown label {shown(raw)}; known: {known}, or - for none; name others by "
+                f"{where}: unknown label {shown(raw)}; known: {names}, or - for none; name others by "
                 "--labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
             )
         if not self._named and text.isdigit():
@@ -94,7 +91,7 @@ class Labels:
         return 0 < len(self.numbers) < len(LABELS)
 
     def check_numbers(self, where: str) -> None:
-        """`UserError` where all labels are two numbers: 1 stands for a paraphrase, say, as often as for neutral."""
+        """`UserError` where all labels are two numbers: 1 may be a paraphrase as well as neutral."""
         if len(self.numbers) == 2:
             raise UserError(
                 f"{where}: all labels are {choices(sorted(self.numbers))}, and what two numbers mean differs from "
@@ -135,7 +132,7 @@ class TripletColumns:
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
     taught: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By role the columns of what a teacher says of them (`teacher_scores.py`)."""
+    """Columns of a teacher's scores by role (`teacher_scores.py`)."""
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -143,10 +140,8 @@ class TripletColumns:
         return self.anchor, *self.positives, *self.negatives, *chain.from_iterable(self.taught.values())
 
     def rows(self, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
-        """A row labelled entailment for each positive, one labelled contradiction for each negative. What several
-        records repeat, as miners do with a pair for each of its negatives, comes once. Margins compare with one
-        positive, so that of an anchor with several those to the first one are its scores. `lacking` counts, of each
-        column, the records that have nothing there."""
+        """An entailment for each positive and a contradiction for each negative, each different row once. Of an
+        anchor with several positives, margins to the first are its scores. `lacking` counts empty cells by column."""
         yielded: set[tuple[str, str, int]] = set()
         compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
         columns = {"positive": self.positives, "negative": self.negatives, **self.taught}
@@ -231,11 +226,11 @@ def role_columns(
     """The column of each role: the one that `names` (`corpus.columns`) names, or that has by its name the first fitting
     role of `NAMES`; `roles` lists the fitting ones."""
     named = dict(assignments(names, f"corpus.columns={names!r}", list(roles))) if names is not None else {}
-    known = roles_of(columns)
+    by_role = roles_of(columns)
     chosen = {
         role: named.get(role)
         or next((name for able in fitting for name in _FIRST[able] if name in columns), None)
-        or next((known[able][0] for able in fitting if able in known), None)
+        or next((by_role[able][0] for able in fitting if able in by_role), None)
         for role, fitting in roles.items()
     }
     lacking = next((role for role, column in chosen.items() if column not in columns), None)

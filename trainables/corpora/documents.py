@@ -6,16 +6,12 @@
     documents = load_documents("docs.jsonl", tokenizer, shortest=512)                # {"text": ...} a line
     documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
 
-Texts are read one after another, their white space (line breaks, too) made single blanks as the DeCLUTR authors do,
-tokenized without special tokens, and appended to one flat array on disk, which is then memory-mapped: half a million
-documents take no more memory than a few hundred. The array is made once for a source, a tokenizer and a limit, and
-shared by all recipes, seeds and workers:
+White space becomes single blanks, as in DeCLUTR's code. Tokens lie in one memory-mapped array, so that memory does not
+grow with the documents; it is made once for a source, a tokenizer and a limit:
 
     <cache>/documents-<key>/tokens.npy    every document's tokens, end to end
                             ends.npy      where each document ends, with a 0 before the first
                             about.json    counts, and a fingerprint of the content
-
-It shows under its name only once it is whole.
 """
 
 from __future__ import annotations
@@ -68,7 +64,7 @@ class TokenizedDocuments:
     lengths: np.ndarray
     """(documents,) int64, in tokens."""
     numbers: np.ndarray
-    """(documents,) int64: each one's number in the source. It stays the same whatever is dropped around it."""
+    """(documents,) int64: numbers in the source, before short documents are dropped."""
     read: int
     """Documents in the source, up to the limit."""
     too_short: int
@@ -93,30 +89,30 @@ def load_documents(
     share: float = 1.0,
     cache: Path | None = None,
 ) -> TokenizedDocuments:
-    """The documents of at least `shortest` tokens; the others are dropped and counted.
+    """The documents of at least `shortest` tokens, among the first `limit`.
 
-    `tokenizer` is a Hugging Face one. `limit` reads only the first so many documents. `share` keeps so many of the
-    long enough ones, drawn at random, always the same ones; a smaller share is part of a larger one. `cache` is where
-    token files are kept; by default `sentence-embedding-studies` in the user's cache folder. Several processes may ask
-    at once. Nothing to read, or nothing long enough, raises `UserError`.
+    `share` draws a part of them, the same for every seed; a smaller share is part of a larger one. `UserError` for
+    nothing to read and nothing long enough.
     """
     folder = _tokenized(source, tokenizer, limit, cache or default_cache())
-    tokens, ends, fingerprint = _kept(folder)
+    tokens, ends, fingerprint = _cached(folder)
     lengths = np.diff(ends)
     numbers = np.flatnonzero(lengths >= shortest)
-    read, kept = len(lengths), len(numbers)
-    if not kept:
+    read, enough = len(lengths), len(numbers)
+    if not enough:
         raise UserError(
             f"all {read:,} documents of {source!r} are too short: the longest has {int(lengths.max()):,} tokens, and "
             f"the recipe needs {shortest:,}; lower spans.longest or spans.anchors (a document must hold 2 x "
             "spans.anchors x spans.longest tokens), or give longer documents"
         )
     if share < 1:
-        count = round(share * kept)
+        count = round(share * enough)
         if not count:
-            raise UserError(f"corpus.share {share:g} of {kept:,} documents is none; give a larger share")
+            raise UserError(f"corpus.share {share:g} of {enough:,} documents is none; give a larger share")
         numbers = np.sort(np.random.Generator(np.random.Philox(key=0)).permutation(numbers)[:count])
-    return TokenizedDocuments(tokens, ends[numbers], lengths[numbers], numbers, read, read - kept, fingerprint, source)
+    return TokenizedDocuments(
+        tokens, ends[numbers], lengths[numbers], numbers, read, read - enough, fingerprint, source
+    )
 
 
 def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
@@ -173,7 +169,7 @@ def texts(source: str) -> Iterator[str]:
         yield from _read(file)
 
 
-def _kept(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
+def _cached(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
     """Tokens, ends and fingerprint of a folder in the cache; `UserError` where its files are not as they were made."""
     try:
         fingerprint = str(json.loads((folder / "about.json").read_text())["fingerprint"])
@@ -293,7 +289,7 @@ def _fingerprint(*files: Path) -> str:
 
 
 def _identity(source: str) -> Any:
-    """What tells one state of a source from another without reading it."""
+    """The state of a source, without reading it: names, sizes and times of change."""
     if source == SCENES:
         return [SCENES, scenes.version()]
     files = _local_files(source)
@@ -308,7 +304,7 @@ def _tokenizer_identity(tokenizer: Any) -> str:
         content: Any = [type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())]
     else:
         content = json.loads(backend.to_str())
-        # How the last call cut and padded; it says nothing about the tokens.
+        # Of the last call; tokens do not depend on it.
         content |= {"truncation": None, "padding": None}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

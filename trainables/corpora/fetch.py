@@ -4,10 +4,8 @@
     fetch_nli(Path("nli"))             # nli/snli/train.parquet, nli/multi_nli/train.parquet, ...
     fetch_wordnet()                    # where NLTK looks for it
 
-Revisions are pinned, and files are checked against their published SHA-256 by `pooch`, where these are known; all are
-checked against their published counts. A file shows under its name once it is whole and right; until then it waits in
-`.fetch/`, where an interrupted download goes on. What is there already is not fetched again. `HF_ENDPOINT` names a
-mirror of the hub.
+Revisions are pinned; files are checked by their published counts, and by their SHA-256 where it is known. An
+interrupted download waits in `.fetch/` and goes on. `HF_ENDPOINT` names a mirror of the hub.
 """
 
 from __future__ import annotations
@@ -220,16 +218,23 @@ class _Resuming:
         part.replace(output_file)
 
 
-def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
-    """Extract, check and move into place the folder that holds the tasks; returns the tasks it lacks."""
+@contextlib.contextmanager
+def _unpacking(archive: Path) -> Iterator[Path]:
+    """An empty folder for the content of an archive. One that cannot be read is deleted: a `UserError`."""
     draft = archive.with_name("unpacked")
     shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
     try:
-        with tarfile.open(archive) as tar:
-            tar.extractall(draft, filter=_no_links)
-    except (tarfile.TarError, EOFError, OSError) as error:
+        yield draft
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
         archive.unlink()
         raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
+
+
+def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
+    """Extract, check and move into place the folder that holds the tasks; returns the tasks it lacks."""
+    with _unpacking(archive) as draft, tarfile.open(archive) as tar:
+        tar.extractall(draft, filter=_no_links)
     roots = [draft, *sorted(folder for folder in draft.rglob("*") if folder.is_dir())]
     root = next((folder for folder in roots if (folder / "MR").is_dir() or (folder / "STS").is_dir()), None)
     if root is None:
@@ -258,18 +263,11 @@ def _no_links(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo:
 
 
 def _unpack_wordnet(archive: Path, target: Path) -> None:
-    draft = archive.with_name("unpacked")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
-    try:
-        with zipfile.ZipFile(archive) as packed:
-            for member in packed.infolist():
-                folder, _, name = member.filename.partition("/")
-                if folder == "wordnet" and name and name == Path(name).name:  # flat; nothing leads elsewhere
-                    (draft / name).write_bytes(packed.read(member))
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
-        archive.unlink()
-        raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
+    with _unpacking(archive) as draft, zipfile.ZipFile(archive) as packed:
+        for member in packed.infolist():
+            folder, _, name = member.filename.partition("/")
+            if folder == "wordnet" and name and name == Path(name).name:  # flat; nothing leads elsewhere
+                (draft / name).write_bytes(packed.read(member))
     for name, expected in WORDNET_SYNSETS.items():
         synsets = _count_synsets(draft / name) if (draft / name).is_file() else 0
         if synsets != expected:

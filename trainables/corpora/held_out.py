@@ -3,10 +3,9 @@
     found = prepare(find_kind(["pairs.csv"]), Path("data"), (DEV, TEST))
     found.train, found.held_out[DEV], found.held_out[TEST]     # data/train.jsonl, data/heldout_dev, data/heldout_test
 
-No text of what is put aside stands in what is left to train on. Rows that share a text, but for case, white space and
-punctuation, belong together. Where nearly all of them hang together, as those of NLI do by common hypotheses, anchors
-are put aside that share few texts with others, and those other rows are left out. Of labelled texts each part gets some
-of every label that has enough. Files are read twice, and never held whole.
+No text is both put aside and trained on: rows that share a text, but for case, white space and punctuation, stay
+together. Where nearly all are connected, as in NLI, anchors that share few texts are put aside, and rows that share
+them are left out. Of labelled texts each part gets some of every label with enough texts.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ class PreparedData:
     kind: str
     train: Path
     held_out: Mapping[int, Path]
-    """Those of `DEV` and `TEST` that were asked for."""
+    """By part, `DEV` or `TEST`: its file or folder."""
     rows: int
     """That were read."""
     parts: Mapping[int, int]
-    """How many of them each part has; those left out stand in rows that share a text with what is put aside."""
+    """Rows of each part; `LEFT_OUT` are those that share a text with DEV or TEST."""
     left_out: Mapping[str, int]
     """Rows that cannot be trained on, by why."""
     census: Census
@@ -63,9 +62,8 @@ class PreparedData:
 def prepare(
     source: TrainingFiles, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()
 ) -> PreparedData:
-    """Write the rows of a source into a folder, but for those `without`, by their numbers, and put `parts` of them
-    aside. `UserError` for rows that are broken,
-    data that nothing can be learnt from, and too few of them."""
+    """Write the rows of a source into a folder and put `parts` of them aside; `without` are numbers of rows to leave
+    out. `UserError` for broken rows, too few rows, and data that nothing can be learnt from."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
     with open(whole, "w", encoding="utf-8") as file:
@@ -89,10 +87,10 @@ def prepare(
         census = take_census(
             rows_of(train), source.kind, f"{source.name}, what is left of it to train on,", _lost(counts)
         )
-    held = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
-    judged = {row["label"] for file in held.values() if source.kind == "labelled" for row in rows_of(file)}
+    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
+    judged = {row["label"] for file in files.values() if source.kind == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
-    return PreparedData(source.kind, train, held, rows, counts, left_out, census, unjudged)
+    return PreparedData(source.kind, train, files, rows, counts, left_out, census, unjudged)
 
 
 def _lost(counts: Mapping[int, int]) -> dict[str, int]:
@@ -201,18 +199,19 @@ class _Rows:
         self.anchor = anchor
         """(rows,) int64: the anchor's text."""
         self.order = order
-        """(texts,) uint64: as good as random, and the same wherever the text stands."""
+        """(texts,) uint64: a hash of the text, to order by."""
 
     @classmethod
     def of(cls, texts: array[int], ends: array[int]) -> _Rows:
         digests, stops = np.frombuffer(texts, np.uint64), np.frombuffer(ends, np.int64)
-        known, text = np.unique(digests, return_inverse=True)
+        unique, text = np.unique(digests, return_inverse=True)
         row = np.repeat(np.arange(len(stops) - 1), np.diff(stops))
-        places = np.unique(row * len(known) + text)
-        return cls(places // len(known), places % len(known), text[stops[:-1]], known * np.uint64(0x9E3779B97F4A7C15))
+        places = np.unique(row * len(unique) + text)
+        order = unique * np.uint64(0x9E3779B97F4A7C15)
+        return cls(places // len(unique), places % len(unique), text[stops[:-1]], order)
 
     def together(self) -> np.ndarray:
-        """(rows,) int64: the number of the rows that hang together with it by their texts."""
+        """(rows,) int64: number of the connected component; rows that share a text are connected."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -236,8 +235,8 @@ def _split(rows: _Rows, parts: Sequence[int], target: int, where: str) -> np.nda
         code[np.isin(whole, chosen)] = part
     if size[small].sum() < len(parts) * target:
         _cut(rows, code, parts, target)
-    held = [int((code == part).sum()) for part in parts]
-    if min(held) < min(target, FEWEST) // 2:
+    sizes = [int((code == part).sum()) for part in parts]
+    if min(sizes) < min(target, FEWEST) // 2:
         raise UserError(
             f"{where}: its rows hang together by their texts, so too few can be put aside to judge models by without "
             "standing in what is left; give --dev and --test"
@@ -285,17 +284,17 @@ def _cut(rows: _Rows, code: np.ndarray, parts: Sequence[int], target: int) -> No
     by_group = np.argsort(group, kind="stable")
     stops = np.cumsum(np.bincount(group))
     of_row = np.searchsorted(rows.row, np.arange(len(code) + 1))
-    held = {part: int((code == part).sum()) for part in parts}
+    sizes = {part: int((code == part).sum()) for part in parts}
     for number in np.lexsort((rows.order[groups], costs)):
-        if min(held.values()) >= target:
+        if min(sizes.values()) >= target:
             break
         members = by_group[stops[number - 1] if number else 0 : stops[number]]
         texts = np.concatenate([rows.text[of_row[row] : of_row[row + 1]] for row in members])
         owners = {*owner[texts].tolist()} - {TRAIN}
-        part = owners.pop() if owners else min(parts, key=lambda each: held[each])
-        if not owners and held[part] + len(members) <= target:
+        part = owners.pop() if owners else min(parts, key=lambda each: sizes[each])
+        if not owners and sizes[part] + len(members) <= target:
             owner[texts], code[members] = part, part
-            held[part] += len(members)
+            sizes[part] += len(members)
     touched = np.zeros(len(code), bool)
     touched[rows.row[owner[rows.text] != TRAIN]] = True
     code[touched & (code == TRAIN)] = LEFT_OUT

@@ -50,8 +50,11 @@ def reachable() -> bool:
 
 
 @contextmanager
-def cache_only_unless_reachable() -> Iterator[bool]:
-    """Inside, `datasets` reads its cache alone where the hub does not answer; yields whether it answers."""
+def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, bool]]:
+    """The module `datasets`, and whether the hub answers; where it does not, `datasets` reads its cache alone.
+
+    An error inside becomes a `UserError` that begins with `subject` and says what to give `instead`.
+    """
     import datasets
     from huggingface_hub import constants
 
@@ -61,34 +64,21 @@ def cache_only_unless_reachable() -> Iterator[bool]:
     for module in switches:
         module.HF_HUB_OFFLINE = True
     try:
-        yield answers
+        yield datasets, answers
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        if answers:
+            raise UserError(f"the data set {source!r} of the hub cannot be loaded: {_reason(error)}") from None
+        raise UserError(
+            f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
+            ", set HF_HOME to a filled cache, or use 'scenes'"
+        ) from None
     finally:
         for module, value in zip(switches, before, strict=True):
             module.HF_HUB_OFFLINE = value
 
 
-@contextmanager
-def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, bool]]:
-    """The module `datasets`, and whether the hub answers. What fails inside becomes a `UserError`.
-
-    Its sentence begins with `subject`, like "the documents 'owner/name' are", and says what to give `instead`.
-    """
-    import datasets
-
-    with cache_only_unless_reachable() as answers:
-        try:
-            yield datasets, answers
-        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-            if answers:
-                raise UserError(f"the data set {source!r} of the hub cannot be loaded: {_reason(error)}") from None
-            raise UserError(
-                f"{subject} neither a local path nor in the hub's cache, and the hub cannot be reached; give {instead}"
-                ", set HF_HOME to a filled cache, or use 'scenes'"
-            ) from None
-
-
 class DataSet(NamedTuple):
-    """What the text says that names a data set."""
+    """The parts of a data set's name, `name@revision:configuration:split`."""
 
     name: str
     """On the hub, or a folder."""
@@ -108,7 +98,7 @@ class DataSet(NamedTuple):
 
     @property
     def folder(self) -> Path | None:
-        """Where it lies here."""
+        """The local folder; None for a data set of the hub."""
         path = expanded(self.name)
         return path if path.is_dir() else None
 

@@ -22,9 +22,9 @@ class Layout(Options):
     reads: ClassVar[str]
     """The recipe key that names the data it reads."""
     tokens: ClassVar[bool] = False
-    """Whether it draws tokens, so that the request holds an encoder that has tokens of its own."""
+    """Whether it draws tokens, and needs the request's encoder for that."""
     has_sentences: ClassVar[bool] = True
-    """Whether its corpus is of sentences, so that `sentences` gives them."""
+    """Whether it has `sentences`."""
     positives_at_most: ClassVar[int | None] = None
     """Most positives of an anchor that a batch has; None for any number."""
     hard_negatives: ClassVar[bool] = True
@@ -32,17 +32,17 @@ class Layout(Options):
     exact: ClassVar[bool] = False
     """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
     taught: ClassVar[bool] = False
-    """Whether a batch has what a teacher says of an anchor's texts where its data hold it."""
+    """Whether a batch has a teacher's scores where its data have them."""
     keeps_apart: ClassVar[bool] = False
     """Whether it can keep texts that are equal out of one batch (`SamplerRequest.apart`)."""
     stacks: ClassVar[bool] = False
-    """Whether many trials on it can train as a population: its batches are entailed pairs, each a group of its own."""
+    """Whether trials on it can train as a population: each entailed pair is a group."""
     classes: ClassVar[bool] = False
-    """Whether a group is a class, which has more texts than those of the batch."""
+    """Whether a group is a class, with further texts outside the batch."""
     objectives: ClassVar[tuple[str, ...]] = ()
-    """Objectives that can learn from it, beside those that name it themselves."""
+    """Objectives for it, beside those that name this layout."""
     released: ClassVar[Mapping[str, Value]] = {}
-    """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
+    """Keys that `objective.fidelity=released` sets, where the authors' code differs from the paper."""
 
     @property
     def parts(self) -> tuple[type[Layout], ...]:
@@ -56,24 +56,24 @@ class Layout(Options):
 
     @property
     def mines(self) -> bool:
-        """Whether it finds hard negatives by embeddings, so that the request brings them."""
+        """Whether it mines hard negatives, and needs the request's embeddings."""
         return False
 
     @property
     def miner(self) -> EncoderConfig | None:
-        """The frozen encoder that gives these embeddings; None: the one that is trained, as it starts."""
+        """The frozen encoder that mines; None: the trained one, before its first step."""
         return None
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-        """The batches, and what their corpus is: a description for the trial's record, ready for JSON."""
+        """The batches, and a description of their corpus for the trial's record, ready for JSON."""
         raise NotImplementedError
 
     def count_steps(self, request: SamplerRequest) -> int:
-        """Batches of one pass, as `make`'s sampler has; the request of a layout that mines needs no embeddings."""
+        """Batches of one pass of `make`'s sampler, without embeddings of a layout that mines."""
         return self.make(request)[0].steps_per_epoch
 
     def check(self, request: SamplerRequest) -> None:
-        """Refuse, by `UserError`, what `make` would: fast, and without a download."""
+        """`UserError` where `make` would raise one; fast, and without a download."""
         raise NotImplementedError
 
     def sentences(self, request: SamplerRequest) -> Iterable[str]:
@@ -81,8 +81,8 @@ class Layout(Options):
         raise NotImplementedError
 
     def check_sentences(self, request: SamplerRequest) -> None:
-        """Refuse what `sentences` would, as `check` does."""
+        """`UserError` where `sentences` would raise one."""
 
     def remarks(self, request: SamplerRequest) -> list[str]:
-        """Sentences that a person should read before the corpus is trained on; asked after `check`."""
+        """Sentences for a person, before training and after `check`."""
         return []

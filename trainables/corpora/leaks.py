@@ -1,19 +1,16 @@
-"""What of a test stands in the training data already.
+"""Items of tests that the training data contain.
 
     found = leaks(rows, {"queries_dev": dev_items, "queries_test": test_items})
     found.parts["queries_test"].items.exact        # test items that a training row holds whole, letter by letter
     found.parts["queries_test"].texts.near         # single texts of the test that some row nearly holds
     found.drop                                     # the rows to leave out, by their numbers
 
-A row and an item are the texts of one line: a pair, a triplet, one labelled text. Dev against test is the same
-question, with the dev items as rows. An item is held whole where one row holds its text, or its first text and another
-of its texts. Only such rows are left out: a text alone tells neither its label nor its partner, and the passages of a
-search may well be trained on.
+A row and an item are the texts of one line: a pair, a triplet, one labelled text. A row holds an item whole where it
+has its text, or its first text and another of its texts; only such rows are dropped.
 
-Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). They are found exactly, by
-prefix filtering: texts that are so much alike share one of their few rarest shingles, so only those are looked up;
-where many have that one, those that share two, or three. MinHash estimates the same number; for sentences it is slower
-and misses some.
+Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). Prefix filtering finds all:
+such texts share one of their few rarest shingles, so only these are looked up. MinHash is slower for sentences, and
+misses some.
 """
 
 from __future__ import annotations
@@ -82,21 +79,21 @@ def leaks(
 ) -> Leaks:
     """Hold rows against the items of parts; those `spared` may well be trained on. The rows are read once and not kept;
     the parts' texts are."""
-    held = {name: _PartItems() for name in parts}
+    items_of_part = {name: _PartItems() for name in parts}
     texts = _PartTexts()
     for name, items in parts.items():
         for item in items:
-            held[name].add([texts.number(text) for text in item])
+            items_of_part[name].add([texts.number(text) for text in item])
     texts.close()
     drop, count = [], 0
     for number, row in enumerate(rows):
         count += 1
         alike = [texts.like(text) for text in row]
         if any(alike):
-            whole = [part.meet(alike) and name not in spared for name, part in held.items()]
+            whole = [part.meet(alike) and name not in spared for name, part in items_of_part.items()]
             if any(whole):
                 drop.append(number)
-    return Leaks(count, {name: part.leaks() for name, part in held.items()}, tuple(drop))
+    return Leaks(count, {name: part.leaks() for name, part in items_of_part.items()}, tuple(drop))
 
 
 def plain(text: str) -> str:
@@ -142,8 +139,8 @@ class _PartTexts:
 
     def like(self, text: str) -> dict[int, int]:
         """The numbers of the texts that this one is like, each with the index of its kind."""
-        if (known := self._cached.get(text)) is not None:
-            return known
+        if (cached := self._cached.get(text)) is not None:
+            return cached
         folded = plain(text)
         kinds = {number: 2 for other in self._near(folded) for number in self._same[other]}
         kinds |= dict.fromkeys(self._same.get(folded, ()), 1)

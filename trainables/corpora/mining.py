@@ -58,8 +58,8 @@ class Rules:
 def mined_table(pairs: NLIPairs, embed: Embed, rules: Rules) -> np.ndarray:  # (anchors, each) int64
     """The negatives of each anchor that has an entailed pair, as numbers of `candidates`; -1 for none.
 
-    An anchor's own text and its positives are none. Deterministic: of equally near texts the first of the corpus comes
-    first. `UserError` where no anchor has any.
+    An anchor's own text and its positives are none; of equally near texts the corpus's first comes first. `UserError`
+    where no anchor has any.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     everything = list(dict.fromkeys([*texts, *(pairs.premises[rows[0]] for rows in anchors)]))
@@ -96,14 +96,14 @@ def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     anchor, column = np.nonzero(table >= 0)
-    kept = [row for rows in anchors for row in rows]
+    entailed = [row for rows in anchors for row in rows]
     of = [anchors[number][0] for number in anchor.tolist()]  # a row of the negative's anchor
     return replace(
         pairs,
-        premises=[pairs.premises[row] for row in (*kept, *of)],
-        hypotheses=[*(pairs.hypotheses[row] for row in kept), *(texts[i] for i in table[anchor, column].tolist())],
-        labels=np.repeat(np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8), [len(kept), len(of)]),
-        file=pairs.file[[*kept, *of]],
+        premises=[pairs.premises[row] for row in (*entailed, *of)],
+        hypotheses=[*(pairs.hypotheses[row] for row in entailed), *(texts[i] for i in table[anchor, column].tolist())],
+        labels=np.repeat(np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8), [len(entailed), len(of)]),
+        file=pairs.file[[*entailed, *of]],
         scores=None,
     )
 

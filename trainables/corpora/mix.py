@@ -31,7 +31,7 @@ def _layouts() -> Registry[type[Layout]]:
     return registry
 
 
-def _known(names: Sequence[str]) -> str | None:
+def _layout_names(names: Sequence[str]) -> str | None:
     able = [name for name, layout in _layouts().items() if layout.reads == "corpus.nli" and name != MixLayout.name]
     return None if names and {*names} <= {*able} else f"must name layouts that read corpus.nli: {choices(able)}"
 
@@ -105,7 +105,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
     mix_layouts: tuple[str, ...] = key(
         ("pairs",),
         "The layout of each corpus, or one for all. With several and a single corpus that one is read in each of them.",
-        _known,
+        _layout_names,
     )
     mix_batches: Literal["one", "mixed"] = key(
         "one",
@@ -144,13 +144,13 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         named = sources(self.nli)
         count = max(len(named), len(self.mix_layouts))
 
-        def each(name: str, given: Sequence[T]) -> Sequence[T]:
-            if len(given) not in (1, count):
+        def each(name: str, entries: Sequence[T]) -> Sequence[T]:
+            if len(entries) not in (1, count):
                 raise UserError(
-                    f"corpus.{name} has {len(given)} entries, and the mixture {count} corpora; give one for each, or "
+                    f"corpus.{name} has {len(entries)} entries, and the mixture {count} corpora; give one for each, or "
                     "one for all"
                 )
-            return given if len(given) == count else [*given] * count
+            return entries if len(entries) == count else [*entries] * count
 
         able = [name for name, layout in _layouts().items() if layout.keeps_apart]
         deaf = [name for name in self.mix_layouts if name not in able]
@@ -164,9 +164,9 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         places = each("nli", named)
         weights = each("mix_weights", self.mix_weights) if self.mix == "weights" else ["1"] * count
         queries, documents = (
-            each(name, [None] if given is None else given.split("|"))
+            each(name, [None] if prompts is None else prompts.split("|"))
             for name in ("mix_query_prompts", "mix_document_prompts")
-            for given in [getattr(self, name)]
+            for prompts in [getattr(self, name)]
         )
         return tuple(
             Corpus(
@@ -195,7 +195,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         else:
             shares = [own.batch_size for own in requests]
             sampler = Joined(samplers, sum(self._units(request)) // request.batch_size, prompts)
-        what = "batches_each_epoch" if self.mix_batches == "one" else "of_each_batch"
+        unit = "batches_each_epoch" if self.mix_batches == "one" else "of_each_batch"
         parts = [
             {"layout": corpus.layout.name, **{name: value for name, value in description.items() if name != "premises"}}
             for corpus, (_, description) in zip(self.corpora, made, strict=True)
@@ -206,7 +206,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
             "fingerprint": digest.hexdigest()[:12],
         }
         of_all = [round(share / sum(shares), 4) for share in shares]
-        return sampler, {**description, "shares": of_all, what: shares, "parts": parts}
+        return sampler, {**description, "shares": of_all, unit: shares, "parts": parts}
 
     def check(self, request: SamplerRequest) -> None:
         local = stamps(self.nli) is not None
@@ -225,13 +225,13 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         return [*dict.fromkeys(chain.from_iterable(corpus.layout.remarks(request) for corpus in self.corpora))]
 
     def _first(self, request: SamplerRequest) -> list[SamplerRequest]:
-        """What each corpus is asked for, where a batch is of one; where it is of all, whatever has a batch at all."""
+        """Requests of the corpora for batches of one corpus; of mixed batches with the size 1."""
         size = request.batch_size if self.mix_batches == "one" else 1
         shared = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
         return [replace(shared, seed=request.seed + corpus.seed) for corpus in self.corpora]
 
     def _requests(self, request: SamplerRequest) -> list[SamplerRequest]:
-        """What each corpus is asked for. `UserError` where it has no place in a batch, or cannot fill its places."""
+        """Requests of the corpora. `UserError` for one without a place in a batch, or too small for its places."""
         first = self._first(request)
         if self.mix_batches == "one":
             return first
@@ -260,5 +260,5 @@ class MixLayout(GroupsAmong, NLISource, Layout):
 
 @functools.lru_cache(maxsize=64)
 def _units(layout: Layout, request: SamplerRequest, stamp: tuple[Any, ...] | None) -> int:
-    """How many units a batch of it may count; `stamp` changes with its files."""
+    """Units of a layout, as `batch_size` counts them; `stamp` changes with its files."""
     return layout.count_steps(request)

@@ -6,6 +6,7 @@ Like the samplers that they are made of they are pure functions of the seed and 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,19 +42,18 @@ class OneCorpusABatch:
     ) -> None:
         self.samplers, self.counts, self.prompts, self.seed, self.in_turn = samplers, counts, prompts, seed, in_turn
         self.steps_per_epoch = sum(counts)
-        self._order: tuple[int, np.ndarray] | None = None
+        self._order = functools.lru_cache(maxsize=1)(self._ordered)
 
     def batch(self, step: int) -> Batch:
         epoch, place = divmod(step, self.steps_per_epoch)
-        if self._order is None or self._order[0] != epoch:
-            self._order = epoch, self._of_epoch(epoch)
-        chosen = int(self._order[1][place])
-        before = int((self._order[1][:place] == chosen).sum())
+        order = self._order(epoch)
+        chosen = int(order[place])
+        before = int((order[:place] == chosen).sum())
         batch = self.samplers[chosen].batch(epoch * self.counts[chosen] + before)
         prompts = self.prompts[chosen]
         return dataclasses.replace(batch, prompts=prompts and [prompts] * len(batch.sentences))
 
-    def _of_epoch(self, epoch: int) -> np.ndarray:
+    def _ordered(self, epoch: int) -> np.ndarray:
         """(batches,) int64: the corpus of each."""
         order = np.repeat(np.arange(len(self.counts)), self.counts)
         if self.in_turn:
@@ -63,7 +63,7 @@ class OneCorpusABatch:
 
 
 class Joined:
-    """Each batch is one of every sampler, joined. A text of several corpora stands once, unless prompts differ."""
+    """Each batch joins one of every sampler; a text of several corpora is one item, unless prompts differ."""
 
     def __init__(self, samplers: Sequence[Sampler], steps: int, prompts: Sequence[Prompts | None]) -> None:
         self.samplers, self.prompts = samplers, prompts
@@ -77,13 +77,13 @@ class Joined:
 def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch:
     """One batch of several. Further views of a text within one stay items of their own."""
     sentences, before = list[str](), list[Prompts]()
-    known = dict[tuple[str, Prompts], int]()
+    item_of = dict[tuple[str, Prompts], int]()
     place = list[np.ndarray]()  # of each batch's items
     for batch, prompt in zip(batches, prompts, strict=True):
         prefix, mine, new = prompt or (None, None), set[str](), dict[tuple[str, Prompts], int]()
         items = []
         for text in batch.sentences:
-            item = known.get((text, prefix)) if text not in mine else None
+            item = item_of.get((text, prefix)) if text not in mine else None
             if item is None:
                 item = len(sentences)
                 sentences.append(text)
@@ -91,7 +91,7 @@ def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch
                 new.setdefault((text, prefix), item)
             mine.add(text)
             items.append(item)
-        known = {**new, **known}
+        item_of = {**new, **item_of}
         place.append(np.array(items, dtype=np.int64))
     scores = [batch.score for batch in batches if batch.score is not None]
     return Batch(

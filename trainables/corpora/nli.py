@@ -29,7 +29,8 @@ from trainables.corpora.columns import (
     find_columns,
     named_columns,
 )
-from trainables.corpora.tables import FORMS, check_hub, find_tables, open_table, sources
+from trainables.corpora.hub import check_data_set
+from trainables.corpora.tables import FORMS, find_tables, open_table, sources
 from trainables.corpora.teacher_scores import divisor
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
@@ -39,7 +40,7 @@ from trainables.recipe import SCENES
 
 @dataclass(frozen=True)
 class NLIPairs:
-    """Labelled pairs; the rows of one premise stand next to each other, premises in order of first appearance."""
+    """Labelled pairs, sorted by premise in order of first appearance."""
 
     premises: list[str]
     hypotheses: list[str]
@@ -48,7 +49,7 @@ class NLIPairs:
     dropped: int
     """Rows read that carry no gold label."""
     moved: int
-    """Rows that did not stand with the first rows of their premise and were brought there."""
+    """Rows that were moved to the first rows of their premise."""
     fingerprint: str
     """Twelve hexadecimal digits of the content."""
     source: str
@@ -63,10 +64,9 @@ class NLIPairs:
     lacking: dict[str, int] = field(default_factory=dict)
     """Of columns that a row may lack: how many rows of the source have nothing there."""
     scores: np.ndarray | None = None
-    """(pairs,) float32: what a teacher says of each, as cosines are; NaN where it says nothing, None where it says
-    nothing of any."""
+    """(pairs,) float32: a teacher's scores on the scale of cosines; NaN: unknown, None: all unknown."""
     divided_by: float = 1.0
-    """What they were divided by, to differ as cosines do."""
+    """The divisor of the scores, which brought them to the scale of cosines."""
 
     def __len__(self) -> int:
         return len(self.premises)
@@ -82,9 +82,9 @@ class NLIPairs:
             scores=None if self.scores is None else self.scores.copy(),
         )
 
-    def of(self, kept: np.ndarray) -> NLIPairs:  # (pairs,) bool
+    def of(self, mask: np.ndarray) -> NLIPairs:  # (pairs,) bool
         """Those of its pairs alone. What was dropped and moved was so in the whole source."""
-        rows = np.flatnonzero(kept).tolist()
+        rows = np.flatnonzero(mask).tolist()
         premises, hypotheses = ([side[row] for row in rows] for side in (self.premises, self.hypotheses))
         labels, scores = self.labels[rows], None if self.scores is None else self.scores[rows]
         return replace(
@@ -101,11 +101,10 @@ class NLIPairs:
 def load_nli(
     source: str, limit: int | None = None, *, columns: str | None = None, labels: str | None = None
 ) -> NLIPairs:
-    """Read labelled pairs; `limit` keeps the first so many that carry a gold label.
+    """Read labelled pairs, the first `limit` with a gold label; rows without one (`-`, -1, empty) are only counted.
 
-    `columns` and `labels` are `corpus.columns` and `corpus.labels`. A row whose label is `-`, -1 or empty has no gold
-    label: it is dropped and counted. A broken row, an unknown source, one without a usable pair, and one whose labels
-    are two numbers alone raise `UserError` and say where.
+    `columns` and `labels` are `corpus.columns` and `corpus.labels`. `UserError` for a broken row, an unknown source, no
+    usable pair, and labels that are two numbers alone.
     """
     premises: list[str] = []
     hypotheses: list[str] = []
@@ -175,7 +174,7 @@ def check_nli(source: str, *, columns: str | None = None, labels: str | None = N
     places = _places(source)
     hub_ids = [place for place in places if isinstance(place, str)]
     for place in hub_ids:
-        check_hub(place)
+        check_data_set(place)
     if not hub_ids:
         load_nli(source, columns=columns, labels=labels)
 

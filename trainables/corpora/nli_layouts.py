@@ -30,6 +30,8 @@ from trainables.sections import NEGATIVES, POSITIVES, EncoderConfig
 
 Made = tuple[Sampler, dict[str, Any]]
 """A sampler, and what its corpus is, ready for JSON."""
+_MINED = ("negatives_from", "mined".__eq__)
+"""Where the keys of mining mean something."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class NLILayout(NLISource, Layout):
             self._refuse(request, count)
 
     def sentences(self, request: SamplerRequest) -> Iterator[str]:
-        return _texts(_kept(self._source)[0])
+        return _texts(_cached(self._source)[0])
 
     def check_sentences(self, request: SamplerRequest) -> None:
         self._count()
@@ -87,7 +89,7 @@ class NLILayout(NLISource, Layout):
         return NLISource(nli=self.nli, columns=self.columns, limit=self.limit, share=self.share, labels=self.labels)
 
     def _load(self, request: SamplerRequest) -> NLIPairs:
-        pairs, count = _kept(self._source)
+        pairs, count = _cached(self._source)
         self._refuse(request, count)
         return pairs.copy()
 
@@ -167,47 +169,43 @@ class GroupLayout(Shape, NLILayout):
         None,
         "Hub id or folder of the frozen encoder that mines, with its own pooling; none takes the one that is trained.",
         place=True,
-        when=("negatives_from", "mined".__eq__),
+        when=_MINED,
     )
     mined_every: int | None = key(
         None,
         "After how many steps negatives are mined anew, by the encoder as it is by then; none mines once.",
         at_least(1),
-        when=("negatives_from", "mined".__eq__),
+        when=_MINED,
     )
-    mined_skip: int = key(
-        0, "How many of the nearest texts are passed over.", at_least(0), when=("negatives_from", "mined".__eq__)
-    )
-    mined_depth: int = key(
-        50, "Among how many of the nearest texts negatives are.", at_least(1), when=("negatives_from", "mined".__eq__)
-    )
+    mined_skip: int = key(0, "How many of the nearest texts are passed over.", at_least(0), when=_MINED)
+    mined_depth: int = key(50, "Among how many of the nearest texts negatives are.", at_least(1), when=_MINED)
     mined_margin: float = key(
         0.05,
         "A text is no negative where its cosine with the anchor is above that of the anchor's farthest positive, less "
         "this share of it (NV-Retriever's 95 %).",
         label="margin of mining",
         search=Range(0.0, 0.3),
-        when=("negatives_from", "mined".__eq__),
+        when=_MINED,
     )
     mined_absolute_margin: float | None = key(
         None,
         "Nor is it one where its cosine is above that positive's less this number; none sets no such limit.",
         search=Range(0.0, 0.3),
-        when=("negatives_from", "mined".__eq__),
+        when=_MINED,
     )
     mined_max_score: float | None = key(
         None,
         "Nor where its cosine is above this; none sets no such limit.",
         between(-1.0, 1.0),
         search=Range(0.5, 1.0),
-        when=("negatives_from", "mined".__eq__),
+        when=_MINED,
     )
     mined_min_score: float | None = key(
         None,
         "Nor where its cosine is below this; none sets no such limit.",
         between(-1.0, 1.0),
         search=Range(-0.2, 0.5),
-        when=("negatives_from", "mined".__eq__),
+        when=_MINED,
     )
     augmentation: str = key(
         "none",
@@ -349,9 +347,8 @@ def _counted(source: NLISource, stamp: tuple[Any, ...] | None) -> PairCensus | N
     return census(_load_nli(source))
 
 
-def _kept(source: NLISource) -> tuple[NLIPairs, PairCensus]:
-    """The pairs to train on, which nobody may change, and their counts. After training a trial asks for their sentences
-    again, and the next trial for the pairs; reading a large corpus takes long."""
+def _cached(source: NLISource) -> tuple[NLIPairs, PairCensus]:
+    """The pairs to train on, which must not be changed, and their counts; kept for the next trial."""
 
     def read() -> tuple[NLIPairs, PairCensus]:
         pairs = _load_nli(source)

@@ -1,4 +1,4 @@
-"""What a person's training rows count, and whether anything can be learnt from them."""
+"""Counts of a person's training rows, and whether anything can be learnt from them."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from trainables.corpora.own_rows import Normal
 from trainables.errors import UserError, shown
 
 MOST_TOGETHER = 4
-"""Texts of one label that stand together in a batch, at most."""
+"""Most texts of one label in a group of a batch."""
 
 
 @dataclass
 class Census:
-    """What a corpus counts, row by row."""
+    """Counts of a corpus."""
 
     rows: int = 0
     most_positives: int = 0
-    """Of one anchor, as far as a tenth of them have so many; 1 where fewer have any. Where an anchor has fewer than are
-    asked for, copies and other anchors' texts fill in."""
+    """Positives that a tenth of the anchors have; 1 where fewer have any."""
     most_negatives: int = 0
     units: int = 0
-    """What a batch counts, at least: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
+    """Units of a batch: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
     labels: Counter[str] = dataclasses.field(default_factory=Counter)
     taught: int = 0
-    """Rows beside which stands what a teacher says."""
+    """Rows with a teacher's scores."""
     scores: tuple[float, float] = (math.inf, -math.inf)
     """The lowest and the highest."""
 
 
 def _usual_most(counts: Counter[int]) -> int:
-    """What a tenth of the anchors reach, by how many each has."""
+    """The number that a tenth of the anchors reach."""
     ordered = sorted(counts.values(), reverse=True) or [0]
     return ordered[(len(ordered) - 1) // 10] or min(1, ordered[0])
 

@@ -1,4 +1,4 @@
-"""What a person's own training files hold, told from their columns and first rows, and read in one normal form each.
+"""A person's own training files: their kind by columns and first rows, and their rows in a normal form.
 
     found = find_kind(["pairs.csv"])                 # Source: kind "pairs", and how its rows are read
     for row in found.rows(Counter()):                # {"anchor": ..., "positive": ...}, one for each row of the files
@@ -24,17 +24,17 @@ from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
-from trainables.corpora.own_kinds import named_roles, reading
-from trainables.corpora.own_rows import KINDS, Columns, Normal, read_row
+from trainables.corpora.own_kinds import Reading, named_roles, reading
+from trainables.corpora.own_rows import KINDS, Normal, RoleColumns, read_row
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, listed
 from trainables.files import expanded
 
 MOST_ROWS = 1_000_000
-"""That are read of all files together unless more are asked for: a minute."""
+"""Default of `--max-rows`, of all files together: a minute."""
 MORE = "after the most that are read"
-"""Why rows are left out that nobody counts."""
+"""The reason of rows after the last one read, which are not counted."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,11 @@ class TrainingFiles:
     @property
     def read_as(self) -> str:
         """`pairs: anchor = question, positive = answer`; only what they hold where they have no columns."""
-        readings = dict.fromkeys(", ".join(_read_as(table)) for table in self.tables if not _is_lines(table.place))
+        readings = dict.fromkeys(
+            ", ".join(f"{role} = {listed(names)}" for role, names in table.columns.items())
+            for table in self.tables
+            if not _is_lines(table.place)
+        )
         return f"{KINDS[self.kind].words}{': ' * bool(readings)}{' or '.join(readings)}"
 
     @property
@@ -78,21 +82,10 @@ class TrainingFiles:
         return [doubt for table in self.tables for doubt in table.doubts]
 
 
-def _read_as(table: _TrainingFile) -> Iterator[str]:
-    for role, names in table.columns.items():
-        yield f"{role} = {listed(names)}"
-
-
 @dataclass(frozen=True)
-class _TrainingFile:
+class _TrainingFile(Reading):
     name: str
     place: Path | str
-    kind: str
-    columns: Columns
-    labels: str | None = None
-    """What its labels are called, as `--labels` says it."""
-    doubts: tuple[str, ...] = ()
-    """Sentences on what may have been read wrongly."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
         if _is_lines(self.place):
@@ -112,8 +105,8 @@ def find_kind(
     for number, place in enumerate(places):
         other = next((other for other in places[:number] if _same(place, other)), None)
         if other is not None:
-            what = "is given twice" if place == other else f"has the same content as {other}"
-            raise UserError(f"--train: {place} {what}, and its rows would count twice; leave one of them out")
+            problem = "is given twice" if place == other else f"has the same content as {other}"
+            raise UserError(f"--train: {place} {problem}, and its rows would count twice; leave one of them out")
     tables = [_table(place, named, labels, most_rows) for place in places]
     kinds = {table.kind: table for table in tables}
     kind = tables[0].kind
@@ -147,13 +140,12 @@ def _is_lines(place: Path | str) -> bool:
     return isinstance(place, Path) and place.name.endswith((".txt", ".txt.gz"))
 
 
-def _table(place: Path | str, named: Columns | None, labels: str | None, most_rows: int) -> _TrainingFile:
+def _table(place: Path | str, named: RoleColumns | None, labels: str | None, most_rows: int) -> _TrainingFile:
     if _is_lines(place):
         if named:
             raise UserError(f"{place} is read as a sentence on each line and has no columns; leave --columns out")
-        return _TrainingFile(str(place), place, "sentences", {"sentence": ("text",)})
+        return _TrainingFile("sentences", {"sentence": ("text",)}, None, (), str(place), place)
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
-    meaning = reading(table, named, labels)
-    return _TrainingFile(table.name, place, meaning.kind, meaning.columns, meaning.labels, meaning.doubts)
+    return _TrainingFile(**vars(reading(table, named, labels)), name=table.name, place=place)

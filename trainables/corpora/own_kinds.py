@@ -1,4 +1,4 @@
-"""What a table of a person's training data holds: by the names of its columns, by `--columns`, by its first rows.
+"""The kind and the columns of a table of training data, by names, by `--columns`, and by first rows.
 
 read = reading(open_table(file), named=named_roles("anchor=question,positive=answer"), labels=None)
 read.kind, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
 from trainables.corpora.columns import assignments
-from trainables.corpora.own_rows import KINDS, Columns
+from trainables.corpora.own_rows import KINDS, RoleColumns
 from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
@@ -33,7 +33,7 @@ _MAY_NAME = (*NAMES, "premise", "hypothesis")
 """What `--columns` may name."""
 _NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
 _PEEKED = 1000
-"""Rows that are looked at to tell what a column holds."""
+"""First rows that decide what a column is."""
 _SPACED = 0.5
 """A column without a name that is known is of texts where this share of its values have a space within."""
 _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
@@ -44,9 +44,9 @@ class Reading:
     """How a table is read."""
 
     kind: str
-    columns: Columns
+    columns: RoleColumns
     labels: str | None
-    """What its labels are called, where `--labels` or the column's name says it."""
+    """Names of its labels, by `--labels` or by the column's name."""
     doubts: tuple[str, ...]
     """Sentences on what may have been read wrongly."""
 
@@ -65,7 +65,7 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
     return roles
 
 
-def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Reading:
+def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> Reading:
     """How a table that has columns is read; `named` and `labels` are `--columns` and `--labels`. Columns that are named
     and tell a kind are all that is read; else others of known names stand beside them. `UserError` where it cannot be
     told, or could be two things."""
@@ -73,8 +73,8 @@ def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Read
     roles, doubts = dict(named or {}), list[str]()
     kind = _kind(table, roles, labels, all_named=True)
     if kind is None:
-        taken = {name for names in roles.values() for name in names}
-        roles = {**roles_of([name for name in table.columns if name not in taken]), **roles}
+        named_columns = {name for names in roles.values() for name in names}
+        roles = {**roles_of([name for name in table.columns if name not in named_columns]), **roles}
         _find_teacher(table, roles)
         kind = _kind(table, roles, labels)
     no_header = headless(table) if kind is None and not named else None
@@ -106,7 +106,7 @@ def reading(table: OpenTable, named: Columns | None, labels: str | None) -> Read
     return Reading(kind, columns, labels, tuple(doubts))
 
 
-def _check_there(table: OpenTable, named: Columns) -> None:
+def _check_there(table: OpenTable, named: RoleColumns) -> None:
     missing = [name for names in named.values() for name in names if name not in table.columns]
     if missing:
         raise UserError(
@@ -177,7 +177,7 @@ def _kind(
     return "sentences" if "sentence" in roles and all_named else None
 
 
-def _ask(table: OpenTable, roles: Columns, values: Sequence[object]) -> NoReturn:
+def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoReturn:
     first, second, label = (roles[role][0] for role in ("sentence1", "sentence2", "label"))
     numbers = choices(sorted({str(as_label(value, table.name)) for value in values} - {"None"}))
     raise UserError(
@@ -192,9 +192,10 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     none of them."""
     columns = [name for name in table.columns if not is_index(name)]
     records = _peek(table, columns)
-    known = roles.get("sentence", ())
+    sentence_columns = roles.get("sentence", ())
     if len(columns) > 2 or not all(
-        (name in known and len(columns) == 1) or _is_prose([record.get(name) for record in records]) for name in columns
+        (name in sentence_columns and len(columns) == 1) or _is_prose([record.get(name) for record in records])
+        for name in columns
     ):
         return None
     if len(columns) == 1:

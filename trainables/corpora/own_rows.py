@@ -3,7 +3,7 @@
     row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
                    Labels(None))        # {"anchor": "q", "positive": ["a"]}; or, of one that lacks something, what
 
-To add a kind: an entry of `KINDS`.
+To add a kind: an entry of `KINDS`, the columns that tell it in `own_kinds.py`, its counts in `own_census.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trainables.tabular import as_label, as_number, no_number, texts_of
 
 Normal = dict[str, Any]
 """A row in its kind's normal form; a value is a text, a list of texts or a number."""
-Columns = Mapping[str, tuple[str, ...]]
+RoleColumns = Mapping[str, tuple[str, ...]]
 """Role to the names of its columns."""
 
 
@@ -32,7 +32,7 @@ class DataKind:
 
     words: str
     """What its rows are, for a sentence."""
-    read: Callable[[Record, Columns, str, Labels], Normal | str]
+    read: Callable[[Record, RoleColumns, str, Labels], Normal | str]
     """From a record with something in each needed column to the normal form, or to the role of what it lacks."""
     needed: tuple[str, ...]
     """Roles of the columns that a row cannot do without."""
@@ -43,7 +43,7 @@ class DataKind:
         return self.needed + self.optional
 
 
-def read_row(kind: str, record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
+def read_row(kind: str, record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     """A row in normal form; of one that has nothing in a column that it needs, that column's role. `UserError` for a
     value that is there and cannot be used."""
     lacking = next((role for role in KINDS[kind].needed if _lacks(role, record, columns[role])), None)
@@ -77,7 +77,7 @@ def _text(record: Record, column: str, where: str) -> str:
     return first
 
 
-def _pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
+def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     (anchor,) = columns["anchor"]
     if columns["anchor"] == columns["positive"]:  # a set, whose texts all say the same
         first, *others = texts_in(record, anchor, where)
@@ -91,7 +91,7 @@ def _pair(record: Record, columns: Columns, where: str, labels: Labels) -> Norma
     return {"anchor": _text(record, anchor, where), **sides, **({"teacher": teacher} if teacher else {})}
 
 
-def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal | str:
+def _labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["label"]
     code = labels.code(record.get(name), where)
     if code is None:
@@ -100,7 +100,7 @@ def _labelled_pair(record: Record, columns: Columns, where: str, labels: Labels)
     return {"premise": premise, "hypothesis": hypothesis, "label": LABELS[code]}
 
 
-def _scored_pair(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
+def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["score"]
     score = as_number(record.get(name))
     if score is None:
@@ -108,12 +108,12 @@ def _scored_pair(record: Record, columns: Columns, where: str, labels: Labels) -
     return {"sentence1": _text(record, first, where), "sentence2": _text(record, second, where), "score": score}
 
 
-def _labelled_text(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
+def _labelled_text(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (sentence,), (name,) = columns["sentence"], columns["label"]
     return {"sentence": _text(record, sentence, where), "label": as_label(record.get(name), where)}
 
 
-def _sentence(record: Record, columns: Columns, where: str, labels: Labels) -> Normal:
+def _sentence(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (name,) = columns["sentence"]
     text = _text(record, name, where)
     return {"anchor": text, "positive": [text]}

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from trainables.corpora import scenes
+from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import one_text, role_columns
+from trainables.corpora.hub import check_data_set
 from trainables.corpora.layout import Layout
 from trainables.corpora.nli import stamps
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.share import drawn_share
-from trainables.corpora.tables import OpenTable, check_hub, find_tables, open_table
+from trainables.corpora.tables import OpenTable, find_tables, open_table
 from trainables.errors import UserError
 from trainables.keys import Options, key
 from trainables.process_cache import PROCESS_CACHE
@@ -75,16 +77,27 @@ class TableLayout(Tables, Layout):
         raise NotImplementedError
 
     def scenes(self, folder: Path) -> OpenTable:
-        """The table of the built-in corpus, which lies in that folder in SentEval's layout."""
+        """The table of the built-in corpus; `folder` has SentEval's layout."""
         raise NotImplementedError
 
     def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
         """`UserError` where no batch can be made."""
         raise NotImplementedError
 
+    def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
+        """The batches, and counts for the description."""
+        raise NotImplementedError
+
+    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
+        rows = self.rows()
+        self.refuse(request, rows)
+        sampler, counts = self.sampler(request, rows)
+        without = {f"without_{list(self.roles)[-1]}": rows.without}
+        return sampler, {"source": self.nli, **without, "fingerprint": rows.fingerprint, **counts}
+
     @property
     def local(self) -> bool:
-        """Whether all of it lies here, so that it can be read before anything starts."""
+        """Whether all files are local, so that they can be read before anything starts."""
         return stamps(self.nli) is not None
 
     def check(self, request: SamplerRequest) -> None:
@@ -93,7 +106,7 @@ class TableLayout(Tables, Layout):
             return
         for place in find_tables(self.nli):
             if isinstance(place, str):
-                check_hub(place)
+                check_data_set(place)
 
     def sentences(self, request: SamplerRequest) -> Iterator[str]:
         return chain.from_iterable(self.rows().texts)
@@ -103,14 +116,9 @@ class TableLayout(Tables, Layout):
             self.rows()
 
     def rows(self) -> ValuedRows:
-        """What is trained on, which nobody may change: it is kept for the next trial."""
+        """Rows to train on, which must not be changed: they are kept for the next trial."""
         cache_key = ("rows", self.name, self.nli, self.columns, self.limit, self.share, stamps(self.nli))
         return PROCESS_CACHE.get(cache_key, self._read)
-
-    def described(self, rows: ValuedRows) -> dict[str, Any]:
-        """Of the corpus, for the trial's record."""
-        last = list(self.roles)[-1]
-        return {"source": self.nli, f"without_{last}": rows.without, "fingerprint": rows.fingerprint}
 
     def _read(self) -> ValuedRows:
         built_in = [self.scenes(scenes.ensure() / "senteval")] if self.nli == SCENES else None
@@ -132,7 +140,7 @@ class TableLayout(Tables, Layout):
             raise UserError(f"corpus.nli={self.nli!r} holds no row with a {list(self.roles)[-1]}")
         rows = list(dict.fromkeys(rows)) if self.classes else rows  # a text is no positive of itself
         if self.share < 1:
-            kept = drawn_share([row[0] for row in rows], self.share, f"corpus.nli={self.nli!r}")
-            rows = [row for row, stays in zip(rows, kept.tolist(), strict=True) if stays]
+            mask = drawn_share([row[0] for row in rows], self.share, f"corpus.nli={self.nli!r}")
+            rows = [row for row, stays in zip(rows, mask.tolist(), strict=True) if stays]
         digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in rows).encode())
         return ValuedRows([row[:-1] for row in rows], [row[-1] for row in rows], without, digest.hexdigest()[:12])

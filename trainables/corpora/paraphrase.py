@@ -2,11 +2,8 @@
 
     paraphrase(["a man plays a guitar"], "prithivida/parrot_paraphraser_on_T5")
 
-Of SNLI and MultiNLI half the entailments are some hundred thousand beam searches. They are kept, a line a text, in
-
-    <cache>/paraphrases-<key of the model>.jsonl
-
-and a machine that dies loses one batch. A lock lets one process at a time make them.
+They are kept in `<cache>/paraphrases-<key of the model>.jsonl`, a line a text: of SNLI and MultiNLI these are some
+hundred thousand beam searches. A lock lets one process at a time make them.
 """
 
 from __future__ import annotations
@@ -37,19 +34,19 @@ def paraphrase(texts: Sequence[str], name: str) -> list[str]:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_name(f".{file.name}.lock")):
-            known = _read(file)
-            missing = sorted({text for text in texts if text not in known}, key=len)
+            paraphrases = _read(file)
+            missing = sorted({text for text in texts if text not in paraphrases}, key=len)
             if missing:
-                with file.open("a", encoding="utf-8") as kept:
+                with file.open("a", encoding="utf-8") as lines:
                     for made in _generate(missing, name):
-                        known.update(made)
-                        kept.writelines(json.dumps(pair) + "\n" for pair in made.items())
-                        kept.flush()
+                        paraphrases.update(made)
+                        lines.writelines(json.dumps(pair) + "\n" for pair in made.items())
+                        lines.flush()
     except OSError as error:
         raise UserError(
             f"cannot keep paraphrases in {file.parent}: {error.strerror or error}; the cache follows XDG_CACHE_HOME"
         ) from None
-    return [known[text] for text in texts]
+    return [paraphrases[text] for text in texts]
 
 
 def _read(file: Path) -> dict[str, str]:
@@ -59,8 +56,8 @@ def _read(file: Path) -> dict[str, str]:
     content = file.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
-        with file.open("r+b") as kept:
-            kept.truncate(len(whole))
+        with file.open("r+b") as stream:
+            stream.truncate(len(whole))
     return dict(json.loads(line) for line in whole.splitlines())
 
 
@@ -106,7 +103,7 @@ def check_paraphraser(name: str | None) -> None:
 
 
 def _key(name: str) -> str:
-    """Changes with the model's files and with how they are asked: a folder's by size and time, the hub's by commit."""
+    """A hash of the model's files and of the beam search: a folder by sizes and times, the hub by commit."""
     folder, _ = _configuration(name)
     files = sorted(folder.iterdir()) if expanded(name).is_dir() else []
     stamps = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]

@@ -1,4 +1,4 @@
-"""What a layout is told of a trial, so that it can make the trial's batches."""
+"""A trial's request for batches, beside the layout's own keys."""
 
 from __future__ import annotations
 
@@ -33,31 +33,30 @@ class SpanEncoder(Protocol):
 
 @dataclass(frozen=True)
 class SamplerRequest:
-    """What a layout needs to know of a recipe beside its own keys."""
+    """What a layout needs of a recipe beside its own keys."""
 
     batch_size: int
-    """Of the global batch, in what the layout counts."""
+    """Units of the global batch."""
     seed: int
     positives: int | None
     """P, the positives that each anchor of the layout `groups` gets; None takes all of its own."""
     negatives: int | None
     """Q, the hard negatives likewise."""
     max_length: int | None
-    """Tokens that the encoder takes, as the recipe says; None: as many as the model says."""
+    """Most tokens of an input, by the recipe; None: the model's."""
     encoder: SpanEncoder | None = None
-    """The encoder that will be trained, for layouts that draw tokens; None for others, and in a check."""
+    """The trained encoder, for layouts that draw tokens; None for others, and in a check."""
     embed: Callable[[Sequence[str]], np.ndarray] | None = None
-    """Of the encoder that mines, for layouts that mine negatives: texts to (texts, dim). None for others, and in a
-    check."""
+    """Texts to (texts, dim), for layouts that mine negatives; None for others, and in a check."""
     augmentation: Augmentation = NONE
     """How the layout `groups` makes missing positives."""
     apart: bool = False
-    """Whether pairs or groups that share a text stand in different batches."""
+    """Whether pairs or groups that share a text must be in different batches."""
     taught: bool = False
-    """Whether what a teacher says of an anchor's texts must stand in the data, for that is what is learned."""
+    """Whether the data must have a teacher's scores, which are learned."""
 
 
 def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:
-    """Refuse a batch of more units than there are; `has` says in words how many that is."""
+    """`UserError` for a batch of more units than `where` has; `has` is that number in words."""
     if size > units:
         raise UserError(f"optimisation.batch_size={size} is more than {where} has: {has}; {remedy}")

@@ -62,10 +62,7 @@ class SameLabelLayout(TableLayout):
             raise UserError(f"{where}: no label has two texts, so there are no positives")
         check_batch_size(request.batch_size, units, where, f"{units} groups of {self.each} texts of one label")
 
-    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-        rows = self.rows()
-        self.refuse(request, rows)
+    def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
         texts = [text for (text,) in rows.texts]
         sampler = SameLabelSampler(texts, rows.values, request.batch_size, request.seed, self.each)
-        counts = {"texts": len(texts), "labels": len(set(rows.values)), **sampler.counts}
-        return sampler, {**self.described(rows), **counts}
+        return sampler, {"texts": len(texts), "labels": len(set(rows.values)), **sampler.counts}

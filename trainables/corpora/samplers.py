@@ -1,9 +1,8 @@
 """Batches from indexed texts, one class a shape: rows in order, shuffled pairs, shuffled groups.
 
-Every sampler is a pure function of its corpus, the seed and the step: `batch(step)` may be asked for in any order,
-and any number of workers get the same. Epochs of the shuffled samplers differ, by their number. Their batches are
-all of the full size, so that the number of in-batch negatives is the same in every step: what is left over at an
-epoch's end is dropped (and comes in another epoch), unless it is all there is.
+A sampler is a pure function of its corpus, the seed and the step, so that workers may ask in any order. Epochs of the
+shuffled samplers differ. Their batches are full, for an equal number of in-batch negatives: what remains at an epoch's
+end comes in another epoch.
 """
 
 from __future__ import annotations
@@ -38,21 +37,9 @@ class RowSampler:
     def batch(self, step: int) -> Batch:
         start = step % self.steps_per_epoch * self.size
         rows = slice(start, start + self.size)
-        place: dict[str, int] = {}
-        index = np.array(
-            [
-                [place.setdefault(sentence, len(place)) for sentence in pair]
-                for pair in zip(self.pairs.premises[rows], self.pairs.hypotheses[rows], strict=True)
-            ],
-            dtype=np.int64,
-        )  # (pairs, 2)
-        return Batch(
-            sentences=list(place),
-            premise=index[:, 0],
-            hypothesis=index[:, 1],
-            label=self.pairs.labels[rows],
-            group=self._premises[rows],
-        )
+        sentences, (premise, hypothesis) = _index(self.pairs.premises[rows], self.pairs.hypotheses[rows])
+        label, group = self.pairs.labels[rows], self._premises[rows]
+        return Batch(sentences=sentences, premise=premise, hypothesis=hypothesis, label=label, group=group)
 
 
 class PairSampler(Shuffled):
@@ -97,7 +84,7 @@ class SameLabelSampler(Shuffled):
         super().__init__(self.units_of(np.bincount(self._label).tolist(), each), size, seed)
         self.each = each
         self._texts, (self._item,) = _index(texts)
-        self._cuts: tuple[int, _Lists] | None = None
+        self._cut = functools.lru_cache(maxsize=1)(self._cut_anew)
 
     @staticmethod
     def units_of(counts: Sequence[int], each: int) -> int:
@@ -106,9 +93,7 @@ class SameLabelSampler(Shuffled):
 
     def batch(self, step: int) -> Batch:
         epoch, chosen = self.draw(step)
-        if self._cuts is None or self._cuts[0] != epoch:
-            self._cuts = epoch, self._cut(np.random.default_rng([self.seed, epoch, 1]))
-        rows = self._cuts[1].of(chosen).item
+        rows = self._cut(epoch).of(chosen).item
         rows = rows[np.argsort(self._label[rows], kind="stable")]
         label, first = self._label[rows], np.ones(len(rows), dtype=bool)
         first[1:] = label[1:] != label[:-1]
@@ -117,8 +102,9 @@ class SameLabelSampler(Shuffled):
         entailed = np.full(int((~first).sum()), ENTAILMENT, dtype=np.int8)
         return _Items(self._texts).batch(anchor[~first], item[~first], entailed, label[~first])
 
-    def _cut(self, draws: np.random.Generator) -> _Lists:
+    def _cut_anew(self, epoch: int) -> _Lists:
         """The texts of each unit."""
+        draws = np.random.default_rng([self.seed, epoch, 1])
         order = np.lexsort((draws.random(len(self._label)), self._label))
         label = self._label[order]
         counts = np.bincount(label)
@@ -131,14 +117,9 @@ class SameLabelSampler(Shuffled):
 class GroupSampler(Shuffled):
     """Premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
 
-    With `positives` (P) each anchor has exactly so many: its own, drawn at random where it has more; where it has
-    fewer, copies of the anchor, or what `change` makes of its entailments in turn (of itself where it has none).
-    With `negatives` (Q) likewise; missing ones are drawn from other anchors' entailments and contradictions,
-    never one of its own entailments nor the anchor; with 0 there are none. With None an anchor has all its own; without
-    an entailment it is then no anchor. Every copy is an item of its own, so that it is encoded under a dropout of its
-    own.
-
-    `change` is given all texts that may be changed, once, before the first batch.
+    With `positives` (P) each anchor has exactly P: its own, drawn at random, then copies of the anchor or what `change`
+    makes of its entailments, each an item of its own. With `negatives` (Q) likewise; missing ones are drawn from other
+    anchors' texts. With None an anchor has all its own, and needs an entailment.
     """
 
     def __init__(
@@ -155,7 +136,7 @@ class GroupSampler(Shuffled):
         super().__init__(len(own.anchor), size, seed, apart)
         self.own, self.positives, self.negatives = own, positives, negatives
         self._make_change = functools.cache(lambda: change(self.sources()))
-        self._groups: tuple[int, _Lists, _Lists] | None = None
+        self._groups_of = functools.lru_cache(maxsize=1)(self._drawn)
         self.filled_positives, self.filled_negatives = (
             0 if most is None else int(np.maximum(most - np.diff(lists.start), 0).sum())
             for most, lists in ((positives, own.positive), (negatives, own.negative))
@@ -189,7 +170,7 @@ class GroupSampler(Shuffled):
         return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows], score)
 
     def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
-        """Put an item of its own wherever a filler is due or an entailment is the anchor's own text, in place."""
+        """Replace fillers, and entailments that are the anchor's own text, by new items, in place."""
         texts, own = self.own.texts, self.own
         change = self._make_change() if self.filled_positives else None
         copies = np.flatnonzero((hypothesis < 0) | (hypothesis == own.anchor[chosen][place]))
@@ -213,13 +194,8 @@ class GroupSampler(Shuffled):
         each = zip(self.own.anchor.tolist(), *lists, strict=True)
         return [[anchor, *more[more >= 0].tolist(), *less.tolist()] for anchor, more, less in each]
 
-    def _groups_of(self, epoch: int) -> tuple[_Lists, _Lists]:
-        """Positives and negatives of every anchor; -1 is a positive to be made."""
-        if self._groups is None or self._groups[0] != epoch:
-            self._groups = epoch, *self._drawn(epoch)
-        return self._groups[1:]
-
     def _drawn(self, epoch: int) -> tuple[_Lists, _Lists]:
+        """Positives and negatives of every anchor; -1 is a positive to be made."""
         draws = np.random.default_rng([self.seed, epoch, 1])
         positive, negative = self.own.positive, self.own.negative
         if self.positives:
@@ -253,7 +229,7 @@ class GroupSampler(Shuffled):
         at = np.minimum(np.searchsorted(self._entailed, keys), len(self._entailed) - 1)
         return (items == self.own.anchor[units]) | (self._entailed[at] == keys)
 
-    def _allowed(self, unit: int, taken: np.ndarray) -> np.ndarray:
+    def _allowed(self, unit: int, drawn: np.ndarray) -> np.ndarray:
         pool = np.unique(self._pool)
         pool = pool[~self._refused(np.full(len(pool), unit), pool)]
         if not len(pool):
@@ -261,7 +237,7 @@ class GroupSampler(Shuffled):
                 f"no negative can be drawn for {self.own.texts[self.own.anchor[unit]]!r}: the corpus holds no "
                 "entailment or contradiction of another premise; use more pairs, or objective.negatives=none"
             )
-        fresh = np.setdiff1d(pool, taken)
+        fresh = np.setdiff1d(pool, drawn)
         return fresh if len(fresh) else pool
 
 
@@ -293,7 +269,7 @@ class _Lists:
 
 @dataclass(frozen=True)
 class _Scores:
-    """What a teacher says of anchors and their texts."""
+    """A teacher's scores of anchors and their texts."""
 
     texts: int
     key: np.ndarray
@@ -302,7 +278,7 @@ class _Scores:
     """(known,) float32"""
 
     def of(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
-        """NaN where it said nothing, as of fillers, whose number is below 0."""
+        """NaN: unknown, as for fillers, whose number is below 0."""
         keys = unit * self.texts + item
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
         return np.where((item >= 0) & (self.key[at] == keys), self.score[at], np.float32(np.nan))
@@ -310,7 +286,7 @@ class _Scores:
 
 @dataclass(frozen=True)
 class _Own:
-    """Premises and what the corpus says of them."""
+    """Premises with their positives and negatives."""
 
     texts: list[str]
     anchor: np.ndarray
@@ -337,25 +313,25 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
     itself = np.arange(len(anchor)) * len(texts) + anchor
     clean = negative[~np.isin(negative, np.concatenate([positive, itself]))]
 
-    def lists(keys: np.ndarray, kept: np.ndarray) -> _Lists:
-        keys = keys[kept[keys // len(texts)]]
-        count = np.bincount(keys // len(texts), minlength=len(anchor))[kept]
+    def lists(keys: np.ndarray, mask: np.ndarray) -> _Lists:
+        keys = keys[mask[keys // len(texts)]]
+        count = np.bincount(keys // len(texts), minlength=len(anchor))[mask]
         return _Lists(keys % len(texts), np.concatenate([[0], np.cumsum(count)]))
 
     with_positive, with_negative = (np.isin(np.arange(len(anchor)), keys // len(texts)) for keys in (positive, clean))
-    kept = with_positive if need_positive else with_positive | with_negative
+    anchors = with_positive if need_positive else with_positive | with_negative
     scores = None
     if pairs.scores is not None:
-        known = kept[unit] & np.isfinite(pairs.scores[rows])
-        place = np.cumsum(kept) - 1  # of a unit among those that are kept
-        key, first = np.unique((place[unit] * len(texts) + hypothesis)[known], return_index=True)
-        scores = _Scores(len(texts), key, pairs.scores[rows][known][first]) if len(key) else None
+        scored = anchors[unit] & np.isfinite(pairs.scores[rows])
+        place = np.cumsum(anchors) - 1  # of a unit among the anchors
+        key, first = np.unique((place[unit] * len(texts) + hypothesis)[scored], return_index=True)
+        scores = _Scores(len(texts), key, pairs.scores[rows][scored][first]) if len(key) else None
     without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
     return _Own(
         texts,
-        anchor[kept],
-        lists(positive, kept),
-        lists(clean, kept),
+        anchor[anchors],
+        lists(positive, anchors),
+        lists(clean, anchors),
         premises - int((with_positive | with_negative).sum()),
         without_entailment,
         len(negative) - len(clean),
@@ -369,8 +345,8 @@ def _exactly(lists: _Lists, width: int, draws: np.random.Generator) -> np.ndarra
     shuffled = np.lexsort((draws.random(len(owner)), owner))
     rank = np.arange(len(owner)) - lists.start[owner]
     table = np.full((len(lists.start) - 1, width), -1, dtype=np.int64)
-    taken = rank < width
-    table[owner[taken], rank[taken]] = lists.item[shuffled][taken]
+    inside = rank < width
+    table[owner[inside], rank[inside]] = lists.item[shuffled][inside]
     return table
 
 
@@ -384,14 +360,14 @@ def _index(*columns: Sequence[str]) -> tuple[list[str], list[np.ndarray]]:
 
 
 class _Items:
-    """The items of a batch: texts of the corpus, each once, and further ones that stand for themselves."""
+    """The items of a batch: texts of the corpus, each once, and further texts."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
         self.further: list[str] = []
 
     def another(self, text: str) -> int:
-        """The number of a new item, whatever others have the same text."""
+        """The number of a new item."""
         self.further.append(text)
         return len(self.texts) + len(self.further) - 1
 
@@ -403,9 +379,9 @@ class _Items:
         group: np.ndarray,
         score: np.ndarray | None = None,
     ) -> Batch:
-        known = len(self.texts)
+        count = len(self.texts)
         used, index = np.unique(np.concatenate([premise, hypothesis]), return_inverse=True)
-        sentences = [self.texts[i] if i < known else self.further[i - known] for i in used.tolist()]
+        sentences = [self.texts[i] if i < count else self.further[i - count] for i in used.tolist()]
         return Batch(
             sentences=sentences,
             premise=index[: len(premise)],

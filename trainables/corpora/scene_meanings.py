@@ -33,7 +33,7 @@ def follows(scene: Scene, other: Scene) -> bool:
 
 
 class Meanings:
-    """The scenes of texts, by their text; made when they are asked for first."""
+    """Scenes by their text, made at first use."""
 
     def __init__(self, make: Callable[[], Mapping[str, Scene]]) -> None:
         self._make = make

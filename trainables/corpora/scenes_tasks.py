@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -71,10 +72,6 @@ def _classes(rng: Random, column: str = "label") -> Iterator[dict[str, Any]]:
         yield {"sentence": question(rng, kind), column: kind.split(":")[0]}
 
 
-def _clusters(rng: Random) -> Iterator[dict[str, Any]]:
-    return _classes(rng, "cluster")
-
-
 def _reranking(rng: Random) -> Iterator[dict[str, Any]]:
     while True:
         scene = sample(rng, 0.5)
@@ -110,13 +107,13 @@ def _search(folder: Path, rng: Random) -> None:
     _table(folder / "corpus.jsonl", corpus)
 
 
-_TABLES = {
+_TABLES: dict[str, tuple[Callable[[Random], Iterator[dict[str, Any]]], str]] = {
     "scored_pairs": (_scored, ".csv"),
     "labelled_pairs": (_labelled, ".jsonl"),
     "triplets": (_triplets, ".csv"),
     "classes": (_classes, ".tsv"),
     "reranking": (_reranking, ".jsonl"),
-    "clustering": (_clusters, ".tsv"),
+    "clustering": (partial(_classes, column="cluster"), ".tsv"),
 }
 """By the name of a task, its lines and how its files end."""
 

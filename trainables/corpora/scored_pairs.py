@@ -47,14 +47,11 @@ class ScoredPairLayout(TableLayout):
             raise UserError(f"{where}: all scores are {rows.values[0]:g}, so there is nothing to learn from them")
         check_batch_size(request.batch_size, len(rows.texts), where, f"{len(rows.texts)} scored pairs")
 
-    def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-        rows = self.rows()
-        self.refuse(request, rows)
+    def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
         first, second = zip(*rows.texts, strict=True)
         scores = np.array(_between_0_and_1(rows.values), dtype=np.float32)
         sampler = PairSampler(first, second, request.batch_size, request.seed, scores, request.apart)
-        read = {"scores": [min(rows.values), max(rows.values)]}
-        return sampler, {**self.described(rows), "pairs": len(first), **read, **sampler.counts}
+        return sampler, {"pairs": len(first), "scores": [min(rows.values), max(rows.values)], **sampler.counts}
 
     def remarks(self, request: SamplerRequest) -> list[str]:
         """On which scale the scores of local files are read."""

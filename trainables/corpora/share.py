@@ -13,8 +13,8 @@ from trainables.errors import UserError
 def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  # (rows,) bool
     """Which rows stay, by the first text of each: all rows of one text, or none.
 
-    The texts are put in one order by chance, the same for every seed, and taken until they have the share of the rows.
-    So a smaller share is part of a larger one. `UserError` that says `where` if it holds no row.
+    The order of texts is random but the same for every seed, so that a smaller share is part of a larger one.
+    `UserError` that says `where` for a share without a row.
     """
     text = number(texts)
     rows = np.bincount(text)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 
 class Shuffled:
-    """The order of an epoch's units, and where a step stands in it. `apart`: none that share a text in one batch."""
+    """The units of each step, in a new order each epoch. `apart`: no two units of a batch share a text."""
 
     def __init__(self, units: int, size: int, seed: int, apart: bool = False) -> None:
         self.units, self.size, self.seed, self.apart = units, min(size, units), seed, apart
         self.steps_per_epoch = units // self.size
         self.left_out_each_epoch = units - self.steps_per_epoch * self.size
-        self._order: tuple[int, Sequence[np.ndarray]] | None = None
+        self._batches = functools.lru_cache(maxsize=1)(self._ordered)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -28,11 +29,9 @@ class Shuffled:
     def draw(self, step: int) -> tuple[int, np.ndarray]:
         """The epoch of a step, and its units."""
         epoch, part = divmod(step, self.steps_per_epoch)
-        if self._order is None or self._order[0] != epoch:
-            self._order = epoch, self._batches(epoch)
-        return epoch, self._order[1][part]
+        return epoch, self._batches(epoch)[part]
 
-    def _batches(self, epoch: int) -> Sequence[np.ndarray]:
+    def _ordered(self, epoch: int) -> Sequence[np.ndarray]:
         """The units of each batch."""
         order = np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
         if self.apart:
@@ -51,7 +50,7 @@ def kept_apart(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, 
     A unit that fits in none is left out. Where texts come again and again a batch may have less than `size` units.
     """
     units = [list[int]() for _ in range(batches)]
-    held = [set[int]() for _ in range(batches)]
+    texts_of = [set[int]() for _ in range(batches)]
     first, start = 0, dict[int, int]()  # all batches before these are full, or have that text
 
     def full(batch: int) -> bool:
@@ -63,13 +62,13 @@ def kept_apart(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, 
             first += 1
         for text in mine:
             at = max(first, start.get(text, 0))
-            while at < batches and (full(at) or text in held[at]):
+            while at < batches and (full(at) or text in texts_of[at]):
                 at += 1
             start[text] = at
         batch = max(start[text] for text in mine)
-        while batch < batches and (full(batch) or not held[batch].isdisjoint(mine)):
+        while batch < batches and (full(batch) or not texts_of[batch].isdisjoint(mine)):
             batch += 1
         if batch < batches:
             units[batch].append(unit)
-            held[batch] |= mine
+            texts_of[batch] |= mine
     return [np.array(chosen, dtype=np.int64) for chosen in units]

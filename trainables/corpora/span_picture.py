@@ -2,9 +2,8 @@
 
     draw("scenes", Path("spans.png"))
 
-Tokens are the words between white space here, which in the scenes corpus they are. The three bars at the top show
-where the spans of each strategy lie in the document: the same anchors, other positives. Below stands the text with the
-spans of one strategy: an anchor is a background, a positive a line under its words.
+Tokens are words here. Three bars show the spans of each strategy: the same anchors, other positives. In the text an
+anchor is a background, a positive a line under its words.
 """
 
 from __future__ import annotations
@@ -105,8 +104,8 @@ def _spans(n: int, spans: SpanOptions, seed: int) -> tuple[list[_Span], list[_Sp
         for p in range(spans.positives):
             start = int(drawn.positive_start[0, a, p])
             end = start + int(drawn.positive_length[0, a, p])
-            taken = {other.lane for other in positives if other.start <= end and start <= other.end}
-            lane = next(lane for lane in range(len(positives) + 1) if lane not in taken)
+            lanes = {other.lane for other in positives if other.start <= end and start <= other.end}
+            lane = next(lane for lane in range(len(positives) + 1) if lane not in lanes)
             positives.append(_Span(f"{number + 1}.{p + 1}", start, end, strong, lane))
     return anchors, positives
 
@@ -168,9 +167,9 @@ def _legend(axes: Any, top: float, anchors: list[_Span], positives: list[_Span],
         for positive in own:
             y += 12
             shared = max(0, min(anchor.end, positive.end) - max(anchor.start, positive.start))
-            what = f"{shared} of them in the anchor" if shared else "beside the anchor"
+            relation = f"{shared} of them in the anchor" if shared else "beside the anchor"
             _bar(axes, _MARGIN + 126, _MARGIN + 150, y - 1.5, 3, positive.colour)
-            label = f"positive {positive.name}: {_range(positive)}, {what}"
+            label = f"positive {positive.name}: {_range(positive)}, {relation}"
             axes.text(_MARGIN + 158, y, label, fontsize=8.5, va="center", color=_INK)
         y += 12
 

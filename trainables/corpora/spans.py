@@ -11,20 +11,22 @@ What the paper states, with l_min and l_max the shortest and longest span and n 
               start    uniform over anchor start - length ... anchor end, both included
     anchors of one document are at least l_max tokens apart
 
-What it leaves open, and what is done here. *Apart* is from the end of one anchor to the start of the next, which is
-what the authors' code comes to. All places of the A anchors that keep this distance are equally likely; with one
-anchor that is the paper's formula. A document holds at least 2 A l_max tokens, so there is always room. A positive
-that would reach over the document's edge: the range of starts is cut, not the positive. `adjacent`: directly before or
-after the anchor, by a coin where both fit; l_max is lowered to the longer side where neither has room for it.
-`subsuming`: the anchor's length stands for l_max in the positive's length, its start is uniform within the anchor.
+What it leaves open, and what is done here:
 
-`spans.places="blocks"` places anchors as the authors' code does, though in tokens where that counts words: the document
-is cut into blocks of l_max tokens, an anchor lies anywhere within one block drawn at random, and that block and the two
-beside it are not drawn again.
+    apart       from the end of one anchor to the start of the next, all such places equally likely; a document of
+                2 A l_max tokens always has room
+    the edge    cuts the range of a positive's starts, not the positive
+    adjacent    directly before or after the anchor, by a coin where both fit; l_max is lowered to the longer side
+                where neither has room for it
+    subsuming   the anchor's length replaces l_max in the positive's; its start is uniform within the anchor
+
+`spans.places="blocks"` is the authors' code, in tokens instead of words: an anchor lies anywhere within a random block
+of l_max tokens; that block and the two beside it are not drawn again.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -54,7 +56,7 @@ Wrap = Callable[[Sequence[int]], list[int]]
 
 @dataclass(frozen=True)
 class Spans:
-    """Where spans lie in their documents, in tokens; a span is `document[start : start + length]`."""
+    """Places of spans in tokens; a span is `document[start : start + length]`."""
 
     anchor_start: np.ndarray
     """(documents, anchors) int64; in the order drawn, not in that of the text."""
@@ -204,13 +206,9 @@ class SpanSampler:
         seed: int,
         wrap: Wrap,
     ) -> None:
-        self.documents = documents
-        self.spans = spans
-        self.batch_size = batch_size
-        self.seed = seed
-        self.wrap = wrap
+        self.documents, self.spans, self.batch_size, self.seed, self.wrap = documents, spans, batch_size, seed, wrap
         self.steps_per_epoch = len(documents) // batch_size
-        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
+        self._epoch_order = functools.lru_cache(maxsize=1)(self._ordered)
 
     def batch(self, step: int) -> Batch:
         """Items are all anchors, then all positives, documents in order (s_i and s_{i+pAN} in the paper).
@@ -240,13 +238,9 @@ class SpanSampler:
             tokens=items,
         )
 
-    def _epoch_order(self, epoch: int) -> np.ndarray:  # (documents,)
-        known, order = self._order
-        if known != epoch:
-            generator = np.random.Generator(np.random.Philox(key=self.seed, counter=[0, _ORDER, epoch, 0]))
-            order = generator.permutation(len(self.documents))
-            self._order = (epoch, order)
-        return order
+    def _ordered(self, epoch: int) -> np.ndarray:  # (documents,)
+        generator = np.random.Generator(np.random.Philox(key=self.seed, counter=[0, _ORDER, epoch, 0]))
+        return generator.permutation(len(self.documents))
 
 
 def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpanOptions, seed: int, epoch: int) -> Spans:
@@ -311,8 +305,8 @@ def _pick(uniform: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarra
 def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, apart: int) -> np.ndarray:
     """(documents, anchors): anchor starts, all that keep `apart` tokens between anchors equally likely.
 
-    With the anchors and the gaps of `apart` taken out, `slack` tokens remain, to be spread before, between and after
-    the anchors. That is a choice of A different ones out of slack + A. `rank` says in which order the anchors stand.
+    Without anchors and gaps `slack` tokens remain; spreading them is a choice of A out of slack + A. `rank` orders the
+    anchors.
     """
     anchors = length.shape[1]
     slack = n - length.sum(axis=1, keepdims=True) - (anchors - 1) * apart  # (documents, 1), at least apart
@@ -340,11 +334,11 @@ def _places_in_blocks(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank
     anchors = length.shape[1]
     block = np.empty_like(length)
     for document, blocks in enumerate((n[:, 0] // size).tolist()):
-        left = list(range(blocks))
+        free = list(range(blocks))
         for i, u in enumerate(rank[document].tolist()):
             to_come = anchors - i
-            few = len(left) // to_come < to_come
-            chosen = (0 if u < 0.5 else len(left) - 1) if few else int(u * len(left))
-            block[document, i] = left[chosen]
-            del left[max(chosen - 1, 0) : chosen + 2]
+            few = len(free) // to_come < to_come
+            chosen = (0 if u < 0.5 else len(free) - 1) if few else int(u * len(free))
+            block[document, i] = free[chosen]
+            del free[max(chosen - 1, 0) : chosen + 2]
     return _pick(where, block * size, (block + 1) * size - length)

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from trainables.corpora.hub import check_data_set, is_data_set, load_data_set
+from trainables.corpora.hub import is_data_set, load_data_set
 from trainables.corpora.text_lines import (
     TOO_MUCH_UNPACKED,
     check_object,
@@ -50,10 +50,10 @@ class OpenTable:
     columns: tuple[str, ...]
     """Of all its rows, of which each may lack some; none where it has no row."""
     first: str
-    """Where its first row stands, for messages."""
+    """The place of its first row, for messages."""
     read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]
-    """From the columns that are wanted: each row, and where it stands. Other columns may be among them. A label that
-    the table numbers and names is given by its name."""
+    """From names of columns: the place of each row, and the row, perhaps with further columns. Numbered labels that the
+    table names come by name."""
 
 
 def find_tables(source: str) -> list[Path | str]:
@@ -80,11 +80,6 @@ def open_table(place: Path | str, most: int | None = None) -> OpenTable:
     if place.stat().st_size == 0:
         raise UserError(f"{place} is empty; it needs rows")
     return READERS[_suffix(place)](place, most)
-
-
-def check_hub(place: str) -> None:
-    """Raise `UserError` if a data set of the hub is not there; its rows are not fetched."""
-    check_data_set(place)
 
 
 def _find(part: str) -> list[Path | str]:
@@ -287,10 +282,10 @@ def _class_names(features: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record:
     """With numbers replaced by their names; -1 and the like have none."""
-    for column, known in names.items():
+    for column, labels in names.items():
         value = record.get(column)
-        if isinstance(value, int) and 0 <= value < len(known):
-            record[column] = known[value]
+        if isinstance(value, int) and 0 <= value < len(labels):
+            record[column] = labels[value]
     return record
 
 

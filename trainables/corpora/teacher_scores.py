@@ -64,10 +64,10 @@ def scores_of(teacher: Sequence[float | None], positives: int, negatives: int) -
 def divisor(scores: np.ndarray, anchor: np.ndarray) -> float:  # (pairs,) each
     """By which scores differ within an anchor as cosines do: where some are farther apart than any two cosines, as
     logits are, it makes the farthest 1 apart."""
-    known = np.isfinite(scores)
+    finite = np.isfinite(scores)
     ends = np.full((2, anchor.max(initial=0) + 1), -np.inf)
     for end, values in zip(ends, (scores, -scores), strict=True):
-        np.maximum.at(end, anchor[known], values[known])
+        np.maximum.at(end, anchor[finite], values[finite])
     widest = float(ends.sum(axis=0).max(initial=0.0))
     return widest if widest > WIDEST else 1.0
 

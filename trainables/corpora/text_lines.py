@@ -96,12 +96,12 @@ def refusal(file: Path, number: int, problem: str) -> UserError:
 
 
 def json_object(text: str, where: str) -> dict[str, Any]:
-    """The JSON object that a text is; `UserError` that says where it stands if it is none."""
+    """The JSON object in a text; `UserError` with its place for anything else."""
     return check_object(json_value(text, where, "a JSON object"), where)
 
 
 def json_value(text: str, where: str, what: str) -> Any:
-    """What a text of JSON holds; `UserError` that says where it stands, and that it is not `what` it should be."""
+    """The JSON value in a text; `UserError` with its place, and that it is not `what`."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -109,7 +109,7 @@ def json_value(text: str, where: str, what: str) -> Any:
 
 
 def check_object(record: Any, where: str) -> dict[str, Any]:
-    """A JSON value that must be an object; `UserError` that says where it stands if it is none."""
+    """The value, which must be a JSON object; `UserError` with its place for anything else."""
     if not isinstance(record, dict):
         raise UserError(f"{where}: not a JSON object but {type(record).__name__}")
     return record

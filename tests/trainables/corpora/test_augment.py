@@ -126,56 +126,56 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
     config = augment.Paraphrase(paraphraser)
     config.check()
     texts = ["a man plays", "a dog barks", "a person moves", "a man"]
-    monkeypatch.setattr(paraphrase, "LONGEST", 12)
+    monkeypatch.setattr(paraphrase, "LONGEST", 4)
     alone = [augment.paraphrase([text], paraphraser)[0] for text in texts]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "together"))
     monkeypatch.setattr(paraphrase, "BATCH", 2)
     assert augment.paraphrase(texts, paraphraser) == alone  # whatever stands beside them in the batch
     assert all(set(text.split()) <= set(VOCABULARY) for text in alone)
 
-    asked: list[list[str]] = []
-    monkeypatch.setattr(augment, "paraphrase", lambda some, name: asked.append(list(some)) or [t.upper() for t in some])
+    calls: list[list[str]] = []
+    monkeypatch.setattr(augment, "paraphrase", lambda some, name: calls.append(list(some)) or [t.upper() for t in some])
     many = [f"text {i}" for i in range(400)]
     change = config.change(3, many)
     assert change is not None
     drawn = [text for text in many if change(text, random.Random()) == text.upper()]
-    assert asked == [drawn]
+    assert calls == [drawn]
     assert 150 < len(drawn) < 250
     assert all(change(text, random.Random()) is None for text in set(many) - set(drawn))
-    assert [config.change(seed, many) and asked[-1] == drawn for seed in (3, 4)] == [True, False]
+    assert [config.change(seed, many) and calls[-1] == drawn for seed in (3, 4)] == [True, False]
 
 
 def test_paraphrases_are_kept(paraphraser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """For later trials and seeds, whose halves overlap; also where the machine died in the midst of a line."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(paraphrase, "LONGEST", 12)
+    monkeypatch.setattr(paraphrase, "LONGEST", 4)
     monkeypatch.setattr(paraphrase, "BATCH", 2)
-    asked: list[str] = []
+    calls: list[str] = []
     generate = paraphrase._generate
 
     def spy(texts: list[str], name: str) -> Any:
-        asked.extend(texts)
+        calls.extend(texts)
         return generate(texts, name)
 
     monkeypatch.setattr(paraphrase, "_generate", spy)
     texts = ["a man", "a dog barks", "a person moves"]
     made = augment.paraphrase([*texts, texts[0]], paraphraser)
     assert made[0] == made[3]
-    assert asked == ["a man", "a dog barks", "a person moves"]
+    assert calls == ["a man", "a dog barks", "a person moves"]
     assert augment.paraphrase(texts[::-1], paraphraser) == made[2::-1]
-    assert len(asked) == 3
+    assert len(calls) == 3
 
     (file,) = tmp_path.rglob("paraphrases-*.jsonl")
     file.write_bytes(file.read_bytes()[:-5])
     assert augment.paraphrase(texts, paraphraser) == made[:3]
-    assert asked[3:] == ["a person moves"]
+    assert calls[3:] == ["a person moves"]
     assert augment.paraphrase(texts, paraphraser) == made[:3]
-    assert len(asked) == 4
+    assert len(calls) == 4
 
     copy = tmp_path / "another model"
     shutil.copytree(paraphraser, copy)
     augment.paraphrase(texts, str(copy))
-    assert asked[4:] == texts
+    assert calls[4:] == texts
 
 
 @pytest.mark.parametrize(
@@ -205,31 +205,31 @@ ROWS = [("p one two", "e one two three", 0), ("p one two", "f one two three", 0)
 
 def positives(sampler: GroupSampler, step: int) -> dict[str, list[str]]:
     batch = sampler.batch(step)
-    found: dict[str, list[str]] = {}
+    texts_of: dict[str, list[str]] = {}
     for premise, hypothesis, label in zip(batch.premise, batch.hypothesis, batch.label, strict=True):
         if label == 0:
-            found.setdefault(batch.sentences[premise], []).append(batch.sentences[hypothesis])
-    return found
+            texts_of.setdefault(batch.sentences[premise], []).append(batch.sentences[hypothesis])
+    return texts_of
 
 
 def test_fillers_are_changed_entailments_in_turn_or_the_changed_anchor():
-    asked = []
+    calls = []
 
     def make(texts: list[str]):
-        asked.append(texts)
+        calls.append(texts)
         return lambda text, draws: f"{text} changed"
 
-    told = positives(GroupSampler(pairs_of(ROWS), 2, 1, 5, None, make), 0)
+    sides = positives(GroupSampler(pairs_of(ROWS), 2, 1, 5, None, make), 0)
     entailed = {"e one two three", "f one two three"}
-    assert set(told["p one two"][:2]) == entailed
-    assert Counter(told["p one two"][2:]) in ({"e one two three changed": 2, "f one two three changed": 1},)
-    assert told["q one two"] == ["q one two changed"] * 5
-    assert asked == [["e one two three", "f one two three", "q one two"]]  # once
+    assert set(sides["p one two"][:2]) == entailed
+    assert Counter(sides["p one two"][2:]) in ({"e one two three changed": 2, "f one two three changed": 1},)
+    assert sides["q one two"] == ["q one two changed"] * 5
+    assert calls == [["e one two three", "f one two three", "q one two"]]  # once
 
 
 def test_what_is_not_changed_is_a_copy_of_the_anchor():
-    told = positives(GroupSampler(pairs_of(ROWS), 2, 1, 3, None, lambda texts: lambda text, draws: None), 0)
-    assert told["p one two"][2:] == ["p one two"]
+    sides = positives(GroupSampler(pairs_of(ROWS), 2, 1, 3, None, lambda texts: lambda text, draws: None), 0)
+    assert sides["p one two"][2:] == ["p one two"]
 
 
 def test_changes_depend_on_seed_epoch_and_anchor_alone():

@@ -26,24 +26,24 @@ class Server(http.server.ThreadingHTTPServer):
 
     files: dict[str, bytes]
     cut: int | None = None
-    asked: list[tuple[str, str | None]]
+    requests: list[tuple[str, str | None]]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        wanted = self.headers.get("Range")
-        self.server.asked.append((self.path, wanted))
+        part = self.headers.get("Range")
+        self.server.requests.append((self.path, part))
         content = self.server.files.get(self.path)
         if content is None:
             self.send_error(404)
             return
-        start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted else 0
-        if wanted and start >= len(content):
+        start = int(re.fullmatch(r"bytes=(\d+)-", part)[1]) if part else 0
+        if part and start >= len(content):
             self.send_error(416)
             return
-        self.send_response(206 if wanted else 200)
+        self.send_response(206 if part else 200)
         body = content[start:]
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -58,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch):
     server = Server(("127.0.0.1", 0), Handler)
-    server.files, server.asked = {}, []
+    server.files, server.requests = {}, []
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("HF_ENDPOINT", base)
@@ -104,9 +104,9 @@ WHOLE = (
 def test_the_whole_folder_and_nothing_twice(server, tmp_path):
     main(["fetch", "senteval", "--to", str(tmp_path)])
     assert names(tmp_path) == WHOLE
-    asked = len(server.asked)
+    requests = len(server.requests)
     main(["fetch", "senteval", "--to", str(tmp_path)])
-    assert len(server.asked) == asked
+    assert len(server.requests) == requests
 
 
 def test_two_commands_at_once_fetch_it_once(server, tmp_path):
@@ -116,7 +116,7 @@ def test_two_commands_at_once_fetch_it_once(server, tmp_path):
     for command in commands:
         command.join()
     assert names(tmp_path) == WHOLE
-    assert len(server.asked) == len({path for path, _ in server.asked})
+    assert len(server.requests) == len({path for path, _ in server.requests})
 
 
 def test_an_archive_with_a_folder_around_the_tasks(server, tmp_path):
@@ -133,7 +133,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_stopped(server, tmp_path):
     assert not (tmp_path / "downstream").exists()
     fetch.fetch_senteval(tmp_path)
     assert names(tmp_path) == WHOLE
-    assert server.asked[1] == (f"/{fetch.SENTEVAL_TAR}", "bytes=1000-")
+    assert server.requests[1] == (f"/{fetch.SENTEVAL_TAR}", "bytes=1000-")
 
 
 def test_a_part_longer_than_what_is_published_is_begun_again(server, tmp_path):
@@ -148,9 +148,9 @@ def test_a_task_the_archive_lacks_is_named(server, tmp_path):
     server.files[f"/{fetch.SENTEVAL_TAR}"] = archive(
         {"MR/rt-polarity.pos": b"a\n" * 3, "MR/rt-polarity.neg": b"a\n" * 2}
     )
-    said: list[str] = []
-    fetch.fetch_senteval(tmp_path, said.append)
-    assert "not in the published archive: STS/STS12-en-test/STS.input.MSRpar.txt" in said
+    messages: list[str] = []
+    fetch.fetch_senteval(tmp_path, messages.append)
+    assert "not in the published archive: STS/STS12-en-test/STS.input.MSRpar.txt" in messages
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def wordnet(server, monkeypatch, tmp_path):
 def test_wordnet_is_put_where_nltk_looks_and_nothing_twice(wordnet, tmp_path):
     main(["fetch", "wordnet"])
     assert names(tmp_path) == {f"first/corpora/wordnet/{name}" for name in tiny_wordnet.files()}
-    asked = len(wordnet.asked)
+    requests = len(wordnet.requests)
     main(["fetch", "wordnet"])
-    assert len(wordnet.asked) == asked
+    assert len(wordnet.requests) == requests
     main(["fetch", "wordnet", "--to", str(tmp_path / "there")])
     assert (tmp_path / "there" / "corpora" / "wordnet" / "data.noun").is_file()
 
@@ -304,14 +304,11 @@ def test_what_is_no_longer_published_is_said(server, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["senteval", "nli"])
-def test_without_network_one_sentence_and_no_folder(tmp_path, what):
+def test_without_network_one_sentence_and_no_folder(tmp_path, monkeypatch, what):
     """A port that nobody listens on stands for the hub."""
-    command = [sys.executable, "-m", "trainables.corpora", "fetch", what, "--to", str(tmp_path / "new")]
-    environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: cannot reach http://127.0.0.1:9/")
-    assert done.stderr.count("\n") == 1
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(UserError, match=r"cannot reach http://127\.0\.0\.1:9/"):
+        main(["fetch", what, "--to", str(tmp_path / "new")])
     assert not (tmp_path / "new").exists()
 
 

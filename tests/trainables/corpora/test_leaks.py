@@ -25,21 +25,21 @@ TEST = [("Where is the cat?", "It sleeps on the mat."), (LONG, "somebody is outs
     ],
 )
 def test_a_planted_pair_of_each_kind_is_found_and_its_row_named(row, kind):
-    found = leaks([("clean", "row"), row, ("another", "one")], {"test": TEST, "dev": [("else", "where")]})
-    assert found.drop == (1,)
-    assert found.rows == 3
-    assert found.parts["test"].items == Counts(**{kind: 1})
-    assert found.parts["test"].texts.all == 2
-    assert (found.parts["test"].of_items, found.parts["test"].of_texts) == (3, 6)
-    assert found.parts["dev"].items == found.parts["dev"].texts == Counts()
+    result = leaks([("clean", "row"), row, ("another", "one")], {"test": TEST, "dev": [("else", "where")]})
+    assert result.drop == (1,)
+    assert result.rows == 3
+    assert result.parts["test"].items == Counts(**{kind: 1})
+    assert result.parts["test"].texts.all == 2
+    assert (result.parts["test"].of_items, result.parts["test"].of_texts) == (3, 6)
+    assert result.parts["dev"].items == result.parts["dev"].texts == Counts()
 
 
 def test_single_texts_are_counted_apart_and_leave_no_row_out():
     rows = [("Where is the cat?", "On the roof."), ("where is the cat", "Under the bed.")]
-    found = leaks(rows, {"test": TEST})
-    assert found.drop == ()
-    assert found.parts["test"].items == Counts()
-    assert found.parts["test"].texts == Counts(exact=1)  # once, as what it is most alike to
+    result = leaks(rows, {"test": TEST})
+    assert result.drop == ()
+    assert result.parts["test"].items == Counts()
+    assert result.parts["test"].texts == Counts(exact=1)  # once, as what it is most alike to
 
 
 def test_one_text_that_is_like_both_of_a_pair_is_not_the_pair():
@@ -49,29 +49,29 @@ def test_one_text_that_is_like_both_of_a_pair_is_not_the_pair():
 
 
 def test_labelled_texts_are_items_of_one_text():
-    found = leaks([("Great film!",), ("dull",), ("great film",)], {"test": [("Great film!",), ("new",)]})
-    assert found.drop == (0, 2)
-    assert found.parts["test"].items == found.parts["test"].texts == Counts(exact=1)
+    result = leaks([("Great film!",), ("dull",), ("great film",)], {"test": [("Great film!",), ("new",)]})
+    assert result.drop == (0, 2)
+    assert result.parts["test"].items == result.parts["test"].texts == Counts(exact=1)
 
 
 def test_words_in_another_order_or_one_other_word_in_a_short_text_are_another_text():
     clean = [("the dog bites the man",), ("a man plays a flute in the park",)]
-    found = leaks([("the man bites the dog",), ("a man plays a guitar in the park",)], {"test": clean})
-    assert found.parts["test"].texts == Counts()
+    result = leaks([("the man bites the dog",), ("a man plays a guitar in the park",)], {"test": clean})
+    assert result.parts["test"].texts == Counts()
 
 
 def test_languages_without_spaces_have_near_duplicates_too():
     text = "昨日友人と一緒に新しい映画を見に行きました"
-    found = leaks([(text.replace("新", "古"),)], {"test": [(text,)]})
-    assert found.parts["test"].items == Counts(near=1)
+    result = leaks([(text.replace("新", "古"),)], {"test": [(text,)]})
+    assert result.parts["test"].items == Counts(near=1)
 
 
 @pytest.mark.parametrize(("letters", "longest"), [("abcdefghij", 14), ("abc", 6), ("abcdefghijlmnopqrst", 80)])
 def test_near_duplicates_are_those_that_every_pair_compared_would_give(letters, longest):
     """Also where few words make up all texts, so that none is rare, and of texts of one shingle and of many."""
     chosen = random.Random(0)
-    texts = [" ".join(chosen.choices(letters, k=chosen.randint(1, longest))) for _ in range(120)]
-    for text in texts[:60]:
+    texts = [" ".join(chosen.choices(letters, k=chosen.randint(1, longest))) for _ in range(80)]
+    for text in texts[:40]:
         words = text.split()
         words[chosen.randrange(len(words))] = "k"
         texts += [" ".join(words), text + " k", " ".join(words[1:]) or "k"]
@@ -83,9 +83,9 @@ def test_near_duplicates_are_those_that_every_pair_compared_would_give(letters, 
         for text in rows
         if 100 * len(shingles[text] & shingles[other]) >= module.NEAR * len(shingles[text] | shingles[other])
     }
-    found = leaks([(text,) for text in rows], {"test": [(text,) for text in test]}).parts["test"].texts
-    assert found.all == len(near) > found.exact
-    assert found.near > 5
+    result = leaks([(text,) for text in rows], {"test": [(text,) for text in test]}).parts["test"].texts
+    assert result.all == len(near) > result.exact
+    assert result.near > 5
 
 
 @pytest.mark.skipif(not STSB.is_dir(), reason="needs ../shared/data/senteval")

@@ -35,7 +35,7 @@ def with_mined(pairs: NLIPairs, embed: Embed, rules: Rules) -> NLIPairs:
     return with_table(pairs, mined_table(pairs, embed, rules))
 
 
-def found(pairs: NLIPairs) -> dict[str, list[str]]:
+def negatives_of(pairs: NLIPairs) -> dict[str, list[str]]:
     negatives: dict[str, list[str]] = {}
     for premise, hypothesis, label in zip(pairs.premises, pairs.hypotheses, pairs.labels, strict=True):
         negatives.setdefault(premise, [])
@@ -51,7 +51,7 @@ class Drawn:
         self.chance, self.dim, self.vectors = np.random.default_rng(seed), dim, dict[str, np.ndarray]()
 
     def __call__(self, texts: Any) -> np.ndarray:
-        return np.stack([self.vectors.setdefault(one, self.chance.standard_normal(self.dim)) for one in texts])
+        return np.stack([self.vectors.setdefault(text, self.chance.standard_normal(self.dim)) for text in texts])
 
 
 def naive(rows: list[tuple[str, str]], embed: Drawn, rules: Rules) -> Any:
@@ -61,7 +61,7 @@ def naive(rows: list[tuple[str, str]], embed: Drawn, rules: Rules) -> Any:
         own.setdefault(anchor, []).append(positive)
     expected = {}
     for anchor, positives in own.items():
-        positive = min(float(vectors[anchor] @ vectors[one]) for one in positives)
+        positive = min(float(vectors[anchor] @ vectors[text]) for text in positives)
         limit = positive - abs(positive) * rules.share
         limit = limit if rules.margin is None else min(limit, positive - rules.margin)
         limit = limit if rules.highest is None else min(limit, rules.highest)
@@ -92,7 +92,7 @@ def test_they_are_those_of_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(mining, "AT_ONCE", at_once)
     embed, pairs = Drawn(rules.each), corpus(tmp_path, ROWS)
     mined = with_mined(pairs, embed, rules)
-    assert found(mined) == naive(ROWS, embed, rules)
+    assert negatives_of(mined) == naive(ROWS, embed, rules)
     kept = [(mined.premises[i], mined.hypotheses[i]) for i in np.flatnonzero(mined.labels == ENTAILMENT)]
     assert kept == list(zip(pairs.premises, pairs.hypotheses, strict=True))
     assert len(mined.file) == len(mined)
@@ -140,14 +140,14 @@ def beside_the_peer(rules: Rules, twice: int, seed: int) -> Both:
             num_negatives=rules.each,
             verbose=False,
         )
-    wanted: dict[str, list[str]] = {}  # the peer repeats an anchor's negatives for each of its positives
+    expected: dict[str, list[str]] = {}  # the peer repeats an anchor's negatives for each of its positives
     for anchor, negative in zip(theirs["anchor"], theirs["negative"], strict=True):
-        known = wanted.setdefault(anchor, [])
+        known = expected.setdefault(anchor, [])
         known += [] if negative in known else [negative]
     with TemporaryDirectory() as folder:
-        ours = found(with_mined(corpus(Path(folder), rows), embed, rules))
-    assert max(map(len, wanted.values())) == rules.each
-    return Both(tuple([(a, n) for a in ours for n in one.get(a, ())] for one in (ours, wanted)))  # type: ignore[arg-type]
+        ours = negatives_of(with_mined(corpus(Path(folder), rows), embed, rules))
+    assert max(map(len, expected.values())) == rules.each
+    return Both(tuple([(a, n) for a in ours for n in mined.get(a, ())] for mined in (ours, expected)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("case", range(len(PEER_CASES)))
@@ -156,8 +156,8 @@ def test_they_are_those_of_sentence_transformers(case: int) -> None:
 
 
 CASES = [
-    Case("corpus.negatives_from=mined", "mine_hard_negatives", functools.partial(beside_the_peer, *one))
-    for one in PEER_CASES
+    Case("corpus.negatives_from=mined", "mine_hard_negatives", functools.partial(beside_the_peer, *case))
+    for case in PEER_CASES
 ]
 """For `tests.peers_page`."""
 
@@ -167,7 +167,7 @@ def test_equally_near_texts_come_in_the_corpus_order(tmp_path: Path) -> None:
         return np.array([[1.0, 0.0] if text[0] == "a" or text == "p0" else [0.5, 0.5] for text in texts])
 
     rows = [(f"a{i}", f"p{i}") for i in range(9)]
-    mined = found(with_mined(corpus(tmp_path, rows), embed, Rules(3, depth=3)))
+    mined = negatives_of(with_mined(corpus(tmp_path, rows), embed, Rules(3, depth=3)))
     assert mined["a0"] == ["p1", "p2", "p3"]
     with pytest.raises(UserError, match="finds no negative for any anchor"):
         with_mined(corpus(tmp_path, rows[:1]), embed, Rules(3, depth=3))
@@ -186,9 +186,9 @@ def test_equally_near_texts_come_in_the_corpus_order(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_mined_is_refused(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
     corpus(tmp_path, ROWS)
-    asked = {"corpus.nli": str(tmp_path / "pairs.jsonl"), "corpus.layout": "groups", "optimisation.batch_size": 8}
+    settings = {"corpus.nli": str(tmp_path / "pairs.jsonl"), "corpus.layout": "groups", "optimisation.batch_size": 8}
     mined = {"corpus.negatives_from": "mined", "objective.name": "supmpn", **changes}
-    recipe = Recipe().preferring({**asked, **mined})
+    recipe = Recipe().preferring({**settings, **mined})
     with pytest.raises(UserError, match=sentence):
         recipe.part(Layout).check(sampler_request(recipe, seed=0))
 
@@ -285,12 +285,12 @@ def test_a_guide_mines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sampler, described = build.build_sampler(recipe, 0, None, tmp_path)  # type: ignore[arg-type]
     assert loaded == ["the guide"]
     pairs = load_nli(str(tmp_path / "pairs.jsonl"))
-    wanted = found(with_mined(pairs, guide, Rules(1, share=0.05)))
-    assert described["mined_negatives"] == sum(map(len, wanted.values()))
+    expected = negatives_of(with_mined(pairs, guide, Rules(1, share=0.05)))
+    assert described["mined_negatives"] == sum(map(len, expected.values()))
     batch = sampler.batch(0)
     for group in np.unique(batch.group):
         rows = np.flatnonzero((batch.group == group) & (batch.label == CONTRADICTION))
         anchor, negative = (batch.sentences[side[rows[0]]] for side in (batch.premise, batch.hypothesis))
-        assert not wanted[anchor] or wanted[anchor] == [negative]
+        assert not expected[anchor] or expected[anchor] == [negative]
     with pytest.raises(UserError, match="the guide"):
         check_recipes([recipe], EvaluationConfig("scenes"))

@@ -115,12 +115,12 @@ def test_a_column_that_is_named_is_enough_where_names_tell_the_others(tmp_path: 
 
 @pytest.mark.parametrize(("yes", "no"), [(1, 0), ("1", "0"), (True, False), (1.0, 0.0), ("true", "false")])
 def test_duplicates_need_no_labels(yes: Any, no: Any, tmp_path: Path) -> None:
-    pairs = [{"question1": "a b", "question2": "a c", "is_duplicate": one} for one in (yes, no)]
+    pairs = [{"question1": "a b", "question2": "a c", "is_duplicate": label} for label in (yes, no)]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
-    kind, found = rows(tmp_path / "mine.jsonl")
-    assert (kind, [row["label"] for row in found]) == ("nli", ["entailment", "contradiction"])
-    kind, found = rows(tmp_path / "mine.jsonl", None, "entailment=0,entailment=false,neutral=1,neutral=true")
-    assert [row["label"] for row in found] == ["neutral", "entailment"], "what is said goes before a name"
+    kind, records = rows(tmp_path / "mine.jsonl")
+    assert (kind, [row["label"] for row in records]) == ("nli", ["entailment", "contradiction"])
+    kind, records = rows(tmp_path / "mine.jsonl", None, "entailment=0,entailment=false,neutral=1,neutral=true")
+    assert [row["label"] for row in records] == ["neutral", "entailment"], "what is said goes before a name"
 
 
 def test_lists_that_a_table_made_texts_of_are_refused(tmp_path: Path) -> None:
@@ -203,15 +203,15 @@ def saved(tmp_path: Path) -> dict[str, str]:
         "default/test": [{"query-id": f"q{n}", "corpus-id": f"d{n}", "score": 1} for n in (1, 2)],
         "pairs/train": [{"anchor": f"x {n}", "positive": f"y {n}"} for n in range(3)],
     }
-    said: dict[str, list[str]] = {}
+    splits: dict[str, list[str]] = {}
     for name, records in files.items():
         (hub / name).parent.mkdir(parents=True, exist_ok=True)
         (hub / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
-        said.setdefault(name.split("/")[0], []).append(name)
+        splits.setdefault(name.split("/")[0], []).append(name)
     card = ["---", "configs:"]
-    for configuration, names in said.items():
+    for configuration, names in splits.items():
         card += [f"- config_name: {configuration}", "  data_files:"]
-        card += [f"  - split: {one.split('/')[1]}\n    path: {one}.jsonl" for one in names]
+        card += [f"  - split: {name.split('/')[1]}\n    path: {name}.jsonl" for name in names]
     (hub / "README.md").write_text("\n".join([*card, "---", ""]))
     return {"splits": str(tmp_path / "splits"), "hub": str(hub)}
 
@@ -229,13 +229,13 @@ def test_configuration_and_split_of_training_data(saved: dict[str, str]) -> None
     assert rows(f"{splits}::validation")[1][0]["anchor"] == "validation a 0"
     assert [row["anchor"] for row in rows(f"{hub}:pairs")[1]] == ["x 0", "x 1", "x 2"]
     assert [row["anchor"] for row in rows(f"{hub}:pairs:train[:2]")[1]] == ["x 0", "x 1"]
-    for given, said in (
+    for given, sentence in (
         (f"{splits}::more", "has the splits train, validation or test; name one"),
         (f"{hub}:default", "has the splits dev or test; name one"),
         (f"{hub}:other", "cannot be loaded: BuilderConfig 'other' not found"),
         (hub + ":", "has the splits dev or test; name one, as in .*nfcorpus::test"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=sentence):
             rows(given)
 
 
@@ -249,7 +249,7 @@ def test_data_sets_as_dev_and_test(saved: dict[str, str], tmp_path: Path) -> Non
     dev, test = fetched(f"{hub}::", "dev", tmp_path), fetched(f"faq={hub}:default:test", "test", tmp_path)
     assert (dev, test) == (str(tmp_path / "dev/nfcorpus"), f"faq={tmp_path / 'test/nfcorpus'}")
     parts = [read_task(own_tasks([dev], [])[0], Path()), read_task(own_tasks([], [test])[0], Path())]
-    assert [next(iter(one.splits.values())).left for one in parts] == [["a 0"], ["a 1", "a 2"]]
+    assert [next(iter(part.splits.values())).left for part in parts] == [["a 0"], ["a 1", "a 2"]]
     for given in (splits, "scenes:search", "nowhere.csv", "x=./nowhere"):
         assert fetched(given, "dev", tmp_path) == given
 

@@ -33,13 +33,13 @@ def layout(name: str, file: Path | str, **more: Any) -> Layout:
 def pairs_of(made: Layout, size: int = 2) -> list[tuple[str, str, float]]:
     """Those of an epoch, sorted."""
     sampler, _ = make_sampler(made, request(size))
-    found = []
+    pairs = []
     for step in range(sampler.steps_per_epoch):
         batch = sampler.batch(step)
         assert batch.score is not None
         rows = zip(batch.premise, batch.hypothesis, batch.score.tolist(), strict=True)
-        found += [(batch.sentences[a], batch.sentences[b], round(score, 6)) for a, b, score in rows]
-    return sorted(found)
+        pairs += [(batch.sentences[a], batch.sentences[b], round(score, 6)) for a, b, score in rows]
+    return sorted(pairs)
 
 
 class TestScoredPairs:
@@ -60,9 +60,9 @@ class TestScoredPairs:
     def test_tables(self, tmp_path: Path, name: str, text: str, more: dict[str, str]):
         """Scores of 0 to 5, or of 1 to 5, are read as 0 to 1."""
         (tmp_path / name).write_text(text)
-        found = pairs_of(layout("scored_pairs", tmp_path / name, **more), 1)
-        assert found[:2] == [("a", "b", 0.5), ("c", "d", 1.0)]
-        assert found[2:] in ([], [("e", "f", 0.0)])
+        pairs = pairs_of(layout("scored_pairs", tmp_path / name, **more), 1)
+        assert pairs[:2] == [("a", "b", 0.5), ("c", "d", 1.0)]
+        assert pairs[2:] in ([], [("e", "f", 0.0)])
 
     def test_a_folder_of_senteval(self, tmp_path: Path):
         (tmp_path / "SICK_train.txt").write_text(SICK + "1\ta\tb\t3\tN\n2\tc\td\t5\tN\n")
@@ -106,9 +106,9 @@ class TestScoredPairs:
         ("place", "pairs"), [("STS/STSBenchmark/sts-train.csv", 5749), ("SICK/SICK_train.txt", 4500)]
     )
     def test_real_files(self, place: str, pairs: int):
-        found = pairs_of(layout("scored_pairs", SHARED / place))
-        assert len(found) == pairs - pairs % 2
-        scores = [score for *_, score in found]
+        rows = pairs_of(layout("scored_pairs", SHARED / place))
+        assert len(rows) == pairs - pairs % 2
+        scores = [score for *_, score in rows]
         assert (min(scores), max(scores)) == (0.0, 1.0)
 
 
@@ -123,7 +123,7 @@ class TestSameLabel:
         texts = [f"text {place}" for place in range(len(labels))]
         sampler = SameLabelSampler(texts, [str(label) for label in labels], size, seed, each)
         label_of = dict(zip(texts, labels, strict=True))
-        seen = Counter[str]()
+        counts = Counter[str]()
         for step in range(sampler.steps_per_epoch):
             batch = sampler.batch(step)
             for group in np.unique(batch.group):
@@ -133,14 +133,14 @@ class TestSameLabel:
                 ]
                 assert len(named) == len(set(named)) >= 2
                 assert len({label_of[text] for text in named}) == 1
-                seen.update(named)
+                counts.update(named)
             groups = [label_of[batch.sentences[premise]] for premise in set(batch.premise.tolist())]
             assert len(groups) == len(set(groups)), "texts of one label are one group"
             assert (batch.label == 0).all()
-        assert set(seen.values()) == {1}, "a text comes once in an epoch"
+        assert set(counts.values()) == {1}, "a text comes once in an epoch"
         alone = sum(1 for count in Counter(labels).values() if count % each == 1)
         if not sampler.left_out_each_epoch:
-            assert len(seen) == len(texts) - alone
+            assert len(counts) == len(texts) - alone
 
     def test_a_single_text_waits_for_another_epoch(self):
         sampler = SameLabelSampler(["a", "b", "c", "x", "y"], ["1", "1", "1", "2", "2"], 2, 1, 2)

@@ -37,12 +37,12 @@ def write(folder: Path, text: str, name: str = "mine.csv") -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_tell_the_kind(kind: str, tmp_path: Path) -> None:
-    found = find_kind([write(tmp_path, KINDS[kind])])
-    rows = [*found.rows(Counter())]
-    assert found.kind == kind
+    data = find_kind([write(tmp_path, KINDS[kind])])
+    rows = [*data.rows(Counter())]
+    assert data.kind == kind
     assert len(rows) == KINDS[kind].count("\n") - 1
     assert texts(rows[0])[0] == "a dog"
-    assert take_census(rows, found.kind, found.name).rows == len(rows)
+    assert take_census(rows, data.kind, data.name).rows == len(rows)
 
 
 @pytest.mark.parametrize("column", ["label", "score"])
@@ -73,8 +73,8 @@ def test_a_label_beside_pairs_is_not_passed_over(column: str, tmp_path: Path) ->
     ],
 )
 def test_other_names(text: str, kind: str, first: dict[str, object], tmp_path: Path) -> None:
-    found = find_kind([write(tmp_path, text)])
-    assert (found.kind, next(found.rows(Counter()))) == (kind, first)
+    data = find_kind([write(tmp_path, text)])
+    assert (data.kind, next(data.rows(Counter()))) == (kind, first)
 
 
 def test_lines_of_text_and_several_files(tmp_path: Path) -> None:
@@ -89,14 +89,14 @@ def test_lines_of_text_and_several_files(tmp_path: Path) -> None:
 
 def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
     mine = write(tmp_path, "a;b;verdict\na dog;an animal;yes\na dog;a car;no\na dog;a pet;\n")
-    found = find_kind([mine], "premise=a,hypothesis=b,label=verdict", "entailment=yes,contradiction=no,neutral=maybe")
+    data = find_kind([mine], "premise=a,hypothesis=b,label=verdict", "entailment=yes,contradiction=no,neutral=maybe")
     left_out: Counter[str] = Counter()
-    assert [row["label"] for row in found.rows(left_out)] == ["entailment", "contradiction"]
+    assert [row["label"] for row in data.rows(left_out)] == ["entailment", "contradiction"]
     assert left_out == {"with no label": 1}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("a,b,c\n1,2,3\n", "line 2: what its columns mean is not known .found: a, b, c.; say it"),
         ("review,stars\nvery good,5\n", "what its columns mean is not known"),
@@ -117,9 +117,9 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
         ("", "is empty"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
     mine = write(tmp_path, text)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         prepare(find_kind([mine]), tmp_path / "data")
 
 
@@ -128,9 +128,9 @@ PROSE = '"How do I pay?","Open the page of the shop, then pay."\n"May I cancel?"
 
 
 def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
-    found = find_kind([write(tmp_path, f"question,answer\n{PROSE}")])
-    assert (found.read_as, found.doubts) == ("pairs: anchor = question, positive = answer", [])
-    first = next(found.rows(Counter()))
+    data = find_kind([write(tmp_path, f"question,answer\n{PROSE}")])
+    assert (data.read_as, data.doubts) == ("pairs: anchor = question, positive = answer", [])
+    first = next(data.rows(Counter()))
     assert row_in_words(first) == '"How do I pay?" -> "Open the page of the shop, then pay."'
     long = {"anchor": "x" * 60, "positive": ["one", "other"], "negative": []}
     assert row_in_words(long) == f'"{"x" * 38} …" -> "one"'
@@ -138,15 +138,15 @@ def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("header", "sentence"),
     [
         ("title,body", "their order decides; --columns anchor=title,positive=body says it, and anchor=body,positive"),
         ("qestion,body", "their order decides; did you mean 'question'"),
     ],
 )
-def test_where_the_order_of_columns_decides_that_is_said(header: str, said: str, tmp_path: Path) -> None:
+def test_where_the_order_of_columns_decides_that_is_said(header: str, sentence: str, tmp_path: Path) -> None:
     (doubt,) = find_kind([write(tmp_path, f"{header}\n{PROSE}")]).doubts
-    assert said in doubt
+    assert sentence in doubt
 
 
 @pytest.mark.parametrize("header", ["anwser,question", "anwser,body", "body,qestion", "answer,body", "body,query"])
@@ -186,10 +186,10 @@ def test_not_utf_8(tmp_path: Path) -> None:
 
 
 def split(rows: list[list[str]], parts: tuple[int, ...] = (DEV, TEST)) -> np.ndarray:
-    found = HashedTexts()
+    data = HashedTexts()
     for row in rows:
-        found.add(row)
-    return found.split(parts, "mine.csv")
+        data.add(row)
+    return data.split(parts, "mine.csv")
 
 
 def on_several_sides(rows: list[list[str]], part: np.ndarray) -> set[str]:
@@ -241,11 +241,11 @@ def test_each_label_is_put_aside_of_and_trained_on(tmp_path: Path) -> None:
     """Many labels of few texts each; one label has too few to be judged by, and texts of several labels stay."""
     rows = [f"text {number} of {label},{label}\n" for label in range(60) for number in range(10)]
     mine = write(tmp_path, "text,label\n" + "".join(rows) + "rare,rare\nrarer,rare\ntwofold,1\ntwofold,2\n")
-    found = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
-    labels = {part: Counter(str(row["label"]) for row in lines(file)) for part, file in found.held_out.items()}
+    data = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
+    labels = {part: Counter(str(row["label"]) for row in lines(file)) for part, file in data.held_out.items()}
     assert labels[DEV] == labels[TEST] == dict.fromkeys(map(str, range(60)), 2)
-    assert (found.unjudged, found.census.labels["rare"], found.census.labels["1"]) == (1, 2, 7)
-    (task,) = own_tasks([str(found.held_out[DEV])], [str(found.held_out[TEST])])
+    assert (data.unjudged, data.census.labels["rare"], data.census.labels["1"]) == (1, 2, 7)
+    (task,) = own_tasks([str(data.held_out[DEV])], [str(data.held_out[TEST])])
     assert read_task(task, Path()).classes == 60
     few = write(tmp_path, "text,label\n" + "".join(f"text {n},{n // 5}\n" for n in range(60)), "few.csv")
     with pytest.raises(UserError, match="takes two labels with 6 different texts, and 0 of its 12 labels have so many"):
@@ -261,20 +261,20 @@ class TestPrepare:
     def test_pairs_put_aside_are_a_search_among_all_their_texts(self, tmp_path: Path) -> None:
         rows = "".join(f"question {number},answer {number},wrong {number}\n" for number in range(100))
         mine = write(tmp_path, "anchor,positive,negative\n" + rows)
-        found = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
-        assert (found.rows, found.parts) == (100, {TRAIN: 80, DEV: 10, TEST: 10, LEFT_OUT: 0})
-        assert found.census.units == len(lines(found.train)) == 80
-        folder = found.held_out[DEV]
+        data = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
+        assert (data.rows, data.parts) == (100, {TRAIN: 80, DEV: 10, TEST: 10, LEFT_OUT: 0})
+        assert data.census.units == len(lines(data.train)) == 80
+        folder = data.held_out[DEV]
         assert folder == tmp_path / "data" / "heldout_dev"
         corpus = {row["_id"]: str(row["text"]) for row in lines(folder / "corpus.jsonl")}
-        asked = {row["_id"]: str(row["text"]) for row in lines(folder / "queries.jsonl")}
+        queries = {row["_id"]: str(row["text"]) for row in lines(folder / "queries.jsonl")}
         assert len(corpus) == 30
-        assert corpus.items() >= asked.items()  # so that a query's own text is known, and passed over
+        assert corpus.items() >= queries.items()  # so that a query's own text is known, and passed over
         head, *judged = (folder / "qrels" / "dev.tsv").read_text().splitlines()
         assert head == "query-id\tcorpus-id\tscore"
-        pairs = {(asked[query], corpus[text]) for query, text, _ in map(str.split, judged)}
-        assert pairs == {(text, text.replace("question", "answer")) for text in asked.values()}
-        assert not {*corpus.values()} & {text for row in lines(found.train) for text in texts(row)}
+        pairs = {(queries[query], corpus[text]) for query, text, _ in map(str.split, judged)}
+        assert pairs == {(text, text.replace("question", "answer")) for text in queries.values()}
+        assert not {*corpus.values()} & {text for row in lines(data.train) for text in texts(row)}
         assert sorted(path.name for path in (tmp_path / "data").iterdir()) == [
             "heldout_dev",
             "heldout_test",
@@ -283,34 +283,34 @@ class TestPrepare:
 
     def test_scored_pairs_and_labelled_texts_stay_tables(self, tmp_path: Path) -> None:
         rows = "".join(f"one {number},other {number},{number}\n" for number in range(50))
-        found = prepare(find_kind([write(tmp_path, "sentence1,sentence2,score\n" + rows)]), tmp_path / "data", (TEST,))
-        assert len(lines(found.held_out[TEST])) == found.parts[TEST] == 5
-        assert lines(found.train)[0].keys() == {"sentence1", "sentence2", "score"}
+        data = prepare(find_kind([write(tmp_path, "sentence1,sentence2,score\n" + rows)]), tmp_path / "data", (TEST,))
+        assert len(lines(data.held_out[TEST])) == data.parts[TEST] == 5
+        assert lines(data.train)[0].keys() == {"sentence1", "sentence2", "score"}
 
     def test_without_parts_all_rows_are_trained_on(self, tmp_path: Path) -> None:
         rows = "a dog,an animal,0\na dog,a car,2\na cat,a dog,-1\na cat,a pet,1\n"
-        found = prepare(find_kind([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
-        assert (found.rows, found.parts, found.left_out) == (3, {TRAIN: 3}, {"with no label": 1})
-        assert lines(found.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}
+        data = prepare(find_kind([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
+        assert (data.rows, data.parts, data.left_out) == (3, {TRAIN: 3}, {"with no label": 1})
+        assert lines(data.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}
 
 
 @pytest.mark.parametrize("sizes", [[20_000] + [6] * 499, [6] * 700, [9_000, 3_000]])
 def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> None:
-    found, labels = HashedTexts(), np.repeat(np.arange(len(sizes)), sizes)
+    data, labels = HashedTexts(), np.repeat(np.arange(len(sizes)), sizes)
     for number, label in enumerate(labels):
-        found.add([f"text {number}"], str(label))
-    code = found.split((DEV, TEST), "mine")
+        data.add([f"text {number}"], str(label))
+    code = data.split((DEV, TEST), "mine")
     for part in (DEV, TEST):
         assert 990 <= (code == part).sum() <= MOST
         assert np.unique(labels[code == part], return_counts=True)[1].min() >= OF_LABEL
 
 
 def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
-    found = HashedTexts()
+    data = HashedTexts()
     for group in range(150):
         for row in range(90):
-            found.add([f"anchor {group}", f"positive {group} {row}"])
-    code = found.split((DEV, TEST), "mine")
+            data.add([f"anchor {group}", f"positive {group} {row}"])
+    code = data.split((DEV, TEST), "mine")
     assert min((code == part).sum() for part in (DEV, TEST)) >= 900
     assert max((code == part).sum() for part in (DEV, TEST)) <= MOST
 
@@ -321,8 +321,8 @@ def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
 )
 def test_how_many_negatives_are_worth_a_search_a_tenth_of_the_anchors_says(counts: list[int], most: int) -> None:
     rows = [
-        {"anchor": f"a{number}", "positive": [f"p{number}"], "negative": [f"n{one}" for one in range(count)]}
+        {"anchor": f"a{number}", "positive": [f"p{number}"], "negative": [f"n{number}" for number in range(count)]}
         for number, count in enumerate(counts)
     ]
-    found = take_census(rows, "triplets", "mine")
-    assert (found.most_positives, found.most_negatives) == (1, most)
+    data = take_census(rows, "triplets", "mine")
+    assert (data.most_positives, data.most_negatives) == (1, most)

@@ -21,16 +21,16 @@ def pairs() -> NLIPairs:
 
 @pytest.fixture(scope="module")
 def meanings() -> Meanings:
-    found = meanings_of("scenes")
-    assert found is not None
-    return found
+    built_in = meanings_of("scenes")
+    assert built_in is not None
+    return built_in
 
 
 def test_a_pair_of_the_corpus_follows_where_it_is_labelled_entailment(pairs: NLIPairs, meanings: Meanings) -> None:
     for row in Random(1).sample(range(len(pairs)), 200):
-        found = meanings.entailed([pairs.premises[row], pairs.hypotheses[row]], [0])
-        assert found is not None
-        assert found.tolist() == [[True, pairs.labels[row] == ENTAILMENT], [False, False]]
+        matrix = meanings.entailed([pairs.premises[row], pairs.hypotheses[row]], [0])
+        assert matrix is not None
+        assert matrix.tolist() == [[True, pairs.labels[row] == ENTAILMENT], [False, False]]
 
 
 def test_every_text_is_known(pairs: NLIPairs, meanings: Meanings) -> None:
@@ -40,18 +40,18 @@ def test_every_text_is_known(pairs: NLIPairs, meanings: Meanings) -> None:
 def test_against_a_loop_over_all_pairs(pairs: NLIPairs, meanings: Meanings) -> None:
     first = 40 * [True] + 20 * [False]
     texts = [*dict.fromkeys([*pairs.premises[:90], *pairs.hypotheses[:90]])]
-    asked = [place for place in range(len(texts)) if first[place % 60]]
+    rows = [place for place in range(len(texts)) if first[place % 60]]
     scenes = meanings.scenes
-    wanted = np.zeros((len(texts), len(texts)), dtype=bool)
-    for row in asked:
+    expected = np.zeros((len(texts), len(texts)), dtype=bool)
+    for row in rows:
         for column, text in enumerate(texts):
-            one, other = scenes[texts[row]], scenes[text]
-            wanted[row, column] = one == other or (not one.negated and relation(one, other) == "entailment")
-    found = meanings.entailed(texts, asked)
-    assert found is not None
-    assert (found == wanted).all()
-    assert wanted.sum() > len(asked), "some follow from another text"
-    assert wanted.sum() < wanted.size / 10
+            scene, other = scenes[texts[row]], scenes[text]
+            expected[row, column] = scene == other or (not scene.negated and relation(scene, other) == "entailment")
+    matrix = meanings.entailed(texts, rows)
+    assert matrix is not None
+    assert (matrix == expected).all()
+    assert expected.sum() > len(rows), "some follow from another text"
+    assert expected.sum() < expected.size / 10
 
 
 def test_from_a_negated_scene_follows_itself_alone() -> None:

@@ -61,14 +61,14 @@ def test_every_layout_of_rows_trains_on_a_part(name: str, tmp_path: Path) -> Non
         for seed in (1, 2):
             request = SamplerRequest(4, seed, None, None, max_length=16)
             layout.check(request)
-            sampler, said = make_sampler(layout, request)
+            sampler, description = make_sampler(layout, request)
             batches = [sampler.batch(step) for step in range(sampler.steps_per_epoch)]
-            seen = {sentence for batch in batches for sentence in batch.sentences}
-            assert seen <= {*all_sentences(layout, request)}
-            (whole,) = said.get("parts", [said])  # of a mixture, its one corpus
+            sentences = {sentence for batch in batches for sentence in batch.sentences}
+            assert sentences <= {*all_sentences(layout, request)}
+            (whole,) = description.get("parts", [description])  # of a mixture, its one corpus
             assert whole.get("pairs", whole.get("texts")) == round(share * 120)
         read[share] = {*all_sentences(layout, request)}
-        fingerprints.add(said["fingerprint"])
+        fingerprints.add(description["fingerprint"])
     assert read[0.25] < read[0.5] < read[1.0]
     assert len(fingerprints) == 3
 

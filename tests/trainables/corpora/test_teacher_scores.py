@@ -35,8 +35,8 @@ def normal(folder: Path, *rows: Mapping[str, Any], columns: str | None = None) -
 def scores(file: str, columns: str | None = None) -> dict[tuple[str, str], float]:
     """What is known of anchors and texts."""
     pairs = load_nli(file, columns=columns)
-    said = [math.nan] * len(pairs) if pairs.scores is None else pairs.scores.tolist()
-    each = zip(pairs.premises, pairs.hypotheses, said, strict=True)
+    known = [math.nan] * len(pairs) if pairs.scores is None else pairs.scores.tolist()
+    each = zip(pairs.premises, pairs.hypotheses, known, strict=True)
     return {(anchor, text): round(score, 4) for anchor, text, score in each if not math.isnan(score)}
 
 
@@ -85,8 +85,8 @@ FORMS: dict[str, tuple[list[Mapping[str, Any]], dict[tuple[str, str], float]]] =
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_says_the_same_of_the_same_texts(form: str, tmp_path: Path) -> None:
-    rows, wanted = FORMS[form]
-    assert scores(normal(tmp_path, *rows)) == wanted
+    rows, expected = FORMS[form]
+    assert scores(normal(tmp_path, *rows)) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_numbers_that_may_mean_something_else_are_asked_about(
     with pytest.raises(UserError, match="beside 'query' and 'positive' stands 'label', which may say that some are"):
         find_kind([file])
     if columns is None and "good" not in labels:
-        said = find_kind([file], "anchor=query,positive=positive,negative=negative,teacher=label")
-        assert [row["teacher"] for row in said.rows(Counter())] == [[label] for label in labels]
+        source = find_kind([file], "anchor=query,positive=positive,negative=negative,teacher=label")
+        assert [row["teacher"] for row in source.rows(Counter())] == [[label] for label in labels]
     without = find_kind([file], "anchor=query,positive=positive").rows(Counter())
     assert not any("teacher" in row for row in without)
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "sentence"),
     [
         ({**A, "teacher": "high"}, "line 1: teacher holds 'high', and what a teacher says is a number"),
         (
@@ -131,19 +131,19 @@ def test_numbers_that_may_mean_something_else_are_asked_about(
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_line(row: Mapping[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=said):
+def test_what_cannot_be_is_refused_with_its_line(row: Mapping[str, Any], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=sentence):
         normal(tmp_path, row)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         load_nli(write(tmp_path, row))
 
 
 def test_a_recipe_reads_them_of_the_file_itself(tmp_path: Path) -> None:
-    rows, wanted = FORMS["FlagEmbedding"]
-    assert scores(write(tmp_path, *rows)) == wanted
-    rows, wanted = FORMS["a margin called label"]
+    rows, expected = FORMS["FlagEmbedding"]
+    assert scores(write(tmp_path, *rows)) == expected
+    rows, expected = FORMS["a margin called label"]
     named = "anchor=query,positive=positive,negative=negative,teacher=label"
-    assert scores(write(tmp_path, *rows), named) == wanted
+    assert scores(write(tmp_path, *rows), named) == expected
     plain = load_nli(write(tmp_path, *rows))
     assert plain.scores is None
     assert plain.fingerprint != load_nli(write(tmp_path, *rows), columns=named).fingerprint
@@ -153,16 +153,16 @@ def test_rows_without_are_counted_and_said(tmp_path: Path) -> None:
     file = normal(tmp_path, {**A, "label": 0.4}, {**B, "label": None}, {**A, "positive": "o", "label": -0.5})
     pairs = load_nli(file)
     assert pairs.lacking == {"teacher": 1, "a margin to its anchor's first positive": 1}
-    told = groups(file)[0].remarks(groups(file)[1])
-    assert any(one.endswith("a teacher's scores stand beside 2 of its 5 pairs") for one in told)
+    remarks = groups(file)[0].remarks(groups(file)[1])
+    assert any(remark.endswith("a teacher's scores stand beside 2 of its 5 pairs") for remark in remarks)
     wide = groups(normal(tmp_path, {**A, "label": -8.0}))
-    assert any(one.endswith("beside 2 of its 2 pairs; they are divided by 8, the most that two of one anchor differ")
-               for one in wide[0].remarks(wide[1]))  # fmt: skip
+    assert any(remark.endswith("beside 2 of its 2 pairs; they are divided by 8, the most that two of one anchor differ")
+               for remark in wide[0].remarks(wide[1]))  # fmt: skip
 
 
-def groups(file: str, **asked: Any) -> tuple[Layout, SamplerRequest]:
+def groups(file: str, **shape_keys: Any) -> tuple[Layout, SamplerRequest]:
     layout = Recipe().override({"corpus.layout": "groups", "objective.name": "mnrl", "corpus.nli": file}).part(Layout)
-    shape = {"positives": None, "negatives": None, **asked}
+    shape = {"positives": None, "negatives": None, **shape_keys}
     return layout, SamplerRequest(batch_size=4, seed=1, max_length=64, **shape)
 
 
@@ -185,7 +185,7 @@ def test_each_pair_of_a_batch_has_its_score_and_what_fills_in_has_none(shape: di
         batch = sampler.batch(step)
         assert batch.score is not None
         for premise, hypothesis, score in zip(batch.premise, batch.hypothesis, batch.score, strict=True):
-            anchor, text = (batch.sentences[one] for one in (premise, hypothesis))
+            anchor, text = (batch.sentences[item] for item in (premise, hypothesis))
             assert known.get((anchor, text), math.nan) == pytest.approx(score, nan_ok=True)
             unknown += np.isnan(score)
     assert (unknown > 4) == (shape.get("positives") == 2)
@@ -195,8 +195,8 @@ def test_each_pair_of_a_batch_has_its_score_and_what_fills_in_has_none(shape: di
 def test_what_learns_it_refuses_data_without(tmp_path: Path) -> None:
     taught, untaught = normal(tmp_path, {**A, "label": -0.4}, B), write(tmp_path, A, B)
     for file, mined in ((taught, {}), (untaught, {}), (taught, {"corpus.negatives_from": "mined"})):
-        asked = {"corpus.layout": "groups", "objective.name": "distill", "objective.negatives": 1, **mined}
-        recipe = Recipe().preferring({**asked, "corpus.nli": file, "optimisation.batch_size": 2})
+        settings = {"corpus.layout": "groups", "objective.name": "distill", "objective.negatives": 1, **mined}
+        recipe = Recipe().preferring({**settings, "corpus.nli": file, "optimisation.batch_size": 2})
         layout, request = recipe.part(Layout), sampler_request(recipe, 0)
         if file == taught and not mined:
             layout.check(request)

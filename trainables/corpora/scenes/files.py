@@ -247,7 +247,7 @@ def _write_images(folder: Path, seed: int, count: _Counts) -> None:
 
 
 def nli_pairs(seed: int, size: float) -> dict[str, list[Pair]]:
-    """By split what its file in `nli/` says, with the scenes that it was told of."""
+    """Pairs of the files in `nli/` by split, with their scenes."""
     rng, count = Random(f"{seed}/nli"), _Counts(size)
     return {split: _draw_pairs(rng, count(n), split) for split, n in (("train", 6000), ("dev", 600))}
 

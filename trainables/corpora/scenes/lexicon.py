@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 NUMBERS = ("one", "two", "three", "four", "five")
@@ -189,11 +190,20 @@ def traits_for(kind: str) -> tuple[str, ...]:
     )
 
 
+def words_of(*texts: str) -> set[str]:
+    """The words of texts and templates, without the slots in braces."""
+    return {word for text in texts for word in text.split() if not word.startswith("{")}
+
+
+def with_articles(words: list[str]) -> list[str]:
+    """`a` becomes `an` before a vowel."""
+    pairs = zip(words, [*words[1:], "."], strict=True)
+    return ["an" if word == "a" and following[0] in "aeiou" else word for word, following in pairs]
+
+
 def lexicon_words() -> set[str]:
     """Every word form that a scene can be told with, but for function words."""
     forms = {form for nouns in NOUNS.values() for noun in nouns for form in (noun.singular, noun.plural)}
     forms |= {f for verbs in VERBS.values() for v in verbs for f in (v.base, v.third, v.past, v.participle, v.ing)}
-    phrases = [p for tree in (PLACE_TREE, TIME_TREE) for words in tree.words.values() for p in words]
-    forms |= {word for phrase in phrases for word in phrase.split()}
-    forms |= {word for words in (*TRAIT_WORDS.values(), *MANNER_WORDS.values()) for word in words}
-    return forms | set(NUMBERS)
+    lists = [*PLACE_TREE.words.values(), *TIME_TREE.words.values(), *TRAIT_WORDS.values(), *MANNER_WORDS.values()]
+    return forms | words_of(*NUMBERS, *chain.from_iterable(lists))

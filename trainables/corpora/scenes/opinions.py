@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from random import Random
 
-from trainables.corpora.scenes.lexicon import word_lists
+from trainables.corpora.scenes.lexicon import with_articles, word_lists, words_of
 from trainables.corpora.scenes.scene import sample
 from trainables.corpora.scenes.text import PLAIN, Style, tell
 
@@ -78,8 +78,7 @@ def objective(rng: Random) -> str:
 
 def opinion_words() -> set[str]:
     """Every word of this module's sentences."""
-    texts = (*_PLOT_OPENINGS, *chain.from_iterable(_LISTS.values()), "but although and even though when an")
-    return {word for text in texts for word in text.split() if not word.startswith("{")}
+    return words_of(*_PLOT_OPENINGS, *chain.from_iterable(_LISTS.values()), "but although and even though when an")
 
 
 def _sentence(rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> str:
@@ -108,14 +107,9 @@ def _fill(template: str, rng: Random, good: bool, words: dict[object, tuple[str,
         "faint": _LISTS["faint"],
         "feel": _LISTS["like"] if good else _LISTS["hate"],
     }
-    return " ".join(_with_article(_draw(template, rng, slots)))
+    return " ".join(with_articles(list(_draw(template, rng, slots))))
 
 
 def _draw(template: str, rng: Random, slots: dict[str, tuple[str, ...]]) -> Iterator[str]:
     for word in template.split():
         yield from (rng.choice(slots[word[1:-1]]) if word.startswith("{") else word).split()
-
-
-def _with_article(words: Iterator[str]) -> list[str]:
-    listed = list(words)
-    return ["an" if w == "a" and n[0] in "aeiou" else w for w, n in zip(listed, [*listed[1:], "."], strict=True)]

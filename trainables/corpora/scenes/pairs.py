@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
+from trainables.corpora.scenes.lexicon import words_of
 from trainables.corpora.scenes.scene import (
     Scene,
     changed,
     contradict,
     enrich,
     generalise,
-    put,
     relation,
     sample,
     similarity,
     swap,
+    with_part,
 )
 from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN, Style, tell
 from trainables.labels import LABELS, Label
@@ -66,7 +67,7 @@ def nli_groups(rng: Random, keep: Callable[[str], bool] = lambda premise: True) 
 
 
 def hypothesise(premise: Scene, label: Label, rng: Random) -> Scene | None:
-    """A scene that stands in this relation to the premise, or None where chance finds none."""
+    """A scene with this relation to the premise; None where twenty draws give none."""
     for _ in range(20):
         scene = changed(premise, rng, *[generalise] * rng.choice((0, 1, 1, 2, 3)))
         if label == "neutral":
@@ -80,7 +81,7 @@ def hypothesise(premise: Scene, label: Label, rng: Random) -> Scene | None:
 
 @dataclass(frozen=True)
 class PairMix:
-    """How a set of graded pairs is made: how much each kind of edit weighs, and in which styles it is told."""
+    """Options of graded pairs: weights of the kinds of edits, and the two styles."""
 
     weights: tuple[int, ...]
     """Same scene, one detail, two details, one contradiction, exchanged roles, two contradictions, topic, random."""
@@ -141,7 +142,7 @@ def paraphrase_pairs(rng: Random) -> Iterator[tuple[Pair, bool]]:
 
 
 def told_apart(first: Scene, second: Scene, rng: Random, styles: tuple[Style, Style]) -> Pair:
-    """The pair told in two sentences that are not word for word the same, where a few tries find such."""
+    """The pair in two different sentences, if five draws give such."""
     sentence = tell(first, rng, styles[0])
     for _ in range(5):
         other = tell(second, rng, styles[1])
@@ -152,7 +153,7 @@ def told_apart(first: Scene, second: Scene, rng: Random, styles: tuple[Style, St
 
 def _less_detail(scene: Scene, rng: Random) -> Scene | None:
     details = [name for name in ("place", "time", "manner") if getattr(scene, name)]
-    return put(scene, rng.choice(details), None) if details else None
+    return with_part(scene, rng.choice(details), None) if details else None
 
 
 def _same_topic(scene: Scene, rng: Random) -> Scene:
@@ -163,4 +164,4 @@ def _same_topic(scene: Scene, rng: Random) -> Scene:
 
 def style_words() -> set[str]:
     """Every word of the styles' openings."""
-    return {word for style in STYLES for opening in style.openings for word in opening.split()}
+    return words_of(*(opening for style in STYLES for opening in style.openings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from trainables.corpora.scenes.lexicon import PLACE_TREE, TIME_TREE
+from trainables.corpora.scenes.lexicon import PLACE_TREE, TIME_TREE, words_of
 from trainables.corpora.scenes.scene import possible, sample
 from trainables.corpora.scenes.text import Style, tell
 
@@ -36,4 +36,4 @@ def story(rng: Random, count: int) -> str:
 
 
 def story_words() -> set[str]:
-    return {word for opening in _NARRATIVE.openings for word in opening.split()}
+    return words_of(*_NARRATIVE.openings)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from random import Random
 
 from trainables.corpora.scenes.lexicon import FRAMES, NOUNS, VERBS, kinds_of, listed
-from trainables.corpora.scenes.scene import Entity, Scene, put, sample
+from trainables.corpora.scenes.scene import Entity, Scene, sample, with_part
 from trainables.corpora.scenes.text import PLAIN, Constituent, Style, depth, leaves, tell, top, tree
 
 Labelled = Iterator[tuple[str, str]]
@@ -120,7 +120,7 @@ def odd_man_out(rng: Random) -> Labelled:
             entity: Entity = getattr(scene, role)
             fit = kinds_of(FRAMES[scene.action].agents if role == "agent" else FRAMES[scene.action].patients)
             kind = rng.choice([kind for kind in NOUNS if kind not in fit])
-            scene = put(scene, role, Entity(kind, entity.count))
+            scene = with_part(scene, role, Entity(kind, entity.count))
         yield label, tell(scene, rng)
 
 
@@ -166,7 +166,7 @@ def _number(rng: Random, role: str) -> Labelled:
     while True:
         scene = _transitive(rng)
         entity: Entity = replace(getattr(scene, role), count=rng.choice((1, 2)))
-        scene = put(scene, role, entity)
+        scene = with_part(scene, role, entity)
         yield "NN" if entity.count == 1 else "NNS", tell(scene, rng, _UNCOUNTED)
 
 

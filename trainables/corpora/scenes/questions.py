@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from random import Random
 
 from trainables.corpora.scenes.lexicon import (
@@ -13,7 +14,9 @@ from trainables.corpora.scenes.lexicon import (
     Noun,
     kinds_of,
     listed,
+    with_articles,
     word_lists,
+    words_of,
 )
 
 _TEMPLATES = word_lists("questions.txt")
@@ -37,13 +40,12 @@ def question(rng: Random, kind: str) -> str:
         "verb": lambda: rng.choice(VERBS[rng.choice([v for v, frame in FRAMES.items() if frame.patients])]).base,
     }
     words = [slots[w[1:-1]]() if w.startswith("{") else w for w in rng.choice(_TEMPLATES[kind]).split()]
-    return " ".join("an" if w == "a" and n[0] in "aeiou" else w for w, n in zip(words, [*words[1:], "."], strict=True))
+    return " ".join(with_articles(words))
 
 
 def question_words() -> set[str]:
     """Every word of the questions that is not in the lexicon."""
-    texts = [template for templates in _TEMPLATES.values() for template in templates]
-    return {w for text in (*texts, *NAMES, *_LETTERS) for w in text.split() if not w.startswith("{")}
+    return words_of(*chain.from_iterable(_TEMPLATES.values()), *NAMES, *_LETTERS)
 
 
 def _noun(rng: Random, kinds: tuple[str, ...]) -> Noun:

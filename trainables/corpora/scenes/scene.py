@@ -153,8 +153,8 @@ def enrich(scene: Scene, rng: Random) -> Scene | None:
     for role, entity in _entities(scene):
         if narrower := NOUN_TREE.children(entity.kind):
             steps.append((role, Entity(rng.choice(narrower), entity.count, entity.traits)))
-        taken = {TRAIT_DIMENSION[trait] for trait in entity.traits}
-        if free := [trait for trait in traits_for(entity.kind) if TRAIT_DIMENSION[trait] not in taken]:
+        dimensions = {TRAIT_DIMENSION[trait] for trait in entity.traits}
+        if free := [trait for trait in traits_for(entity.kind) if TRAIT_DIMENSION[trait] not in dimensions]:
             steps.append((role, _with(entity, rng.choice(free))))
     frame = FRAMES[scene.action]
     if frame.optional and not scene.patient:
@@ -210,7 +210,7 @@ def changed(scene: Scene, rng: Random, *edits: Callable[[Scene, Random], Scene |
     return scene
 
 
-def put(scene: Scene, part: str, value: Any) -> Scene:
+def with_part(scene: Scene, part: str, value: Any) -> Scene:
     """The scene with one part replaced, by its name."""
     return replace(scene, **{part: value})
 
@@ -226,8 +226,8 @@ def _entity(rng: Random, roots: tuple[str, ...], richness: float) -> Entity:
     count = rng.choice((2, 2, 3, 4, 5)) if rng.random() < 0.3 else 1
     entity = Entity(kind, count)
     for chance in (richness * 0.7, richness * 0.2):
-        taken = {TRAIT_DIMENSION[trait] for trait in entity.traits}
-        free = [trait for trait in traits_for(kind) if TRAIT_DIMENSION[trait] not in taken]
+        dimensions = {TRAIT_DIMENSION[trait] for trait in entity.traits}
+        free = [trait for trait in traits_for(kind) if TRAIT_DIMENSION[trait] not in dimensions]
         if free and rng.random() < chance:
             entity = _with(entity, rng.choice(free))
     return entity
@@ -254,7 +254,7 @@ def _rivals(tree: Tree, concept: str) -> tuple[str, ...]:
 def _pick(scene: Scene, steps: list[Step], rng: Random) -> Scene | None:
     """The scene after one of the steps, drawn among those that leave it possible."""
     while steps:
-        edited = put(scene, *steps.pop(rng.randrange(len(steps))))
+        edited = with_part(scene, *steps.pop(rng.randrange(len(steps))))
         if possible(edited):
             return edited
     return None

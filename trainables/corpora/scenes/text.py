@@ -6,9 +6,8 @@ constituents. `tell` gives the sentence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -24,6 +23,7 @@ from trainables.corpora.scenes.lexicon import (
     Noun,
     Verb,
     listed,
+    with_articles,
 )
 from trainables.corpora.scenes.scene import Entity, Scene
 
@@ -35,7 +35,7 @@ FUNCTION_WORDS = frozenset(listed("a an the some no is are was were being there 
 
 @dataclass(frozen=True)
 class Style:
-    """Which sentence forms are used, how often each by repetition, and what stands around them."""
+    """Sentence forms, as often as they are repeated, and the words around them."""
 
     forms: tuple[str, ...] = ("progressive", "progressive", "simple", "passive", "there", "fronted", "cleft")
     openings: tuple[str, ...] = ("",)
@@ -83,12 +83,8 @@ def tree(scene: Scene, rng: Random, style: Style = PLAIN) -> Constituent:
 
 
 def leaves(node: Constituent) -> list[str]:
-    """The words of a tree; `a` becomes `an` before a vowel."""
-    words = list(_walk(node))
-    for i, word in enumerate(words[:-1]):
-        if word == "a" and re.match(r"[aeiou]", words[i + 1]):
-            words[i] = "an"
-    return words
+    """The words of a tree."""
+    return with_articles(list(_walk(node)))
 
 
 def depth(node: Constituent) -> int:
@@ -146,8 +142,7 @@ class _Telling:
     def fronted(self, scene: Scene) -> list[Constituent]:
         first, *rest = self._pps(scene)
         clause = self.simple if self.rng.random() < 0.5 else self.progressive
-        held = Scene(scene.agent, scene.action, scene.patient, None, None, scene.manner, scene.past, scene.negated)
-        subject, predicate = clause(held)
+        subject, predicate = clause(replace(scene, place=None, time=None))
         return [first, (",", ","), subject, (*predicate, *rest)]
 
     def cleft(self, scene: Scene) -> list[Constituent]:
