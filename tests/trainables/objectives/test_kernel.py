@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.objective_batches import EXACT
@@ -25,7 +25,6 @@ masks = st.integers(1, 4).flatmap(
 
 class TestKernel:
     @given(masks, st.sampled_from(["as drawn", "positives compete", "positives left out"]))
-    @settings(max_examples=60)
     def test_against_a_triple_loop(self, drawn: Any, style: str):
         scores = torch.tensor(drawn[0], dtype=torch.float64, requires_grad=True)
         positives, shared = torch.tensor(drawn[1]), torch.tensor(drawn[2])
