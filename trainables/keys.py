@@ -1,12 +1,11 @@
-"""What a part of a recipe says of each of its keys, how a value is read from text, and how it is checked.
+"""The keys of a part of a recipe: their definition, how a value is read from text, and how it is checked.
 
     class SCL(Options):
         section = "objective"
         weight: float = key(0.5, "lambda in Liao 2021, eq. 3.", between(0.0, 1.0), search=Range(0.0, 1.0))
 
-A part, a section of the recipe or a component that one of its keys chooses, is a frozen dataclass whose fields are its
-keys. `keys_of(SCL)` gives each with its flat name (`objective.weight`), type, default and the rest. What others need to
-know of a key (whether it is a path, may differ in a population, what a table calls it) is read from there.
+A part is a section of the recipe, or a component that a key chooses: a frozen dataclass whose fields are its keys.
+`keys_of(SCL)` gives each as a `Key` with its flat name (`objective.weight`), type, default, check and label.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a recipe. `name` is the flat key; the rest is said where the field is defined, by `key`."""
+    """One key of a recipe. `name` is the flat key; the function `key` sets the rest."""
 
     name: str
     type: Any
@@ -47,25 +46,25 @@ class Key:
     meaning: str
     check: Check | None
     label: str
-    """What tables and axes call it."""
+    """Its name in tables and on axes."""
     alias: str | None
     """Another name on the command line, as the papers write it."""
     place: bool
-    """Whether it names files, folders or hub ids, so that what they hold counts, and not where they lie."""
+    """Whether it names files, folders or hub ids, of which the content counts and not the path."""
     holds: str
-    """Of a place that is a folder, the part of it that is read; empty for all of it."""
+    """The part of a folder that is read; empty for all of it."""
     together: bool
     """Whether trials that differ in it can train together in a population."""
     measures: bool
-    """Whether it decides what is measured, not only where data lies or how it is computed."""
+    """Whether it decides a result, and not only where data lies or how it is computed."""
     exact: bool
     """Whether blanks at the ends of its text count."""
     registry: str | None
     """Where the components are registered that it chooses from, as `"module:REGISTRY"`."""
     search: Range | tuple[Value, ...] | None
-    """Where a search looks for a value: what a `Domain` of a space takes that names only the key."""
+    """The values of a search: those of a `Domain` that names only the key."""
     when: tuple[str, Callable[[Any], Any]] | None
-    """Another field of its part, and of which of its values there is this key; None: of all."""
+    """Another field of the part, and a test of its value: the key exists where it holds. None: always."""
 
     @functools.cached_property
     def names(self) -> Registry[Any] | None:
@@ -113,18 +112,18 @@ def key(
     search: Range | tuple[Value, ...] | None = None,
     when: tuple[str, Callable[[Any], Any]] | None = None,
 ) -> Any:
-    """A field of a part; see `Key`. `check` is asked of every value but None and names of its own. The default is a
-    promise: recipes are known by what differs from it."""
+    """A field of a part; see `Key`. `check` sees every value but None and the type's literals. A default must never
+    change: hashes leave defaults out."""
     metadata = {**locals()}
     return field(default=metadata.pop("default"), metadata=metadata)
 
 
 @dataclass(frozen=True)
 class Options:
-    """A part of a recipe: its fields that `key` makes are keys. Parts that share a key inherit it from one of these."""
+    """A part of a recipe. Fields made by `key` are its keys; parts share a key by inheriting it."""
 
     section: ClassVar[str]
-    """What the flat names of the keys begin with that this class, or one that inherits from it, defines."""
+    """The first word of the flat names of keys that the class defines."""
 
     def __post_init__(self) -> None:
         for name, item in keys_of(type(self)).items():
@@ -167,7 +166,7 @@ def _keys_of(part: Any) -> Mapping[str, Key]:
 
 
 def options_of(entry: Any) -> type[Options] | None:
-    """The part of a recipe that an entry of a registry brings: itself, or its `options`; None for one without keys."""
+    """The part of a recipe with an entry's keys: the entry itself, or its `options`; None without keys."""
     return entry if isinstance(entry, type) else getattr(entry, "options", None)
 
 
@@ -191,7 +190,7 @@ def parse(item: Key, raw: str) -> Value:
 
 
 def validate(item: Key, value: Any) -> Any:
-    """The value, whole numbers as floats where the key is one; `UserError` where it is none of the key's values."""
+    """The value, as a float where the key is one. `UserError` for a value that the key cannot have."""
     if float in item.options and type(value) in (int, float):
         value = _as_float(value) + 0.0  # 1 and 1.0 must hash alike, and so must -0.0 and 0.0
     if not _fits(value, item):

@@ -1,9 +1,8 @@
 """The recipe: everything that defines one trained model, in one frozen, validated, hashed value.
 
-It is the vocabulary of the whole project: `flat()` gives the dotted keys (`objective.temperature`) that Ray Tune,
-Optuna, `--set` and the tables use. A recipe has the keys of its sections (`trainables/sections.py`) and those of the
-components that these choose (objective, layout, ...), which stand where the component does. A key that would change
-nothing is no key of it. `trainables/keys.py` says what a key says of itself. This module imports nothing heavy.
+`flat()` gives the dotted keys (`objective.temperature`) that Ray Tune, Optuna, `--set` and the tables use. A recipe has
+the keys of its sections (`trainables/sections.py`) and of the components that these choose (objective, layout, ...). It
+has no key that would change nothing. `trainables/keys.py` defines a key. This module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -59,15 +58,15 @@ SECTIONS: tuple[type[Options], ...] = (
     OptimisationConfig,
 )
 ORDER = ("encoder", "pooling", "head", "corpus", "spans", "objective", "optimisation")
-"""In which keys are listed, by what their names begin with; others come last."""
+"""The order of keys, by their section; others come last."""
 FIDELITY = "objective.fidelity"
-"""No key, but a preset: `released` gives keys that are not set what the authors' released code does, where that is
-something else than the paper's text. The objective and the layout say what (`released`)."""
+"""A preset, no key. `released` gives keys that are not set the values of the authors' released code, where it differs
+from the paper's text: `released` of the objective and of the layout."""
 PRESETS = {FIDELITY: ("paper", "released")}
 SCHEMA = 1
-"""Part of every hash; a new one makes every recipe another."""
+"""Part of every hash; a new number changes all of them."""
 _TRAINING = ("head", "spans", "objective", "optimisation")
-"""Sections without a key where nothing is trained, but for the number of epochs that says so."""
+"""Sections without keys in a recipe that trains nothing, but for the number of epochs."""
 _DECIDES_TRAINING = ("optimisation.epochs", "encoder.kind", "encoder.adapter")
 
 P = TypeVar("P", bound=Options)
@@ -77,10 +76,10 @@ _Parts: TypeAlias = tuple[Mapping[str, Value], tuple[Options, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """One trained model, but for the seed. How it is scored is no part of it (`trainables.evaluation_config`)."""
+    """One trained model without its seed and without its evaluation (`trainables.evaluation_config`)."""
 
     given: Mapping[str, Value] = field(default_factory=dict)
-    """What was set, by flat names. A value whose key no chosen component has waits until one has it."""
+    """The values that were set, by flat names. Some may be of components that are not chosen."""
 
     def __post_init__(self) -> None:
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.given.items()}
@@ -154,7 +153,7 @@ class Recipe:
         return made
 
     def preferring(self, changes: Mapping[str, Any]) -> Recipe:
-        """The same, but a key that no component has may be named: its value counts wherever one has it."""
+        """As `override`, but keys that no chosen component has are stored instead of refused."""
         return Recipe({**self.given, **changes})
 
     def why_not(self, name: str) -> str:
@@ -182,8 +181,8 @@ class Recipe:
 
     @property
     def uses_seed(self) -> bool:
-        """Whether another seed can give other scores: something is trained, or an adapter or token vectors are left as
-        they were drawn. LoRA without training adds nothing to the encoder."""
+        """Whether another seed can give other scores: something is trained, or an adapter or token vectors are drawn.
+        LoRA without training adds nothing to the encoder."""
         return self.trains or self.encoder.adapter == "mlp" or self.flat().get("encoder.start") == "random"
 
     @classmethod
@@ -202,8 +201,8 @@ class Recipe:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def counted(self, places: Mapping[str, str]) -> dict[str, Any]:
-        """The keys that are not at their defaults. Local files and folders count by what they hold; `places` has the
-        digits (`fingerprints`) of those that may be gone."""
+        """The keys that are not at their defaults. Local files and folders count by their content; `places` has the
+        digits (`fingerprints`) of those that may no longer exist."""
         known = keys()
         return {
             name: identity(value, known[name].holds, places) if known[name].place and isinstance(value, str) else value
@@ -212,7 +211,7 @@ class Recipe:
         }
 
     def found_again(self, places: Mapping[str, str]) -> Recipe:
-        """The same with files and folders where they are now, by the digits of the old places and the new ones."""
+        """The same with today's paths of moved files and folders. `places`: digits by path, of old and new ones."""
         known = keys()
         moved = {
             name: found_again(value, known[name].holds, places)
@@ -235,15 +234,15 @@ def keys() -> Mapping[str, Key]:
 
 
 def changed(base: Mapping[str, Value], recipe: Mapping[str, Value]) -> dict[str, Value]:
-    """What a recipe has otherwise than the base, both flat; of the keys that the base lacks those that are not left at
-    their defaults."""
+    """The keys in which a recipe differs from the base, both flat. A key that the base lacks counts if it is not at its
+    default."""
     known, unset = keys(), object()
     left = {name: known[name].default if name in known else unset for name in recipe}
     return {name: value for name, value in recipe.items() if value != base.get(name, left[name])}
 
 
 def existing(flat: Mapping[str, Value]) -> frozenset[str]:
-    """The keys of the recipe of these values, as far as they are given."""
+    """The keys of the recipe of these values; others are at their defaults."""
     known = _gathered(Registry.changes)
     return _existing(Registry.changes, tuple((name, flat[name]) for name in known.deciders if name in flat))
 
@@ -271,7 +270,7 @@ def parse_assignment(text: str) -> tuple[str, Value]:
 
 @dataclass(frozen=True)
 class _Gathered:
-    """What the sections and all registered components say."""
+    """The keys of all sections and registered components."""
 
     known: Mapping[str, Key]
     owners: Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -322,7 +321,7 @@ def _gathered(changes: int) -> _Gathered:
 
 
 def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    """All that decides it, also through others."""
+    """All keys that decide one, also through others."""
     reached, waiting = set[str](), [*direct[name]]
     while waiting:
         other = waiting.pop()
@@ -334,13 +333,13 @@ def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _made(changes: int, items: tuple[tuple[str, Any], ...], types: tuple[type, ...]) -> Mapping[str, Any]:
-    """The fields of a recipe of these values, with the components of now; reports make the same ones over and over."""
+    """The fields of a recipe of these values. `changes` is that of the registries; reports repeat recipes a lot."""
     given = dict(_given(items))
     return {"given": given, "_read": _read({**_released(given), **given})}
 
 
 def _read(given: Mapping[str, Value]) -> _Parts:
-    """What these values give."""
+    """The keys with values, and the parts, of the recipe of these values."""
     values, parts = dict[str, Value](), list[Options]()
     live = _Live.of(given)
 
@@ -363,7 +362,7 @@ def _read(given: Mapping[str, Value]) -> _Parts:
 
 
 def _released(given: Mapping[str, Value]) -> dict[str, Value]:
-    """What the preset sets."""
+    """The values of the preset."""
     if given.get(FIDELITY) != "released":
         return {}
     preset: dict[str, Value] = {}
@@ -380,7 +379,7 @@ def _existing(changes: int, values: tuple[tuple[str, Value], ...]) -> frozenset[
 
 
 def _exists(item: Key, part: Options, live: _Live) -> bool:
-    """Whether the part has the key, whose `when` looks at another value of it, or at the component that this names."""
+    """Whether the part has the key: its `when` checks another value of the part, or the component of that name."""
     if item.when is None:
         return True
     other, holds = item.when
@@ -390,7 +389,7 @@ def _exists(item: Key, part: Options, live: _Live) -> bool:
 
 @dataclass(frozen=True)
 class _Live:
-    """Which keys change anything."""
+    """Which sections of a recipe change anything."""
 
     trains: bool
     fits: bool

@@ -34,7 +34,7 @@ class RungNumbers(TypedDict):
     step: Amount
     seconds: Amount
     tokens: Amount
-    scores: Annotated[dict[str, float], lambda found: None if found else "has no scores"]
+    scores: Annotated[dict[str, float], lambda scores: None if scores else "has no scores"]
 
 
 class Kept(TypedDict, total=False):
@@ -59,13 +59,13 @@ class Learned(TypedDict):
 _OF_KEPT = {"best": {"step", "score", "scored"}, "average": {"from_step", "steps"}}
 
 
-def _whole(found: Kept) -> str | None:
-    asked = _OF_KEPT.get(found.get("keep", ""), {"keep"})
-    return None if asked <= found.keys() else "has not the steps of `best` or `average`"
+def _whole(weights: Kept) -> str | None:
+    expected = _OF_KEPT.get(weights.get("keep", ""), {"keep"})
+    return None if expected <= weights.keys() else "has not the steps of `best` or `average`"
 
 
 def _in_order(rungs: Sequence[RungNumbers]) -> str | None:
-    numbers = [found["rung"] for found in rungs]
+    numbers = [rung["rung"] for rung in rungs]
     return None if numbers == sorted({*numbers}) else f"has the rungs {numbers}, which do not follow each other"
 
 
@@ -151,11 +151,11 @@ class CorpusFiles(TypedDict, total=False):
     premises: dict[str, Any] | None
     parts: list[MixturePart]
     shares: list[Annotated[float, between(0, 1)]]
-    __extra_items__: Annotated[Any, lambda found: at_least(0)(found) if isinstance(found, int | float) else None]
+    __extra_items__: Annotated[Any, lambda value: at_least(0)(value) if isinstance(value, int | float) else None]
 
 
-def _mixture(found: CorpusFiles) -> str | None:
-    whole = found.get("layout") != "mix" or len(found.get("parts", ())) == len(found.get("shares", ())) > 0
+def _mixture(files: CorpusFiles) -> str | None:
+    whole = files.get("layout") != "mix" or len(files.get("parts", ())) == len(files.get("shares", ())) > 0
     return None if whole else "has not the share of each of its parts"
 
 
@@ -186,8 +186,8 @@ class Overlap(TypedDict):
     seen: Count
 
 
-def _seen(counts: Mapping[str, Overlap]) -> str | None:
-    wrong = [(task, found) for task, found in counts.items() if found["seen"] > found["items"]]
+def _no_more_than_items(counts: Mapping[str, Overlap]) -> str | None:
+    wrong = [(task, overlap) for task, overlap in counts.items() if overlap["seen"] > overlap["items"]]
     return f"has seen {wrong[0][1]['seen']} of {wrong[0][1]['items']} items of {wrong[0][0]}" if wrong else None
 
 
@@ -196,7 +196,7 @@ class Evaluated(TypedDict, total=False):
 
     senteval: CorpusFiles
     heat_map: dict[str, Any]
-    overlap: Annotated[dict[str, Overlap], _seen]
+    overlap: Annotated[dict[str, Overlap], _no_more_than_items]
 
 
 class Geometry(TypedDict, total=False):

@@ -1,11 +1,10 @@
-"""Registries: everything that can be added by name, from this repository or from a file outside it.
+"""Registries: components by name, of this repository or of a plugin.
 
     OBJECTIVES.add(Mine)   # in a file given by `--plugin FILE`
     OBJECTIVES["mine"]                                                          # wherever a recipe names it
 
-An entry is a frozen dataclass: its name, the class or function behind it, what that needs, and what it can be combined
-with. The module that owns a registry is light: what is heavy to import stands in its entries as `"module:attribute"`,
-which `load` turns into the object.
+An entry is a class, or a frozen dataclass, with a name. A module with a registry imports nothing heavy: an entry names
+heavy objects as `"module:attribute"`, and `load` imports them.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ class Registry(Mapping[str, E]):
     """Entries by name, in the order in which they were added. `noun` is what a message calls one of them."""
 
     changes: ClassVar[int] = 0
-    """How often entries came or went, in all registries: what is gathered from them is gathered anew."""
+    """How often entries of any registry were added or removed; caches of entries depend on it."""
     added: ClassVar[list[tuple[Registry[Any], Named]]] = []
-    """All entries that `add` brought, in that order, each with its registry; not those that a registry began with."""
+    """All entries of plugins in their order, each with its registry."""
 
     def __init__(self, noun: str, *entries: E) -> None:
         self.noun = noun
@@ -62,17 +61,17 @@ class Registry(Mapping[str, E]):
         self._lent.add(name)
 
     def remove(self, name: str) -> None:
-        """Take an entry out, as a test does with one that it added."""
+        """Remove an entry, as tests do."""
         del self._entries[name]
         self._lent.discard(name)
         Registry.changes += 1
 
     def holds(self, entry: Named) -> bool:
-        """Whether it is there, this one and not another of its name."""
+        """Whether it has this entry, and not another of the same name."""
         return self._entries.get(entry.name) is entry
 
     def __getitem__(self, name: str) -> E:
-        """The entry of that name; `UserError` with the nearest and all names if there is none, from `get`, too."""
+        """The entry of that name. `UserError` with all names if there is none, also from `get`."""
         if name not in self._entries:
             names = choices(map(repr, self._entries))
             hint = did_you_mean(name, self._entries)

@@ -18,6 +18,8 @@ from study.search.ask_tell import AskTell, memory_study
 from study.search.journal import explored_recipe, name_explored
 from study.search.points import applying, in_order, point
 from study.search.samplers import SAMPLERS
+from tests.contributing import PLUGINS
+from trainables import plugins
 from trainables.errors import UserError
 from trainables.keys import Value
 from trainables.objectives import OBJECTIVES
@@ -172,15 +174,9 @@ class TestSet:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (
-                "--space supmpn_main --set objective.margin=3",
-                "objective.name=supmpn has no objective.margin",
-            ),
+            ("--space supmpn_main --set objective.margin=3", "objective.name=supmpn has no objective.margin"),
             ("--space scl_lambda --set head.dim=32", "head.kind=none has no head.dim"),
-            (
-                "--space scl_lambda --documents texts.txt",
-                "--documents changes nothing in this study: corpus.layout=rows has no corpus.documents",
-            ),
+            ("--space scl_lambda --documents texts.txt", "--documents changes nothing in this study:"),
             ("--space scl_lambda --set encoder.lora_rank=4", "where encoder.adapter is none; leave it out"),
             ("--space scl_lambda --set objective.bank_warmup=9", "objective.bank is 0"),
             ("--space scl_lambda --set optimisation.keep_every=9", "optimisation.keep is last"),
@@ -210,91 +206,45 @@ class TestSet:
         check_plan(decide(read_request(parse([*given, "--scale", "laptop", "--results", str(tmp_path)])), 0))
 
 
-PLUGIN = '''
-"""The alignment and the uniformity of unit vectors."""
-
-from dataclasses import dataclass
-
-import torch
-from torch.nn import functional as F
-
-from trainables.keys import Range, above, at_least, key
-from trainables.objectives import OBJECTIVES
-from trainables.objectives.objective import Loss, Objective
-
-
-@dataclass(frozen=True)
-class Uniformity(Objective):
-    """Alignment to a power, and the uniformity of all (Wang and Isola 2020)."""
-
-    name = "uniformity"
-    layouts = ("pairs",)
-
-    power: float = key(2.0, "alpha of the alignment.", above(0.0), search=Range(1.0, 3.0), label="alpha")
-    spread: float = key(1.0, "The weight of the uniformity.", at_least(0.0), alias="spread", search=Range(0.0, 2.0))
-
-    def loss(self, batch, own=None):
-        unit = F.normalize(batch.projected, dim=1)
-        near = (unit[batch.premise] - unit[batch.hypothesis]).norm(dim=1).pow(self.power).mean()
-        return Loss((near + self.spread * torch.pdist(unit).pow(2).mul(-2).exp().mean().log()) / batch.workers)
-
-
-OBJECTIVES.add(Uniformity)
-'''
-
-
 @pytest.fixture
-def plugin(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "uniformity.py"
-    path.write_text(PLUGIN.replace("Wang", f"Wang {tmp_path}"))  # so that another test's is another file
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(plugins, "_ran", {})
+    path = tmp_path / "my_objective.py"
+    path.write_text(PLUGINS[path.name])
     yield path
-    if "uniformity" in OBJECTIVES:
-        OBJECTIVES.remove("uniformity")
+    if "alignment" in OBJECTIVES:
+        OBJECTIVES.remove("alignment")
 
 
 class TestAStrangersObjective:
     """Its two keys are as good as ours."""
 
-    SPACE = """
-from search_spaces import Domain, Row, Space
-from trainables.recipe import Recipe
-
-SPACE = Space(
-    "spread", "Spread", "nobody", Recipe().override({"objective.name": "uniformity", "corpus.layout": "pairs"}),
-    {"encoder.name": "scenes-small", "corpus.nli": "scenes", "evaluation.senteval": "scenes"},
-    rows=(Row("far", {"objective.spread": 1.5}), Row("base", {})),
-    domains=(Domain("objective.spread"), Domain("objective.power", choices=(1.0, 2.0))),
-)
-"""
-
     def test_set_domains_and_hash(self, plugin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        space = tmp_path / "space.py"
-        space.write_text(self.SPACE + f"# {tmp_path}")
+        space = tmp_path / "my_search.py"
+        space.write_text(PLUGINS[space.name])
         given = f"--plugin {plugin} --space {space} --set objective.power=3 --results {tmp_path / 'r'} --scale laptop"
         plan = decide(read_request(parse(given.split())), 0)
         check_plan(plan)
-        far, base = plan.rows["far"], plan.rows["base"]
-        assert far is not None
-        assert base is not None
-        assert (far.flat()["objective.power"], far.flat()["objective.spread"]) == (3.0, 1.5)
-        assert far.hash != base.hash != plan.space.base.hash
-        assert far.part(Objective) == OBJECTIVES["uniformity"](**{"power": 3.0, "spread": 1.5})
-        assert "objective.temperature" not in far.flat()
-        assert (plan.space.domains[0].low, plan.space.domains[0].high) == (0.0, 2.0)
+        (row,) = plan.rows.values()
+        assert row is not None
+        assert row.hash != plan.space.base.hash
+        assert row.part(Objective) == OBJECTIVES["alignment"](**{"power": 3.0, "evenness": 0.0})
+        assert "objective.temperature" not in row.flat()
+        assert [(domain.low, domain.high) for domain in plan.space.domains] == [(0.0, 1.0)], "the other one is set"
         assert list_keys([plugin]) == 0
-        assert "  objective.spread = 1.0\n" in capsys.readouterr().out
+        assert "  objective.evenness = 0.0\n" in capsys.readouterr().out
 
     def test_optuna_asks_for_them_where_it_is_chosen(self, plugin: Path) -> None:
         load_plugin(plugin)
         base = Recipe().override({"corpus.layout": "pairs", "objective.name": "ntxent"})
-        domains = (Domain("objective.name", choices=("ntxent", "uniformity")), Domain("objective.spread"))
+        domains = (Domain("objective.name", choices=("ntxent", "alignment")), Domain("objective.evenness"))
         ask_tell = AskTell(memory_study(SAMPLERS["random"].build(0)), base, domains)
         recipes = [ask_tell.ask()[1].flat() for _ in range(20)]
-        assert {recipe["objective.name"] for recipe in recipes} == {"ntxent", "uniformity"}
-        assert all(("objective.spread" in flat) == (flat["objective.name"] == "uniformity") for flat in recipes)
+        assert {recipe["objective.name"] for recipe in recipes} == {"ntxent", "alignment"}
+        assert all(("objective.evenness" in flat) == (flat["objective.name"] == "alignment") for flat in recipes)
 
     def test_a_key_that_means_something_else_elsewhere_is_refused(self, plugin: Path) -> None:
         plugin.write_text(plugin.read_text().replace("    power: float", "    temperature: float"))
         load_plugin(plugin)
-        with pytest.raises(UserError, match=r"Uniformity defines objective\.temperature otherwise than it is defined"):
+        with pytest.raises(UserError, match=r"Alignment defines objective\.temperature otherwise than it is defined"):
             keys()

@@ -43,17 +43,15 @@ class Encoder(Protocol):
 
 
 def for_documents(encoder: E) -> E | None:
-    """What encodes the documents of a search; None: the encoder itself, as all else. One that puts another prompt
-    before documents has it as `for_documents`."""
+    """The encoder for the documents of a search, with their prompt; None: the encoder itself."""
     documents: E | None = getattr(encoder, "for_documents", None)
     return documents
 
 
 class BaseEncoder(Encoder, Protocol):
-    """What every kind of encoder gives: its embeddings can be kept in a store, and be the base of an adapter.
+    """Every kind of encoder: a store can cache its embeddings, and an adapter can be trained on it.
 
-    One with parameters that no checkpoint gave, but that were drawn when it was loaded, also has their names:
-    `fresh: tuple[str, ...]`. They go into a trial's record.
+    `fresh: tuple[str, ...]`, where it has that, names parameters that were drawn and not loaded; records have them.
     """
 
     @property
@@ -73,10 +71,9 @@ class BaseEncoder(Encoder, Protocol):
         """
 
     def save(self, folder: Path) -> None:
-        """Replace `folder` by a model that `SentenceTransformer(folder)` loads, with equal embeddings. Their length
-        may be another: one, where the model that it was started from had a norm.
+        """Replace `folder` by a model of stock modules that `SentenceTransformer(folder)` loads, with equal embeddings.
 
-        Stock modules and safetensors only: no code, no pickle. Raises `UserError` with `unsavable` where it says so.
+        Their length is one where the model that it was started from had a norm. Raises `UserError` with `unsavable`.
         """
 
 

@@ -45,10 +45,8 @@ class TransformerEncoder(nn.Module):
         ending: Ending = PLAIN,
         pools_prompt: bool = True,
     ) -> None:
-        """`mlm_head` trains the same backbone, and is not saved with it. `fresh` names the backbone's parameters that
-        no checkpoint gave, `ending` is what a saved model has besides. Where not `pools_prompt`, a prompt's tokens, and
-        what stands before it, are seen by the others but not pooled. Where the pooling counts padding, `encode`
-        averages it in, as Liao's released code does: a sentence's embedding then depends on its batch."""
+        """`mlm_head` trains the same backbone and is not saved. `fresh`: the backbone's parameters that were drawn.
+        `ending`: what a saved model has at its end. `pools_prompt`: whether a prompt's tokens are pooled."""
         super().__init__()
         self.backbone = backbone
         self.tokenizer = tokenizer
@@ -83,8 +81,7 @@ class TransformerEncoder(nn.Module):
 
     @property
     def unsavable(self) -> str | None:
-        """Why stock modules cannot give its embeddings, or None. That padding is counted is no part of a saved model:
-        it depends on the batch."""
+        """Why stock modules cannot give its embeddings, or None. A saved model never counts padding."""
         if self.pooling.stock is None:
             return f"the pooling {self.pooling.name!r} cannot be written as modules of sentence-transformers"
         return None

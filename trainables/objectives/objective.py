@@ -1,4 +1,4 @@
-"""What an objective sees of a batch, and what it gives back."""
+"""The contract of an objective: its input, an embedded batch, and its output, a loss with counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class TextPairs(BatchPairs[Tensor]):
-    """Pairs of items of which it is known which have the same text."""
+    """Pairs of items with a fingerprint of each item's text."""
 
     text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
 
@@ -30,13 +30,9 @@ class TextPairs(BatchPairs[Tensor]):
 class EmbeddedBatch(TextPairs):
     """A global batch of labelled pairs with the embeddings of its items.
 
-    An item is a sentence, or a further view of one: the same text, encoded again under another dropout.
-
-    Every worker holds the whole batch, but answers only for its share of the rows and anchors, so that the
-    losses of all workers add up to the loss of one.
-
-    All of it lies on the encoder's device. How many rows have a label, or which groups there are, is asked of `known`:
-    a GPU would have to be waited for until it has embedded the batch.
+    An item is a sentence, or the same text encoded again under another dropout. Every worker has the whole batch and
+    gives the loss of its `share`; the losses of all workers add up to the loss of one. Tensors are on the encoder's
+    device. Take counts and groups from `known`, on the CPU: no step then waits for a GPU.
     """
 
     embeddings: Tensor  # (items, dim): the sentence embeddings
@@ -66,12 +62,12 @@ class EmbeddedBatch(TextPairs):
 
 @dataclass(frozen=True)
 class Loss:
-    """This worker's part of the batch's loss, counts over the whole batch, and what a memory bank may keep of it."""
+    """This worker's part of the batch's loss, counts over the whole batch, and entries for a memory bank."""
 
     value: Tensor  # ()
     counts: Mapping[str, float | Tensor] = field(default_factory=dict)
-    """See `counts_of`. An objective may count other things, too: they are summed over the batches for the record. A
-    count that is a tensor, (), is read once the device has come so far, and no step waits for it."""
+    """See `counts_of`. The record has their sums over all batches. A count may be a tensor, (), for which no step
+    waits."""
     contrasted: tuple[Tensor, Tensor] | None = None
     """For a memory bank: (candidates, head dim) without gradient, and (candidates,) their fingerprints."""
 
@@ -108,20 +104,19 @@ class Objective(Options):
     most_negatives: ClassVar[int | None] = None
     """Most hard negatives of an anchor; None takes any number, 0 none."""
     mlm_only: ClassVar[bool] = False
-    """Whether it has no loss of its own: then nothing is encoded for it, `loss` is never called, and `objective.mlm`
-    must be above 0."""
+    """Whether it has no loss of its own. `loss` is then never called, and `objective.mlm` must be above 0."""
     contrasts: ClassVar[bool] = True
     """Whether it compares anchors with candidates, which a report counts."""
     stacks: ClassVar[bool] = False
     """Whether many trials with it can train as a population: `training/population_training.py` knows NT-Xent alone."""
     released: ClassVar[Mapping[str, Value]] = {}
-    """What `objective.fidelity=released` sets: where the authors' code does something else than the paper's text."""
+    """The values of `objective.fidelity=released`, where the authors' code differs from the paper's text."""
 
     def check(self, layout: type[Layout]) -> None:
-        """Refuse, by `UserError`, what its formula has no place for, or what it does not find in that layout."""
+        """Raise `UserError` for keys that its formula, or the layout, cannot serve."""
 
     def module(self, dim: int) -> nn.Module | None:
-        """What it trains of its own, for sentence embeddings of size `dim`; it is dropped at test time."""
+        """A module that it trains beside the encoder, for embeddings of size `dim`; dropped at test time."""
         return None
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
@@ -134,7 +129,7 @@ class Objective(Options):
 
     @property
     def taught(self) -> bool:
-        """Whether it learns what a teacher says in the data."""
+        """Whether it learns a teacher's scores in the data."""
         return False
 
     @property
@@ -144,10 +139,10 @@ class Objective(Options):
 
     @property
     def plain(self) -> bool:
-        """Whether it is its formula alone, which is what a population knows."""
+        """Whether it is its formula alone, without filters, widths and a learned temperature, as populations need."""
         learned = isinstance(self, Temperature) and self.temperature == "learned"
         return not (self.filters or learned or (isinstance(self, Widths) and self.dims))
 
     def drawing_none(self) -> Objective:
-        """The same for a layout that has made exactly P positives and Q negatives: none are left to be drawn."""
+        """The same without drawing, for a layout that makes exactly P positives and Q negatives."""
         return self

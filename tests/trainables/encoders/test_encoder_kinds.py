@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,19 @@ import pytest
 import torch
 
 from tests.conftest import SENTENCES
+from tests.contributing import PLUGINS
+from trainables import plugins
 from trainables.encoders import ENCODERS, check_encoder, check_trainable, finished_kind, load_encoder, trainable
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import POOLINGS, Mean, Pooling
-from trainables.encoders.projection import PROJECTIONS
 from trainables.encoders.static_keys import StaticStart
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.plugins import load_plugin
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
+from trainables.registry import Registry
 from trainables.testing.encoders import EncoderContract, TrainableEncoderContract
-from trainables.trial.build import build_model
 
 WORDS = sorted({word for sentence in EncoderContract.sentences for word in sentence.split()})
 
@@ -135,79 +136,37 @@ class TestCombinations:
         check_trainable(recipe.override({"optimisation.epochs": 0}))
 
 
-KIND = '''
-import numpy as np
-import torch
-from torch import nn
+@pytest.fixture
+def letters(plugin: Callable[[str], None]) -> Iterator[None]:
+    """A kind of encoder from outside the repository (its contract: test_contributing.py), with a check of its own."""
+    plugin("my_encoder.py")
 
-from trainables.encoders.fingerprint import digest
-from trainables.encoders.kinds import ENCODERS, EncoderKind
-from trainables.encoders.passes import full_passes
+    def missing(config: EncoderConfig) -> tuple[str, str] | None:
+        return None if config.name == "latin" else (f"no alphabet {config.name!r}", "name 'latin'")
 
-
-class Letters(nn.Module):
-    """A sentence as the mean of its letters' vectors."""
-
-    unsavable = "letters are no module of sentence-transformers"
-    dim = 5
-
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Embedding(256, self.dim)
-
-    @property
-    def device(self):
-        return self.table.weight.device
-
-    def tokenize(self, sentences):
-        return [list(sentence.encode()) for sentence in sentences]
-
-    def passes(self, lengths, most=None):
-        return full_passes(lengths, most or sum(lengths))
-
-    def embed(self, tokens):
-        return torch.stack([self.table(torch.tensor(row, device=self.device)).mean(0) for row in tokens])
-
-    @torch.inference_mode()
-    def encode(self, sentences, *, progress=False):
-        if not sentences:
-            return np.empty((0, self.dim), dtype=np.float32)
-        return self.embed(self.tokenize(sentences)).cpu().numpy()
-
-    def fingerprint(self):
-        return digest(type(self), {}, self.state_dict().items())
-
-    def save(self, folder):
-        from trainables.errors import UserError
-
-        raise UserError(self.unsavable)
-
-
-def load_letters(request):
-    torch.manual_seed(0)
-    return Letters()
-
-
-def missing(config):
-    return None if config.name == "latin" else (f"no alphabet {config.name!r}", "name 'latin'")
-
-
-ENCODERS.add(EncoderKind("letters", load_letters, missing, trainable=True, pools=False, layers=False))
-'''
-
-
-@pytest.fixture(scope="module")
-def letters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A kind of encoder from one file outside the repository."""
-    path = tmp_path_factory.mktemp("outside") / "letters.py"
-    path.write_text(KIND)
-    load_plugin(path)
+    ENCODERS.add(replace(ENCODERS["trigrams"], name="letters", missing=missing))
     yield
     ENCODERS.remove("letters")
 
 
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Runs one of docs/plugins; its entries are removed after the test."""
+    monkeypatch.setattr(plugins, "_ran", {})
+    before = len(Registry.added)
+
+    def run(name: str) -> None:
+        (tmp_path / name).write_text(PLUGINS[name])
+        plugins.load_plugin(tmp_path / name)
+
+    yield run
+    for registry, entry in Registry.added[before:]:
+        if registry.holds(entry):
+            registry.remove(entry.name)
+
+
 @pytest.mark.usefixtures("letters")
-class TestAStrangersKind(TrainableEncoderContract):
+class TestAStrangersKind:
     @pytest.fixture
     def encoder(self, letters: None) -> TrainableEncoder:
         return trainable(load_encoder(EncoderConfig("letters", "latin")))
@@ -225,8 +184,8 @@ class TestAStrangersKind(TrainableEncoderContract):
 
     def test_an_adapter_fits_on_it(self, encoder: TrainableEncoder, tmp_path: Path):
         adapted = AdaptedEncoder(encoder, tmp_path / "embeddings")
-        assert adapted.encode(SENTENCES).shape == (len(SENTENCES), 5)
-        assert adapted.unsavable == "letters are no module of sentence-transformers"
+        assert adapted.encode(SENTENCES).shape == (len(SENTENCES), 64)
+        assert adapted.unsavable == "sentence-transformers has no module for trigrams of letters"
 
     def test_it_is_trained_and_evaluated(self, tmp_path: Path):
         from trainables.corpora import scenes
@@ -253,71 +212,22 @@ class TestAStrangersKind(TrainableEncoderContract):
         assert not (tmp_path / "model").exists()
 
 
-POOLING = """
-from dataclasses import dataclass
-
-from trainables.encoders.pooling import POOLINGS, Pooling
-from trainables.encoders.projection import PROJECTIONS, Sized
-from trainables.keys import at_least, key
-from trainables.lazy_torch import torch
-
-
-@dataclass(frozen=True)
-class Second(Pooling):
-    name = "second"
-    token: int = key(1, "Which token is taken.", at_least(0), label="token")
-
-    def pool(self, states, mask):
-        return states[-1][:, self.token]
-
-
-@dataclass(frozen=True)
-class Bare(Sized):
-    name = "bare"
-    bias: bool = key(False, "Whether it has a bias.")
-
-    def build(self, dim):
-        return torch.nn.Linear(dim, self.size(dim), bias=self.bias)
-
-
-POOLINGS.add(Second)
-PROJECTIONS.add(Bare)
-"""
-
-
-@pytest.fixture
-def second(tmp_path: Path) -> Iterator[None]:
-    """A pooling and a projection from one file outside the repository."""
-    (tmp_path / "second.py").write_text(POOLING + f"# {tmp_path}")
-    load_plugin(tmp_path / "second.py")
-    yield
-    POOLINGS.remove("second")
-    PROJECTIONS.remove("bare")
-
-
-@pytest.mark.usefixtures("second")
-def test_a_strangers_pooling_and_projection(tmp_path: Path):
-    """Trained and evaluated like any other; not saved as something else."""
-    chosen = {"pooling.mode": "second", "head.kind": "bare", "head.dim": 3, "encoder.name": SCENES_ENCODER}
-    recipe = Recipe().override({**chosen, "pooling.token": 2})
+def test_a_strangers_pooling_counts_and_is_not_saved_as_another(plugin: Callable[[str], None], tmp_path: Path):
+    plugin("my_pooling.py")
+    chosen = {"pooling.mode": "power_mean", "encoder.name": SCENES_ENCODER}
+    recipe = Recipe().override({**chosen, "pooling.power": 2.0})
     check_trainable(recipe)
     encoder = on_tokens(load_encoder(recipe.encoder, recipe.part(Pooling), device="cpu"))
     first = load_encoder(recipe.encoder, Recipe().override(chosen).part(Pooling), device="cpu")
     assert first.fingerprint() != encoder.fingerprint()
-    assert not np.array_equal(first.encode(SENTENCES), encoder.encode(SENTENCES))
     encoder.train(False)
-    embedded = encoder.embed(encoder.tokenize(SENTENCES))
-    np.testing.assert_array_equal(encoder.encode(SENTENCES), embedded.detach().numpy())
-    model = build_model(recipe, encoder)
-    assert model.head(embedded).shape == (len(SENTENCES), 3)
-    assert list(dict(model.head.named_parameters())) == ["weight"]
-    assert "bias" in dict(build_model(recipe.override({"head.bias": True}), encoder).head.named_parameters())
-    assert encoder.unsavable == "the pooling 'second' cannot be written as modules of sentence-transformers"
-    with pytest.raises(UserError, match="the model cannot be saved: the pooling 'second'"):
+    embedded = encoder.embed(encoder.tokenize(SENTENCES)).detach().numpy()
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), embedded)
+    assert encoder.unsavable == "the pooling 'power_mean' cannot be written as modules of sentence-transformers"
+    with pytest.raises(UserError, match="the model cannot be saved: the pooling 'power_mean'"):
         encoder.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
-    adapted = AdaptedEncoder(encoder, tmp_path / "embeddings")
-    assert adapted.unsavable == encoder.unsavable
+    assert AdaptedEncoder(encoder, tmp_path / "embeddings").unsavable == encoder.unsavable
 
 
 def test_checks_and_registries_load_nothing_heavy():

@@ -18,7 +18,7 @@ from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.families import FAMILIES, Family, longest_input
 from trainables.encoders.pooling import POOLINGS, Mean
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.errors import UserError
+from trainables.errors import UserError, choices
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import EncoderConfig, Recipe
@@ -87,6 +87,8 @@ class TestEveryFamily:
         np.testing.assert_allclose(theirs.encode(TEXTS), every.encode(TEXTS), atol=1e-5, rtol=0)
         for mode in fitting(FAMILIES[family]):
             encoder = load(folders[family], mode)
+            if encoder.unsavable:
+                continue
             stock = encoder.pooling.modules(encoder.dim, 2, encoder.tokenizer)
             pooled = SentenceTransformer(modules=[theirs[0], *stock], device="cpu")
             for side in ("right", "left") if FAMILIES[family].causal else ("right",):
@@ -98,7 +100,7 @@ class TestEveryFamily:
         for mode in set(POOLINGS) - set(fitting(FAMILIES[family])):
             sentence = (
                 f"pooling.mode {mode!r} needs a [CLS] token, which {str(folders[family])!r} has not; "
-                "take pooling.mode 'mean', 'max', 'last' or 'first_last_mean'"
+                f"take pooling.mode {choices(map(repr, fitting(FAMILIES[family])))}"
             )
             with pytest.raises(UserError) as late:
                 load(folders[family], mode)

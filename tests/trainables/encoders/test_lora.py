@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -92,6 +93,17 @@ def names_in(file: Path) -> set[str]:
     """Of its tensors."""
     with safe_open(file, "pt") as tensors:
         return set(tensors.keys())
+
+
+@pytest.fixture
+def adapter_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial saves its adapter without the merged model, half of what these tests would take."""
+
+    def save(merged: Any, adapter: Callable[[Path], None], folder: Path) -> None:
+        folder.mkdir(parents=True)
+        adapter(folder / "adapter")
+
+    monkeypatch.setattr("trainables.encoders.lora.save_with_adapter", save)
 
 
 def same_adapter(*folders: Path) -> bool:
@@ -271,6 +283,7 @@ class TestTrial:
         run_trial(RECIPE, 1, EVALUATION)
         assert plain().fingerprint() != before
 
+    @pytest.mark.usefixtures("adapter_alone")
     @pytest.mark.parametrize("keep", [slow_case("best"), "average"])
     def test_other_weights_than_the_last_can_be_kept(self, keep: str, tmp_path: Path) -> None:
         every = {"optimisation.keep_every": 1, "optimisation.keep_share": 1, "corpus.senteval": "scenes"}
@@ -377,6 +390,7 @@ class TestRefused:
                 check_trainable(RECIPE.override({**overrides, "encoder.adapter": "mlp"}))
 
 
+@pytest.mark.usefixtures("adapter_alone")
 class TestPopulation:
     """Members take turns on one base."""
 

@@ -55,6 +55,18 @@ def compare(batch: EmbeddedBatch, config: Any) -> None:
     check_equal(ours, theirs, batch, objective)
 
 
+LABELS_OF_BOTH = "a text under both labels"
+SHAPES: dict[str, tuple[list[int], list[tuple[int, int, int, int]]]] = {
+    "one anchor": ([1, 2, 3], [(7, 0, 1, 0), (7, 0, 2, 2)]),
+    "one pair": ([1, 2], [(7, 0, 1, 0)]),
+    "two views": ([1, 1], [(0, 0, 1, 0)]),
+    "two views of each": ([1, 2, 3, 4, 1, 2, 3, 4], [(n, n, n + 4, 0) for n in range(4)]),
+    "an anchor of two groups": ([1, 2, 3, 4, 5], [(0, 0, 1, 0), (1, 0, 2, 0), (2, 3, 2, 0), (3, 4, 0, 0)]),
+    LABELS_OF_BOTH: ([1, 2, 3, 4], [(0, 0, 1, 0), (0, 0, 1, 2), (0, 0, 0, 2), (1, 2, 3, 0), (1, 2, 1, 2)]),
+}
+"""Texts of the items, and rows of (group, premise, hypothesis, label)."""
+
+
 @pytest.mark.parametrize("fidelity", ["paper", "released"])
 @pytest.mark.parametrize("name", NAMES)
 class TestAgainstLoops:
@@ -69,33 +81,16 @@ class TestAgainstLoops:
         temperature=st.floats(0.1, 5),
         margin=st.floats(0.1, 5),
     )
-    @settings(max_examples=15)
+    @settings(max_examples=8)
     def test_any_shape(self, name: str, fidelity: Any, seed: int, groups: int, repeats: bool, **numbers: float):
         compare(batch_for(name, seed, groups=groups, repeats=repeats), config_of(name, fidelity, **numbers))
 
-    def test_one_anchor(self, name: str, fidelity: Any):
-        compare(embedded([1, 2, 3], [(7, 0, 1, 0), (7, 0, 2, 2)]), config_of(name, fidelity))
-
-    def test_one_pair(self, name: str, fidelity: Any):
-        compare(embedded([1, 2], [(7, 0, 1, 0)]), config_of(name, fidelity))
-
-    def test_one_pair_of_two_views(self, name: str, fidelity: Any):
-        compare(embedded([1, 1], [(0, 0, 1, 0)]), config_of(name, fidelity))
-
-    def test_two_views_of_each(self, name: str, fidelity: Any):
-        rows = [(n, n, n + 4, 0) for n in range(4)]
-        compare(embedded([1, 2, 3, 4, 1, 2, 3, 4], rows), config_of(name, fidelity))
-
-    def test_an_anchor_of_two_groups(self, name: str, fidelity: Any):
-        """As in the layout `pairs`: a premise with two entailments, one of which another premise shares."""
-        rows = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 3, 2, 0), (3, 4, 0, 0)]
-        compare(embedded([1, 2, 3, 4, 5], rows), config_of(name, fidelity))
-
-    def test_a_positive_twice_and_a_text_under_both_labels(self, name: str, fidelity: Any):
-        rows = [(0, 0, 1, 0), (0, 0, 1, 2), (0, 0, 0, 2), (1, 2, 3, 0), (1, 2, 1, 2)]
-        if OBJECTIVES[name].most_positives is None:
-            rows.append((0, 0, 1, 0))
-        compare(embedded([1, 2, 3, 4], rows), config_of(name, fidelity))
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_a_batch_of(self, name: str, fidelity: Any, shape: str):
+        texts, rows = SHAPES[shape]
+        if shape == LABELS_OF_BOTH and OBJECTIVES[name].most_positives is None:
+            rows = [*rows, (0, 0, 1, 0)]  # a positive twice
+        compare(embedded(texts, rows), config_of(name, fidelity))
 
     def test_neutral_rows_take_no_part(self, name: str, fidelity: Any):
         rows = [(0, 0, 1, 0), (0, 0, 2, 2), (3, 3, 4, 0), (3, 3, 5, 2)]
@@ -114,7 +109,7 @@ class TestAgainstLoops:
         assert dict(loss.counts) == {"anchors": 0, "positives": 0, "negatives": 0, "batches_without_anchor": 1}
         assert all((gradient == 0).all() for gradient in gradients(loss.value, batch, objective))
 
-    @pytest.mark.parametrize("workers", [2, 3, 20])
+    @pytest.mark.parametrize("workers", [3, 20])
     def test_the_parts_of_a_team_add_up(self, name: str, fidelity: Any, workers: int):
         batch, config = batch_for(name, 5), config_of(name, fidelity)
         if name in WITH_BANK:
@@ -123,11 +118,7 @@ class TestAgainstLoops:
         parts = [objective(replace(batch, rank=rank, workers=workers)) for rank in range(workers)]
         whole = objective(batch)
         ours = sum(part.value for part in parts)
-        torch.testing.assert_close(ours, whole.value, **EXACT)
-        for mine, expected in zip(
-            gradients(ours, batch, objective), gradients(whole.value, batch, objective), strict=True
-        ):
-            torch.testing.assert_close(mine, expected, **EXACT)
+        check_equal(ours, whole.value, batch, objective)
         assert all(part.counts == whole.counts for part in parts)
 
     def test_the_group_numbers_and_the_order_of_rows_mean_nothing(self, name: str, fidelity: Any):
@@ -138,13 +129,12 @@ class TestAgainstLoops:
         objective = build(config_of(name, fidelity))
         torch.testing.assert_close(objective(other).value, objective(batch).value, **EXACT)
 
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-    def test_finite_at_the_papers_temperature_and_below(self, name: str, fidelity: Any, scale: float, dtype: Any):
+    @pytest.mark.parametrize("scale", [1e-6, 1e6])
+    def test_finite_at_the_papers_temperature_and_below(self, name: str, fidelity: Any, scale: float):
         batch = batch_for(name, 6)
-        batch = in_precision(replace(batch, projected=batch.projected * scale), dtype)
-        for temperature in (0.05, 5e-4, 1e-6):
-            objective = build(config_of(name, fidelity, temperature=temperature)).to(dtype)
+        batch = in_precision(replace(batch, projected=batch.projected * scale), torch.float32)
+        for temperature in (0.05, 1e-6):
+            objective = build(config_of(name, fidelity, temperature=temperature)).float()
             value = objective(batch).value
             assert torch.isfinite(value)
             assert all(torch.isfinite(gradient).all() for gradient in gradients(value, batch, objective))
@@ -167,7 +157,7 @@ class TestAgainstLoops:
 @pytest.mark.parametrize("fidelity", ["paper", "released"])
 @pytest.mark.parametrize("name", WITH_BANK)
 class TestMemoryBank:
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", range(2))
     def test_against_loops(self, name: str, fidelity: Any, seed: int):
         compare(with_bank(batch_for(name, seed)), config_of(name, fidelity))
 
@@ -189,7 +179,7 @@ class TestMemoryBank:
         unknown = replace(known, bank_text=torch.tensor([1, 9]))
         assert objective(unknown).value > objective(batch).value + 1e-6
 
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", range(2))
     def test_a_loss_names_what_later_batches_may_contrast(self, name: str, fidelity: Any, seed: int):
         """Of a later batch with new texts these are the negatives of each anchor, every one and no other."""
         batch, later = batch_for(name, seed), embedded([901, 902, 903, 904], [(0, 0, 1, 0), (1, 2, 3, 0)], seed)
@@ -304,13 +294,6 @@ class TestFilters:
             taken += int(counts["filtered_negatives"])
         assert taken > 0
 
-    def test_parts_of_a_team_add_up(self, name: str, changes: dict[str, Any]):
-        batch, objective = batch_for(name, 6), build(config_of(name, **changes))
-        whole = objective(batch)
-        parts = [objective(replace(batch, rank=rank, workers=2)) for rank in range(2)]
-        torch.testing.assert_close(sum(part.value for part in parts), whole.value, **EXACT)
-        assert all(part.counts == whole.counts for part in parts)
-
 
 @pytest.mark.parametrize("changes", FILTERED[3:])
 @pytest.mark.parametrize("name", [name for name in WITH_BANK if name != "ntxent"])
@@ -322,7 +305,7 @@ class TestEveryTextAnAnchor:
     """SupCon with `contrast="all"`."""
 
     @pytest.mark.parametrize("known", ["mask", "keep", "guide", "self"])
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_against_loops(self, seed: int, known: str):
         config = config_of("supcon", contrast="all", false_negatives=known)
         compare(batch_for("supcon", seed), config)
