@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.chunked import CASES, batch_of
+from tests.chunked import batch_of
 from tests.conftest import ROWS, SENTENCES, pairs_of
+from tests.gloo_worker import OBJECTIVE_CASES
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import load_encoder
 from trainables.encoders.packed import in_runs
@@ -137,7 +138,7 @@ def test_a_step_waits_for_nothing(precision: str):
         torch.cuda.set_sync_debug_mode("default")
 
 
-@pytest.mark.parametrize("changes", CASES, ids=lambda changes: " ".join(map(str, changes.values())))
+@pytest.mark.parametrize("changes", OBJECTIVE_CASES, ids=lambda changes: " ".join(map(str, changes.values())))
 def test_a_step_of_every_objective_waits_for_nothing(changes: dict[str, Any]):
     """Only a memory bank has to know how many texts come."""
     model = build_model(Recipe().preferring(changes), encoder_in("bf16"))

@@ -17,9 +17,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from tests.chunked import CASES, batch_of
+from tests.chunked import batch_of
 from tests.conftest import SENTENCES
-from tests.gloo_worker import Tiny
+from tests.gloo_worker import OBJECTIVE_CASES, Tiny
 from tests.pretended_gpu import GPU, WAITS, Pretended, pretended
 from tests.trainables.training.test_population import TinySampler
 from trainables.corpora import scenes
@@ -119,7 +119,7 @@ def all_on_gpu(model: nn.Module) -> None:
     assert all(isinstance(tensor, Pretended) for tensor in tensors)
 
 
-@pytest.mark.parametrize("changes", CASES, ids=lambda changes: " ".join(map(str, changes.values())))
+@pytest.mark.parametrize("changes", OBJECTIVE_CASES, ids=lambda changes: " ".join(map(str, changes.values())))
 def test_steps_of_every_objective_give_the_same_and_wait_for_nothing(changes: dict[str, Any]):
     """The second one, where nothing is made for the first time. Only a memory bank has to know how many texts come."""
     entailed = torch.rand(20, 20, generator=torch.Generator().manual_seed(3)) < 0.2
