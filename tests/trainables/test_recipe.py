@@ -188,7 +188,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("key", "value", "sentence"),
         [
-            ("encoder.kind", "bert", "encoder.kind must be 'transformer', 'static', 'word_vectors' or 'pipeline',"),
+            ("encoder.adapter", "lore", "encoder.adapter must be 'none', 'mlp' or 'lora', not 'lore'"),
             ("encoder.layers", 0, "encoder.layers must be at least 1, not 0"),
             ("encoder.layers", 1.5, "encoder.layers must be a whole number or none, not 1.5"),
             ("encoder.max_length", 3, "encoder.max_length must be at least 4, not 3"),

@@ -423,8 +423,8 @@ class TestPopulation:
         together = self.run(recipes, tmp_path / "together")
         for number, (recipe, seed, result) in enumerate(zip(recipes, self.SEEDS, together, strict=True)):
             alone = run_trial(recipe, seed, EVALUATION, model_folder=tmp_path / "alone" / str(number))
-            for number in ("last_loss", "loss", "steps", "tokens", "streams"):
-                assert result.training[number] == alone.training[number]
+            for key in ("last_loss", "loss", "steps", "tokens", "streams"):
+                assert result.training[key] == alone.training[key]
             assert result.training.keys() - alone.training.keys() == {"population"}
             assert result.data == alone.data
             assert same_adapter(tmp_path / "together" / str(number), tmp_path / "alone" / str(number))

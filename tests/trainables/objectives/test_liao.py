@@ -71,13 +71,13 @@ def test_scl_filters_by_scores(by: str):
 @pytest.mark.parametrize("fidelity", ["paper", "released"])
 @pytest.mark.parametrize("name", LIAO_ORACLES)
 class TestAgainstLoops:
-    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("seed", range(3))
     def test_random_groups_without_caps(self, name: str, fidelity: Any, seed: int):
         compare(labelled(random_rows(seed), seed), settled(name, weight=0.3, fidelity=fidelity))
 
     @pytest.mark.parametrize(("positives", "negatives"), [(1, 1), (2, 3), (1, None), (None, 4), (100, 100)])
     def test_caps(self, name: str, fidelity: Any, positives: int | None, negatives: int | None):
-        for seed in range(3):
+        for seed in range(2):
             batch = labelled(random_rows(seed), seed)
             compare(batch, settled(name, positives, negatives, weight=0.5, temperature=0.5, fidelity=fidelity))
 
@@ -90,7 +90,7 @@ class TestAgainstLoops:
         batch = labelled(random_rows(2), scale=0.5)
         compare(batch, settled(name, temperature=temperature, fidelity=fidelity))
 
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", range(2))
     def test_a_memory_bank(self, name: str, fidelity: Any, seed: int):
         if name != "scl":
             return
@@ -99,16 +99,11 @@ class TestAgainstLoops:
         without = build(config)(again(batch)).value
         assert abs(build(config)(with_bank(again(batch))).value - without) > 1e-6
 
-    def test_one_anchor(self, name: str, fidelity: Any):
-        compare(labelled([(0, 1, 0), (0, 2, 1), (3, 4, 2)]), settled(name, fidelity=fidelity))
-
-    def test_one_pair(self, name: str, fidelity: Any):
-        compare(labelled([(0, 1, 0)]), settled(name, fidelity=fidelity))
-
-    def test_duplicates(self, name: str, fidelity: Any):
-        """The same row twice, an entailment that is the premise itself, one sentence under both labels."""
-        rows = [(0, 1, 0), (0, 1, 0), (0, 0, 0), (0, 2, 1), (3, 1, 2), (3, 4, 0), (3, 4, 2), (5, 3, 0)]
-        compare(labelled(rows), settled(name, fidelity=fidelity))
+    def test_awkward_batches(self, name: str, fidelity: Any):
+        """One anchor; one pair; a row twice, an entailment that is the premise, one sentence under both labels."""
+        twice = [(0, 1, 0), (0, 1, 0), (0, 0, 0), (0, 2, 1), (3, 1, 2), (3, 4, 0), (3, 4, 2), (5, 3, 0)]
+        for rows in [(0, 1, 0), (0, 2, 1), (3, 4, 2)], [(0, 1, 0)], twice:
+            compare(labelled(rows), settled(name, fidelity=fidelity))
 
     def test_a_batch_without_anchor_has_no_contrast_and_is_counted(self, name: str, fidelity: Any):
         batch = labelled([(0, 1, 1), (0, 2, 2), (3, 4, 1)])
@@ -133,7 +128,7 @@ class TestAgainstLoops:
             assert counts["negatives"] == sum(len(negatives) for _, _, negatives in drawn)
             assert counts["batches_without_anchor"] == 0
 
-    @pytest.mark.parametrize("workers", [2, 3, 20])
+    @pytest.mark.parametrize("workers", [3, 20])
     def test_the_parts_of_a_team_add_up(self, name: str, fidelity: Any, workers: int):
         config = settled(name, 2, 3, fidelity=fidelity)
         batch = labelled(random_rows(5), 5)
@@ -143,13 +138,9 @@ class TestAgainstLoops:
         assert all(part.counts == parts[0].counts for part in parts)
 
     @pytest.mark.parametrize("temperature", [1e-6, 1e6])
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-    def test_extreme_temperatures_do_not_overflow(
-        self, name: str, fidelity: Any, temperature: float, dtype: torch.dtype
-    ):
-        batch = labelled(random_rows(6), 6, scale=10)
-        batch = in_precision(batch, dtype)
-        objective = build(settled(name, temperature=temperature, fidelity=fidelity)).to(dtype)
+    def test_extreme_temperatures_do_not_overflow(self, name: str, fidelity: Any, temperature: float):
+        batch = in_precision(labelled(random_rows(6), 6, scale=10), torch.float32)
+        objective = build(settled(name, temperature=temperature, fidelity=fidelity)).float()
         value = objective(batch).value
         assert torch.isfinite(value)
         assert all(torch.isfinite(gradient).all() for gradient in gradients(value, batch, objective))
@@ -160,7 +151,7 @@ class TestAgainstLoops:
 @pytest.mark.parametrize("name", ["scl", "ce_augment"])
 def test_every_combination_of_what_fidelity_sets(name: str, false_negatives: Any, anchors: Any):
     config = settled(name, 2, weight=0.3, false_negatives=false_negatives, anchors=anchors)
-    for seed in range(6):
+    for seed in range(3):
         compare(labelled(random_rows(seed), seed), config)
 
 
