@@ -14,6 +14,7 @@ from reports.answer import FILE, Answer
 from reports.answer_words import as_text, lines
 from reports.best_model import ranking
 from reports.check import check
+from reports.document import markdown
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.ledger.finals import FIRST_FRESH
 from reports.looks import trials
@@ -172,7 +173,7 @@ def test_what_else_differs_forbids_a_verdict(make: Make, results_folder: Path, t
         ledger.write(changed(record, versions={**record.versions, "torch": "1.0"}))
     found = Results.load(results_folder)
     assert "; no verdict, for the flag code; what another" in line(found)
-    assert "(no verdict: `code`)" in more_data.write(found, tmp_path / "pictures")
+    assert "(no verdict: `code`)" in markdown(more_data.write(found, tmp_path / "pictures"))
 
 
 def test_of_the_base_where_that_is_kept(make: Make) -> None:
@@ -212,7 +213,7 @@ class TestMoreDataSection(SectionContract):
         return make(missing=7 if request.param == "unfinished" else 0)
 
     def test_it_has_a_table_and_a_picture(self, make: Make, tmp_path: Path) -> None:
-        text = more_data.write(make(), tmp_path / "pictures")
+        text = markdown(more_data.write(make(), tmp_path / "pictures"))
         assert text.startswith("The last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
         assert "![Score over the pairs to train on](pictures/data-curve.svg)" in text
         assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")][2:] == [

@@ -245,7 +245,7 @@ def of_importance(results: Results) -> str:
 def on_the_front(results: Results) -> str:
     several = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("mine", "encode_ms")))
     records = [changed(one, cost={**one.cost, "encode_ms": 2.0}) for one in several.records]
-    text = pareto.write(dataclasses.replace(several, records=records), results.folder / "pictures")
+    text = markdown(pareto.write(dataclasses.replace(several, records=records), results.folder / "pictures"))
     assert "encoding in ms (lower is better)" in text
     assert "test: mine" in text
     (only,) = {*named_in(results, text)}
