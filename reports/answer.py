@@ -24,7 +24,7 @@ from reports.evidence import Evidence
 from reports.finals_evidence import VARIED, FinalsEvidence, Spreads, noise
 from reports.findings import Findings
 from reports.gain import Gain
-from reports.guards import grouped
+from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
 from reports.looks import look, share
@@ -48,7 +48,7 @@ from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 3
+SCHEMA = 4
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 GENERAL = ("STSBenchmark", GENERAL_TASK)
@@ -102,8 +102,8 @@ class Answer:
     """Of them a general check, where no goal looks at it."""
     flags: tuple[str, ...] = ()
     """Guards whose flags forbid a verdict on the picked one: then nothing can be told."""
-    warnings: tuple[str, ...] = ()
-    """What guards found in the trials of the finals, as markdown."""
+    warnings: tuple[Flag, ...] = ()
+    """What guards found in the trials of the finals."""
     remembered: int | None = None
     """Test items with a text that the picked one's training saw and the encoder's did not, where the gain over that
     stands even without these."""
@@ -170,8 +170,8 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: points and seconds; what is unknown is None."""
-        found: dict[str, Any] = rounded(dataclasses.asdict(self))
-        return {"schema": SCHEMA, **found}
+        fields = {**dataclasses.asdict(self), "warnings": [flag.as_json() for flag in self.warnings]}
+        return {"schema": SCHEMA, **rounded(fields)}
 
 
 def rounded(value: Any) -> Any:
@@ -244,7 +244,7 @@ class _Finals(FinalsEvidence):
             most=judged.most,
             seeds=None if wanted is None or never else math.ceil(wanted),
             never=never,
-            warnings=tuple(one.sentence for one in grouped(self.evidence.flags.all) if one.guard not in VARIED),
+            warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
             spreads=self.spreads(figure),
             noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),

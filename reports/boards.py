@@ -80,6 +80,11 @@ class Board:
         return tuple(item for item in self.standings if not item.copy_of)
 
     @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Every flag that touches a row of it."""
+        return tuple(dict.fromkeys(flag for item in self.standings for flag in item.flags))
+
+    @property
     def judged(self) -> tuple[Standing, ...]:
         """The rows of which can be said whether they may be the best."""
         return tuple(item for item in self.counted if item.in_best_set is not None)

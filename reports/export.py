@@ -20,6 +20,7 @@ from reports.best_model import best_first
 from reports.commands import study_command
 from reports.document import Block, Bullets, DataTable, markdown
 from reports.evidence import Evidence
+from reports.guards import sentence
 from reports.ledger import LEDGER, MODELS, Record
 from reports.ledger.names import to_write
 from reports.markdown import DASH, code, count, number, signed, text
@@ -230,7 +231,7 @@ def _doubts(results: Results, record: Record) -> Iterator[Block]:
     flags = Evidence.of(results).flags.of_recipe(record.recipe_hash, frozenset(record.scores))
     if flags:
         yield "Reasons for doubt:"
-        yield Bullets([flag.sentence for flag in flags])
+        yield Bullets([sentence(results, flag) for flag in flags])
     after = record.recipe.get("pooling.after", "none")
     if after != "none":
         yield f"The scores were measured with {code(f'pooling.after={after}')}, which is not part of the saved model."

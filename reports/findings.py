@@ -107,13 +107,12 @@ def _praised(results: Results, boards: Sequence[Board]) -> str | None:
 
 
 def _board(board: Board) -> dict[str, Any]:
-    flags = dict.fromkeys(flag for item in board.standings for flag in item.flags)
     return {
         "figure": board.quantity.name,
         "baseline": board.baseline,
         "best": [item.name for item in board.best],
         "rows": [_row(item) for item in board.standings if item.sample is not None],
-        "flags": [{"guard": flag.guard, "sentence": flag.sentence} for flag in flags],
+        "flags": [flag.as_json() for flag in board.flags],
         "more_seeds": _seeds(board.more_seeds),
     }
 

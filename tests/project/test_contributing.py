@@ -15,9 +15,10 @@ import pytest
 import torch
 
 from reports.formats import FORMATS, Format
+from reports.guards import GUARDS
 from reports.importance import ENOUGH, importance
 from reports.report import write_report
-from reports.sections import SECTIONS, Section
+from reports.sections import SECTIONS, Section, trust
 from reports.testing import FormatContract, SectionContract
 from search_spaces import Domain, load_space
 from study.callbacks import CALLBACKS
@@ -328,6 +329,14 @@ def test_a_section(plug: Plug, tmp_path: Path) -> None:
     make_results(tmp_path / "results")
     report = write_report(tmp_path / "results").read_text()
     assert "## The slowest trial\n" in report
+
+
+def test_a_guard(plug: Plug, tmp_path: Path) -> None:
+    plug("my_guard.py", GUARDS)
+    results = make_results(tmp_path / "results", seeds=(1, 2))
+    slow = [replace(record, cost={**record.cost, "seconds": 5400.0}) for record in results.records[:2]]
+    whole = replace(results, records=[*slow, *results.records[2:]])
+    assert "(1 row): a trial took 1.5 hours, of " in trust.write(whole, tmp_path)
 
 
 def test_a_callback(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
