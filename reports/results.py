@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import PART, apart, explored_on_part, is_explored, is_fresh, whole_of
+from reports.ledger.finals import PART, apart, is_explored, is_fresh, whole_of
 from reports.ledger.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
@@ -221,9 +221,9 @@ class Results:
     @cached_property
     def failed_parts(self) -> set[str]:
         """Hashes of the explored recipes of which a trial on a part of the data failed."""
-        own = [failure for failure in read_failures(self.folder) if failure.seed == PART]
-        numbers = [number for failure in own if (number := explored_on_part(failure.name)) is not None]
-        return {self.info.explored[number - 1] for number in numbers if 0 < number <= len(self.info.explored)}
+        own = [failure.recipe for failure in read_failures(self.folder) if failure.seed == PART]
+        wholes = [whole_of(recipe, self.base.flat()) for recipe in own]
+        return {whole.hash for _, whole in filter(None, wholes)} & {*self.info.explored}
 
     @cached_property
     def failed_finals(self) -> set[str]:

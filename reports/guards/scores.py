@@ -55,9 +55,9 @@ def items(results: Results) -> list[Flag]:
         for tasks, recipes in by_tasks.items()
     ]
     if wrong:
-        tasks = frozenset(task for _, task in wrong)
-        facts = {"tasks": sorted(tasks), **_farthest(results, *wrong[0])}
-        flags.append(Flag("items", "other scores", _recipes(wrong), _with_dev(tasks), facts))
+        names = sorted({task for _, task in wrong})
+        facts = {"tasks": names, **_farthest(results, *wrong[0])}
+        flags.append(Flag("items", "other scores", _recipes(wrong), _with_dev(names), facts))
     return [*flags, *_other_items(results)]
 
 

@@ -229,8 +229,10 @@ def overlap(results: Results, flag: Flag) -> str:
             f"{'; unknown for some' * part['unknown']})"
             for part in flag.parts
         ]
-        shares = f"different shares of the test items in training, of {'; '.join(tasks)}"
-        return f"rows saw {shares}: a difference may be memory"
+        return (
+            f"rows saw different shares of the test items in training, of {'; '.join(tasks)}: a difference may be "
+            "memory"
+        )
     shares = [f"{text(task)} {_percent(100 * least, 100 * most)}" for task, least, most in flag.facts["shares"]]
     more = f" and {count(len(shares) - FEW_TASKS, 'more task')}" if len(shares) > FEW_TASKS else ""
     largest = ", ".join(shares[:FEW_TASKS]) + more if more else listed(shares)

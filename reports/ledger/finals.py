@@ -8,7 +8,6 @@ curve: the recipe to use on parts of its data, under the finals' seeds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -57,12 +56,6 @@ def seed_in_words(seed: int) -> str:
 def part_name(share: float, whole: str) -> str:
     """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
     return f"{share_in_words(share)}: {whole}"
-
-
-def explored_on_part(name: str) -> int | None:
-    """The number of the explored recipe of which `part_name` made this name; None where it is of none."""
-    there = re.match(r"\d+/\d+ of the data: #(\d+)\b", name)
-    return int(there[1]) if there else None
 
 
 def share_in_words(share: float) -> str:

@@ -25,7 +25,7 @@ def main() -> None:
     findings = Findings.of(results)
     content = {**findings.as_json(), "answer": answer}
     for data, board in zip(content["boards"], findings.boards, strict=True):
-        data["flags"] = [{"guard": flag.guard, "sentence": sentence(results, flag)} for flag in board.flags]
+        data["flags"] = [{**flag.as_json(), "sentence": sentence(results, flag)} for flag in board.flags]
     print(json.dumps(content))
 
 

@@ -32,6 +32,7 @@ from reports.sections import SECTIONS, Section, finals, in_order
 from reports.testing import SectionContract, changed
 from reports.wording import difference
 from tests.conftest import slow_case
+from tests.facts import sentences
 from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
 from trainables.senteval.tasks import GROUPS
 
@@ -513,6 +514,7 @@ def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path
     assert content["schema"] == SCHEMA
     assert content["kind"] == kind
     assert content == json.loads(json.dumps(Answer.of(results).as_json()))
+    assert sentences(Answer.of(results)) == []
     page = (Path(__file__).parents[2] / "docs" / "answer.md").read_text(encoding="utf-8")
     assert [name for name in content if f"`{name}`" not in page] == []
     before = check(tmp_path)
