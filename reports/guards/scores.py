@@ -30,7 +30,7 @@ NARROW = 1e-3
 CHANCE = 0.05
 """So close, in points, to the published share of the largest class an accuracy is suspicious."""
 
-Seen = Mapping[str, tuple[int, int] | None]
+Exposure = Mapping[str, tuple[int, int] | None]
 """By recipe the test items of a task that were seen in training, and all; None is unknown."""
 Degenerate = Literal["one class", "equal cosines", "constant cosines", "largest class"]
 """What predictions show; `constant cosines` by their correlation, and `largest class` by the accuracy alone."""
@@ -108,14 +108,18 @@ def overlap(results: Results) -> list[Flag]:
     by_task: dict[str, dict[str, tuple[int, int] | None]] = {}
     for recipe, task in dict.fromkeys((record.recipe_hash, task) for record, task in _cells(results)):
         records = [record for record in results.recipes[recipe] if record.tested]
-        by_task.setdefault(task, {})[recipe] = _seen(records, task) if recipe in results.trained else (0, 1)
-    if trained and not any(seen.get(recipe) for seen in by_task.values() for recipe in trained):
+        by_task.setdefault(task, {})[recipe] = _exposure(records, task) if recipe in results.trained else (0, 1)
+    if trained and not any(exposure.get(recipe) for exposure in by_task.values() for recipe in trained):
         return [Flag("overlap", "unknown", frozenset(), blocks=False)]
-    exposed = {task: seen for task, seen in by_task.items() if any(counts and counts[0] for counts in seen.values())}
-    hardly = {task for task, seen in exposed.items() if _hardly_matters(seen, trained)}
+    exposed = {
+        task: exposure
+        for task, exposure in by_task.items()
+        if any(counts and counts[0] for counts in exposure.values())
+    }
+    hardly = {task for task, exposure in exposed.items() if _hardly_matters(exposure, trained)}
     flags = []
     for little in (False, True):
-        if some := {task: seen for task, seen in exposed.items() if (task in hardly) == little}:
+        if some := {task: exposure for task, exposure in exposed.items() if (task in hardly) == little}:
             flags.append(_exposed(some, little))
     if trained and any(number.startswith("dev_") for number in _in_topics(results)):
         flags.append(Flag("overlap", "development", frozenset(), blocks=False))
@@ -246,22 +250,25 @@ def _other_sizes(results: Results) -> Iterator[tuple[Record, dict[str, Any]]]:
             yield record, {"task": task, "stored": size, "computed": len(answers.gold)}
 
 
-def _exposed(by_task: Mapping[str, Seen], little: bool) -> Flag:
+def _exposed(by_task: Mapping[str, Exposure], little: bool) -> Flag:
     """What training saw of the test items of these tasks; `little` where gains are hardly touched."""
     shares = {
-        task: [_share(counts) for counts in seen.values() if counts and counts[0]] for task, seen in by_task.items()
+        task: [_share(counts) for counts in exposure.values() if counts and counts[0]]
+        for task, exposure in by_task.items()
     }
     largest = sorted(shares, key=lambda task: -max(shares[task]))
-    recipes = frozenset(key for seen in by_task.values() for key, counts in seen.items() if counts and counts[0])
+    recipes = frozenset(
+        key for exposure in by_task.values() for key, counts in exposure.items() if counts and counts[0]
+    )
     facts = {"shares": [(task, min(shares[task]), max(shares[task])) for task in largest]}
     kind = "seen little" if little else "seen"
     return Flag("overlap", kind, recipes, frozenset(by_task), facts, blocks=False, marks=not little)
 
 
-def _unequal_shares(by_task: Mapping[str, Seen]) -> Iterator[Flag]:
+def _unequal_shares(by_task: Mapping[str, Exposure]) -> Iterator[Flag]:
     """A flag for each task of whose test items recipes saw different shares, or unknown ones."""
-    for task, seen in by_task.items():
-        values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in seen.items()}
+    for task, exposure in by_task.items():
+        values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in exposure.items()}
         known = [value for value in values.values() if value is not None] or [1.0]
         unknown = None in values.values()
         if unknown or max(known) - min(known) > EXPOSED * max(known):
@@ -273,10 +280,10 @@ def _unequal_shares(by_task: Mapping[str, Seen]) -> Iterator[Flag]:
             )  # fmt: skip
 
 
-def _hardly_matters(seen: Seen, trained: list[str]) -> bool:
+def _hardly_matters(exposure: Exposure, trained: list[str]) -> bool:
     """Whether every trained recipe saw the same small share of a task's test items."""
-    shares = [_share(seen[recipe]) for recipe in trained if recipe in seen] or [0.0]
-    return None not in seen.values() and max(shares) < FEW_SEEN and max(shares) - min(shares) < SEEN_ALIKE
+    shares = [_share(exposure[recipe]) for recipe in trained if recipe in exposure] or [0.0]
+    return None not in exposure.values() and max(shares) < FEW_SEEN and max(shares) - min(shares) < SEEN_ALIKE
 
 
 def _in_topics(results: Results) -> set[str]:
@@ -284,7 +291,7 @@ def _in_topics(results: Results) -> set[str]:
     return {score[1] for table, column in results.topics for score in quantity(table, column).weights}
 
 
-def _seen(records: list[Record], task: str) -> tuple[int, int] | None:
+def _exposure(records: list[Record], task: str) -> tuple[int, int] | None:
     """Of the task's test items those seen in training, the most under any seed, and all; None where unknown."""
     counts = [record.read.get("overlap", {}).get(task) for record in records]
     if not counts or None in counts:

@@ -72,7 +72,7 @@ def untrained(results: Results) -> list[Flag]:
 
 def _untrained(records: list[Record], trained: bool) -> _Untrained | None:
     adapter = records[0].recipe["encoder.adapter"]
-    fresh = dict.fromkeys(name for one in records for name in one.data.get("encoder", {}).get("fresh", []))
+    fresh = dict.fromkeys(name for trial in records for name in trial.data.get("encoder", {}).get("fresh", []))
     if trained:
         if any(record.training.get("steps") == 0 for record in records):
             return _Untrained("no steps")

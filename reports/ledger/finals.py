@@ -104,11 +104,11 @@ class Finals:
 
 
 def apart(
-    records: Iterable[Record], rows: Iterable[str | None], wanted: Finals | None
+    records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None
 ) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
     """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those on
     parts of the data. `rows`: their hashes; `wanted`: what the study's finals are of."""
-    compared = {*rows} & (wanted.hashes if wanted else set())
+    compared = {*rows} & (plan.hashes if plan else set())
     own: list[Record] = []
     parts: list[Record] = []
     finals: dict[str, list[Record]] = {}

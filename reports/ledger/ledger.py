@@ -49,7 +49,7 @@ class Ledger:
 
     def read(self) -> list[Record]:
         """The records that can be right, by recipe hash and seed."""
-        return [found for record in self.sift()[0] if (found := self._as_asked(record)) is not None]
+        return [own for record in self.sift()[0] if (own := self._as_asked(record)) is not None]
 
     def sift(self) -> tuple[list[Record], dict[str, str]]:
         """All records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
@@ -58,14 +58,14 @@ class Ledger:
         place. Unfinished `.tmp` files are passed over. A record that was right is not read again until its file
         changed.
         """
-        found, set_aside = {}, {}
+        records, set_aside = {}, {}
         for path in sorted(self._paths()):
             try:
-                found[path] = self._once_checked(path)
+                records[path] = self._once_checked(path)
             except UserError as error:
                 set_aside[path.name] = str(error).removeprefix(f"{path} ")
-        self._checked = found
-        return sorted((record for _, record in found.values()), key=_place), set_aside
+        self._checked = records
+        return sorted((record for _, record in records.values()), key=_place), set_aside
 
     def _once_checked(self, path: Path) -> tuple[tuple[int, int], Record]:
         """The record, and the time and size of its file."""
@@ -97,10 +97,10 @@ class Ledger:
         if not path.is_file():
             return None
         try:
-            found = self._checked[path] = self._once_checked(path)
+            record = self._checked[path] = self._once_checked(path)
         except UserError:  # `sift` says why
             return None
-        return self._as_asked(found[1])
+        return self._as_asked(record[1])
 
     def _as_asked(self, record: Record) -> Record | None:
         if self.asked is None:

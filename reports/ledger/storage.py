@@ -115,15 +115,15 @@ class Storage:
     def list(self, name: str = "", recursive: bool = True) -> dict[str, Entry | None]:
         """The files below a folder, by name, and if not `recursive` its folders as None. Empty where there is none."""
         selector = fs.FileSelector(self._path(name) if name else self.root, True, recursive)
-        found: dict[str, Entry | None] = {}
+        entries: dict[str, Entry | None] = {}
         for info in self._try(lambda: self.files.get_file_info(selector)):
             relative = info.path.strip("/")[len(self.root.strip("/")) + 1 :]
             if info.type == fs.FileType.File:
                 changed = None if info.mtime_ns is None else info.mtime_ns / 1e9
-                found[checked_name(relative)] = Entry(info.size, changed)
+                entries[checked_name(relative)] = Entry(info.size, changed)
             elif not recursive and relative:
-                found[checked_name(relative)] = None
-        return found
+                entries[checked_name(relative)] = None
+        return entries
 
     def read(self, name: str) -> bytes | None:
         """A small file; None where there is none."""

@@ -39,8 +39,8 @@ class Limited(TypedDict, total=False):
     least: float | None  # where it had no room for a search, a limit that has
 
 
-def _whole(found: Limited) -> str | None:
-    return None if found.keys() >= {"limit", "number", "spent", "left_out"} or not found else "is not whole"
+def _whole(limited: Limited) -> str | None:
+    return None if limited.keys() >= {"limit", "number", "spent", "left_out"} or not limited else "is not whole"
 
 
 @dataclass(frozen=True)
