@@ -37,7 +37,7 @@ def ranking(results: Results) -> list[Ranked]:
 def _ranking(results: Results) -> list[Ranked]:
     races = of_results(results)
     lost = {recipe_hash for recipe_hash, one in races.items() if one.lost}
-    found = [
+    ranked = [
         Ranked(recipe_hash, records, results.deciding(records), values, recipe_hash in lost)
         for recipe_hash, records in results.recipes.items()
         if recipe_hash not in results.above_limits and (values := results.of_goals(records))
@@ -47,7 +47,7 @@ def _ranking(results: Results) -> list[Ranked]:
         values = [value.mean for value in one.values]
         return not one.lost, merit(results.measured_goals, values)
 
-    return sorted(found, key=place, reverse=True)
+    return sorted(ranked, key=place, reverse=True)
 
 
 def best_first(results: Results, records: list[Record]) -> list[Record]:

@@ -74,8 +74,8 @@ def _scores(results: Results) -> Iterator[str]:
                 if value is None:
                     yield f"{name}: {number} of {task} is {stored} in the ledger, but its predictions cannot give it."
                 elif not isinstance(stored, int | float) or not abs(stored - value) <= EXACT:
-                    said = f"{stored:.4f}" if isinstance(stored, int | float) else repr(stored)
-                    yield f"{name}: {number} of {task} is {said} in the ledger, but its predictions give {value:.4f}."
+                    ledger = f"{stored:.4f}" if isinstance(stored, int | float) else repr(stored)
+                    yield f"{name}: {number} of {task} is {ledger} in the ledger, but its predictions give {value:.4f}."
         problem = results.predictions.problems.get(record.key)
         if problem:
             yield f"{name}: {problem}."

@@ -56,11 +56,11 @@ def finals_extent(results: Results) -> Extent | None:
 
 def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
     """Of each recipe of the finals, by hash."""
-    wanted = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
-    wanted |= {finals.as_it_came: 1} if finals.as_it_came else {}
-    there = {key: len(results.finals.get(key, ())) for key in wanted}
-    wanted |= {key: 1 for key in wanted if there[key] and not _moves(results, key)}
-    return {key: Extent(min(there[key], most), most) for key, most in wanted.items()}
+    planned = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
+    planned |= {finals.as_it_came: 1} if finals.as_it_came else {}
+    done = {key: len(results.finals.get(key, ())) for key in planned}
+    planned |= {key: 1 for key in planned if done[key] and not _moves(results, key)}
+    return {key: Extent(min(done[key], most), most) for key, most in planned.items()}
 
 
 def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
@@ -87,6 +87,6 @@ def _moves(results: Results, recipe_hash: str) -> bool:
     return Recipe.from_flat(results.finals[recipe_hash][0].recipe).uses_seed
 
 
-def total(found: Collection[Extent]) -> Extent:
+def total(extents: Collection[Extent]) -> Extent:
     """Over all rows."""
-    return Extent(sum(extent.there for extent in found), sum(extent.wanted for extent in found))
+    return Extent(sum(extent.there for extent in extents), sum(extent.wanted for extent in extents))
