@@ -160,8 +160,8 @@ def _items(place: ResultsLocation, task: str, format: str, sentences: Path | Non
 
     if format not in ("md", "json"):
         raise UserError(f"--items is shown on the console, or printed with --format json, not {format!r}")
-    found = Items.of(Results.load(place.folder), task, sentences)
-    print(json.dumps(found.as_json(), indent=1) if format == "json" else found.as_text())
+    answered = Items.of(Results.load(place.folder), task, sentences)
+    print(json.dumps(answered.as_json(), indent=1) if format == "json" else answered.as_text())
     return 0
 
 

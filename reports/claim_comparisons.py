@@ -115,10 +115,10 @@ def compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
     if claim.smaller_in is not None:
         number, column = claim.smaller_in
         other = results.space.table(number)
-        there = quantity(other, other.column(column))
+        own = quantity(other, other.column(column))
         better, worse = claim.comparisons[0]
         gap, elsewhere = items[0].published, _published(evidence, number, column, better, worse)
-        item = _pair(evidence, claim, better, worse, figure.minus(there))
+        item = _pair(evidence, claim, better, worse, figure.minus(own))
         published = None if gap is None or elsewhere is None else gap - elsewhere
         items.append(replace(item, published=published, of_gaps=True))
     return tuple(items)

@@ -332,13 +332,13 @@ def fetch_whole(folder: Path, listing: Callable[[], T | None], get: Callable[[T,
     is copied once more, `ATTEMPTS` times in all; then `OSError` says `torn`.
     """
     for _ in range(ATTEMPTS):
-        found = listing()
-        if found is None:
+        files = listing()
+        if files is None:
             return False
         part = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.part")
         try:
             part.mkdir(parents=True)
-            if get(found, part) and listing() == found:
+            if get(files, part) and listing() == files:
                 shutil.rmtree(folder, ignore_errors=True)
                 part.rename(folder)
                 return True
