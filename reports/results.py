@@ -76,7 +76,7 @@ class Results:
                 else f"no trial in {folder / LEDGER} can be used: "
                 + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
             )
-        records_here = [record.under(info.asked) for record in records]
+        records_here = [record.under(info.scoring) for record in records]
         elsewhere = [
             whole
             for whole, own in zip(records, records_here, strict=True)
@@ -185,7 +185,7 @@ class Results:
     @property
     def protocol(self) -> str:
         """The protocol that the study's scores are measured under."""
-        return self.info.asked.protocol
+        return self.info.scoring.protocol
 
     @cached_property
     def paper_settings(self) -> dict[str, Value]:

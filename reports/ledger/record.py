@@ -62,7 +62,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Scoring:
     """Which evaluations a study, or its report, takes."""
 
     protocol: str
@@ -148,16 +148,18 @@ class Record:
         """The files of predictions, within the results folder."""
         return [evaluation.predictions for evaluation in self.evaluations if evaluation.predictions]
 
-    def under(self, asked: Asked) -> Record:
+    def under(self, scoring: Scoring) -> Record:
         """With those evaluations alone that are asked for."""
         return dataclasses.replace(
-            self, evaluations=[evaluation for evaluation in self.evaluations if asked.takes(evaluation)]
+            self, evaluations=[evaluation for evaluation in self.evaluations if scoring.takes(evaluation)]
         )
 
-    def done(self, asked: Asked) -> bool:
+    def done(self, scoring: Scoring) -> bool:
         """Whether nothing that is asked for is left to do."""
-        own = [evaluation for evaluation in self.under(asked).evaluations if evaluation.parts in ("all", asked.parts)]
-        return self.status == "pruned" or {task for evaluation in own for task in evaluation.scores} >= asked.tasks
+        own = [
+            evaluation for evaluation in self.under(scoring).evaluations if evaluation.parts in ("all", scoring.parts)
+        ]
+        return self.status == "pruned" or {task for evaluation in own for task in evaluation.scores} >= scoring.tasks
 
     def beside(self, before: Record | None) -> Record:
         """With the evaluations of the same trial from before, but for those that are made anew."""
