@@ -106,36 +106,36 @@ def _report(arguments: Sequence[str]) -> int:
         help="compute scores again from predictions, and the report from both: texts, the page, tables, pictures and "
         "trials.csv",
     )
-    asked = parser.parse_args(arguments)
-    if asked.live and asked.check:
+    options = parser.parse_args(arguments)
+    if options.live and options.check:
         raise UserError("--live and --check do not go together; give one of them")
     from reports.guards import GUARDS
     from trainables.plugins import load_plugin
 
-    for plugin in asked.plugin:
+    for plugin in options.plugin:
         load_plugin(plugin)
-    place = _brought(asked.results)
-    if asked.trust:
+    place = _brought(options.results)
+    if options.trust:
         from reports.ledger.own_code import trust_folder
 
         trust_folder(place.folder)
-    if asked.check:
-        for name in asked.across:  # the report says itself across what it was judged
+    if options.check:
+        for name in options.across:  # the report says itself across what it was judged
             GUARDS[name]
-        return _check(place, asked.sentences)
-    if asked.live:
+        return _check(place, options.sentences)
+    if options.live:
         from reports.live import serve
 
         place.follow()
         serve(place.folder, push=place.push)
         return 0
-    if asked.items is not None:
-        return _items(place, asked.items, asked.format, asked.sentences)
+    if options.items is not None:
+        return _items(place, options.items, options.format, options.sentences)
     from reports.formats import FORMATS
     from reports.report import write_report
 
-    formats = [name.strip() for name in asked.format.split(",")]
-    write_report(place.folder, formats, across=asked.across, sentences=asked.sentences)
+    formats = [name.strip() for name in options.format.split(",")]
+    write_report(place.folder, formats, across=options.across, sentences=options.sentences)
     place.push_changed()
     for name in formats:
         print(place.at(FORMATS[name].file))
@@ -160,8 +160,8 @@ def _items(place: ResultsLocation, task: str, format: str, sentences: Path | Non
 
     if format not in ("md", "json"):
         raise UserError(f"--items is shown on the console, or printed with --format json, not {format!r}")
-    found = Items.of(Results.load(place.folder), task, sentences)
-    print(json.dumps(found.as_json(), indent=1) if format == "json" else found.as_text())
+    answered = Items.of(Results.load(place.folder), task, sentences)
+    print(json.dumps(answered.as_json(), indent=1) if format == "json" else answered.as_text())
     return 0
 
 
@@ -188,10 +188,10 @@ def _diff(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("first", metavar="RESULTS", help=RESULTS)
     parser.add_argument("second", metavar="RESULTS", help="those of the other study")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     from reports.diff import diff
 
-    first, second = _brought(asked.first), _brought(asked.second)
+    first, second = _brought(options.first), _brought(options.second)
     print(diff(first.folder, second.folder))
     return 0
 
@@ -208,15 +208,15 @@ def _export(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "folder", type=expanded, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it"
     )
-    asked = parser.parse_args(arguments)
-    place = _brought(asked.results)
+    options = parser.parse_args(arguments)
+    place = _brought(options.results)
     from reports.export import export, models_of
 
     if place.url:
-        if asked.folder is None:
+        if options.folder is None:
             raise UserError("name a FOLDER for the model: its row's results are at a URL")
-        any(map(place.fetch, models_of(place.folder, asked.row)))
-    print(export(place.folder, asked.row, asked.folder))
+        any(map(place.fetch, models_of(place.folder, options.row)))
+    print(export(place.folder, options.row, options.folder))
     return 0
 
 
@@ -230,11 +230,11 @@ def _mteb(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="a task, or a benchmark such as 'MTEB(eng, v2)'")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     from reports.mteb_scores import score, tasks_of
 
-    tasks = tasks_of(asked.tasks)
-    place = _brought(asked.results)
+    tasks = tasks_of(options.tasks)
+    place = _brought(options.results)
     score(place, tasks)
     place.push_changed()
     return 0

@@ -24,7 +24,7 @@ from reports.evidence import Evidence
 from reports.finals_evidence import VARIED, FinalsEvidence, Spreads, noise
 from reports.findings import Findings
 from reports.gain import Gain
-from reports.guards import grouped
+from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
 from reports.looks import look, share
@@ -48,7 +48,7 @@ from search_spaces.goals import needed
 from search_spaces.own_data import GENERAL_TASK
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 3
+SCHEMA = 4
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 GENERAL = ("STSBenchmark", GENERAL_TASK)
@@ -102,8 +102,8 @@ class Answer:
     """Of them a general check, where no goal looks at it."""
     flags: tuple[str, ...] = ()
     """Guards whose flags forbid a verdict on the picked one: then nothing can be told."""
-    warnings: tuple[str, ...] = ()
-    """What guards found in the trials of the finals, as markdown."""
+    warnings: tuple[Flag, ...] = ()
+    """What guards found in the trials of the finals."""
     remembered: int | None = None
     """Test items with a text that the picked one's training saw and the encoder's did not, where the gain over that
     stands even without these."""
@@ -170,8 +170,8 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: points and seconds; what is unknown is None."""
-        found: dict[str, Any] = rounded(dataclasses.asdict(self))
-        return {"schema": SCHEMA, **found}
+        fields = {**dataclasses.asdict(self), "warnings": [flag.as_json() for flag in self.warnings]}
+        return {"schema": SCHEMA, **rounded(fields)}
 
 
 def rounded(value: Any) -> Any:
@@ -185,28 +185,30 @@ def rounded(value: Any) -> Any:
 
 def _answer(results: Results) -> Answer:
     whole = {results.once(key) for key in results.recipes if key in results.trained}
-    found = Answer(
+    sums = Answer(
         "rows",
         tried=len(whole | {results.once(recipe.hash) for _, recipe in results.wholes.values()}),
         whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.of_all_trials),
         trials=finals_extent(results),
     )
-    if found.trials is None:
-        return _of_rows(results, found)
+    if sums.trials is None:
+        return _of_rows(results, sums)
     ready = finals_judged(results)
     if not ready:
-        return dataclasses.replace(found, kind="open" if results.info.limited else "unfinished")
-    return _Finals(results, ready).answer(found)
+        return dataclasses.replace(sums, kind="open" if results.info.limited else "unfinished")
+    return _Finals(results, ready).answer(sums)
 
 
 class _Finals(FinalsEvidence):
     """The finals of a study, as far as an answer rests on them."""
 
-    def answer(self, found: Answer) -> Answer:
+    def answer(self, sums: Answer) -> Answer:
         if self.figure is None:
-            there = tuple(self._of(key, None) for key in self.finalists)
-            return dataclasses.replace(found, kind="open", finalists=there, left_out=self.left_out, failed=self.failed)
+            finalists_only = tuple(self._of(key, None) for key in self.finalists)
+            return dataclasses.replace(
+                sums, kind="open", finalists=finalists_only, left_out=self.left_out, failed=self.failed
+            )
         development = [self.development(key) for key in self.finalists]
         upward = [[value for value in values if value is not None] for values in development]
         whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
@@ -214,15 +216,15 @@ class _Finals(FinalsEvidence):
         judged, chosen, figure = self._judged(order, self.figure)
         beside = self._beside(figure)
         finalists = [self._of(key, figure, judged, place, beside) for place, key in enumerate(self.finalists)]
-        wanted = self._seeds_wanted(judged, figure)
-        never = wanted == math.inf
+        more_seeds = self._seeds_wanted(judged, figure)
+        never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
         over_it = not self.forbidding(first, figure, ["encoder"])
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
-        general = next((one for one in others if one.task in GENERAL and one.over == "encoder"), None)
+        general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
         return dataclasses.replace(
-            found,
+            sums,
             kind=KINDS[judged.answer],
             figure=figure.name,
             items=self._items(first, figure),
@@ -242,9 +244,9 @@ class _Finals(FinalsEvidence):
             flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
             open=judged.open,
             most=judged.most,
-            seeds=None if wanted is None or never else math.ceil(wanted),
+            seeds=None if more_seeds is None or never else math.ceil(more_seeds),
             never=never,
-            warnings=tuple(one.sentence for one in grouped(self.evidence.flags.all) if one.guard not in VARIED),
+            warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
             spreads=self.spreads(figure),
             noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),
@@ -259,12 +261,12 @@ class _Finals(FinalsEvidence):
         compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
         if not compared:
             return None
-        there = [
-            one
-            for one in in_question(self.results, self.first.scores, self._chosen_by)
-            if all(self.evidence.sample(key, one) for key in compared)
+        figures = [
+            part
+            for part in in_question(self.results, self.first.scores, self._chosen_by)
+            if all(self.evidence.sample(key, part) for key in compared)
         ]
-        return without(there[0], self._chosen_by) if there else None
+        return without(figures[0], self._chosen_by) if figures else None
 
     @cached_property
     def _needs(self) -> frozenset[str]:
@@ -273,11 +275,11 @@ class _Finals(FinalsEvidence):
     def development(self, recipe_hash: str) -> tuple[float | None, ...]:
         """Means of the fresh seeds by the measured goals, the higher the better."""
         records = self.recipes[recipe_hash]
-        found = [
+        by_goal = [
             [value for record in records if (value := goal.of(record.scores, record.cost)) is not None]
             for goal in self.results.measured_goals
         ]
-        goals = zip(self.results.measured_goals, found, strict=True)
+        goals = zip(self.results.measured_goals, by_goal, strict=True)
         return tuple(goal.upward(fmean(values)) if values else None for goal, values in goals)
 
     def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
@@ -288,13 +290,13 @@ class _Finals(FinalsEvidence):
             return judged, [] if judged.picked is None else [judged.picked], figure
         figures = [figure, *self._parts]
         means = [sample.mean for sample in self.samples(figure, self.finalists)]
-        places = sorted(order, key=lambda one: -means[one])
-        front = [[self._judge([place], one, len(figures)) for one in figures] for place in places]
-        member, told = told_by(front)
-        used = [place for place, own in enumerate(front) if any(one.answer == "use" for one in own)]
+        places = sorted(order, key=lambda item: -means[item])
+        front = [[self._judge([place], item, len(figures)) for item in figures] for place in places]
+        member, deciding = told_by(front)
+        used = [place for place, own in enumerate(front) if any(item.answer == "use" for item in own)]
         others = [place for place in used or range(len(front)) if place != member]
-        others.sort(key=lambda place: front[place][told].answer != "use")
-        return front[member][told], [places[place] for place in (member, *others)], figures[told]
+        others.sort(key=lambda place: front[place][deciding].answer != "use")
+        return front[member][deciding], [places[place] for place in (member, *others)], figures[deciding]
 
     @cached_property
     def _several(self) -> bool:
@@ -354,7 +356,7 @@ class _Finals(FinalsEvidence):
         kept = [record for record in best_first(results, records) if record.checkpoint]
         took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
         gained = judged.gains.items() if judged else ()
-        gains: dict[str, Gain] = {name: Gain.of(those[place]) for name, those in gained}
+        gains: dict[str, Gain] = {name: Gain.of(by_place[place]) for name, by_place in gained}
         return Finalist(
             recipe_hash,
             called(results, recipe_hash),
@@ -388,13 +390,17 @@ class _Finals(FinalsEvidence):
                 parts[goal.short] = Quantity(f"{goal.short}{of}", part.weights)
         base = self.references.get("base")
         compared = [*self.finalists, base] if base else []
-        return [one for one in parts.values() if compared and all(self.evidence.sample(key, one) for key in compared)]
+        return [
+            quantity
+            for quantity in parts.values()
+            if compared and all(self.evidence.sample(key, quantity) for key in compared)
+        ]
 
     def _beside(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
         """The goals' parts, and of several goals the figure in question, but for the one that the answer is told by."""
-        there = [self.figure, *self._parts] if self._several and self.figure else self._parts
+        figures = [self.figure, *self._parts] if self._several and self.figure else self._parts
         order = [0][: len(self.finalists)]
-        return [(one, self._judge(order, one, len(there))) for one in there if one is not figure]
+        return [(part, self._judge(order, part, len(figures))) for part in figures if part is not figure]
 
     def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[Other]:
         """Tasks that are not in the figure; without those that a flag forbids to compare."""
@@ -405,8 +411,8 @@ class _Finals(FinalsEvidence):
         return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
-        found = self.by_task(recipe_hash, figure.by_task().values(), [over])
-        return [one for one in found if one.gain.high is not None and one.gain.high < 0]
+        others = self.by_task(recipe_hash, figure.by_task().values(), [over])
+        return [other for other in others if other.gain.high is not None and other.gain.high < 0]
 
 
 def seconds_of(record: Record, name: str) -> float | None:
@@ -420,16 +426,18 @@ def _best_explored(results: Results) -> str | None:
     if not results.explored:
         return None
     rows = {*results.labels} if results.info.finals else set()  # those no score has chosen
-    return next((called(results, one.recipe_hash) for one in ranking(results) if one.recipe_hash not in rows), None)
+    return next(
+        (called(results, recipe.recipe_hash) for recipe in ranking(results) if recipe.recipe_hash not in rows), None
+    )
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:
-    found = Findings.of(results)
-    board = next(iter(found.boards), None)
+    findings = Findings.of(results)
+    board = next(iter(findings.boards), None)
     gains = [item for item in board.counted if item.gain] if board else []
     judged = [item for item in gains if item.verdict != "no verdict"]
     first = max(judged, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
-    verdicts = [item.verdict for item in found.claims]
+    verdicts = [item.verdict for item in findings.claims]
     samples = [Evidence.of(results).sample(key, board.quantity) for key in results.recipes] if board else []
     rows = Rows(
         board.quantity.name if board else None,
@@ -442,6 +450,6 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
         bool(first and first.gain and first.gain.one_seed),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
         _best_explored(results),
-        called(results, found.best.recipe_hash) if found.best else None,
+        called(results, findings.best.recipe_hash) if findings.best else None,
     )
     return dataclasses.replace(answer, rows=rows, noise=noise(filter(None, samples)))

@@ -59,41 +59,41 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         more = f"{larger} goes on with what is done" if (larger := _larger_limit(info)) and not answer.finalists else ""
         return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
     first = answer.picked[0] if answer.picked else answer.references["base"]
-    told = answer.kind in ("use", "open") and not answer.base_leads
+    of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether it is about the picked recipe, and not about what is kept."""
-    found = _verdict(answer, say)
-    for place, one in enumerate(answer.picked if answer.kind == "use" else [first]):
-        found += [Line("Or", _settings(one, say))] * (place > 0)
-        found += _lines("Gain", _gain(answer, one, say) if told else _gain_of_none(answer, one, say))
-        besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in one.beside.items()]
-        found += _lines("Beside", besides if told else _elsewhere(answer, say))
-    found += [
-        *_lines("Check", _check(answer.check, told, say) if answer.check else []),
+    written = _verdict(answer, say)
+    for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
+        written += [Line("Or", _settings(finalist, say))] * (place > 0)
+        written += _lines("Gain", _gain(answer, finalist, say) if of_picked else _gain_of_none(answer, finalist, say))
+        besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in finalist.beside.items()]
+        written += _lines("Beside", besides if of_picked else _elsewhere(answer, say))
+    written += [
+        *_lines("Check", _check(answer.check, of_picked, say) if answer.check else []),
         *_lines("Most", _most(answer, say)),
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, info, say)),
         *_lines("Note", _carried_over(answer, first, say)),
     ]
     if answer.kind == "open":
-        found += _lines("Next", _next(answer, info))
-    if told:
-        found += _lines("Worse", _worse(answer, say))
-        found += [Line("Cost", words) for words in [_cost(answer, first)] if words]
-    found += _lines("Data", of_data(answer.data, say)) if answer.data else []
+        written += _lines("Next", _next(answer, info))
+    if of_picked:
+        written += _lines("Worse", _worse(answer, say))
+        written += [Line("Cost", words) for words in [_cost(answer, first)] if words]
+    written += _lines("Data", of_data(answer.data, say)) if answer.data else []
     kept = answer.to_train
-    found += [_model(kept.name, info)] if kept and kept.model else []
-    return [*found, *([Line("Again", recipe_command(info), command=True)] if kept else [])]
+    written += [_model(kept.name, info)] if kept and kept.model else []
+    return [*written, *([Line("Again", recipe_command(info), command=True)] if kept else [])]
 
 
 def _lines(head: str, parts: Iterable[str]) -> list[Line]:
     """The parts of a sentence with semicolons between; what would make it too long begins a line of its own."""
-    found: list[str] = []
+    written: list[str] = []
     for part in parts:
-        if found and _fits(longer := f"{found[-1]}; {part}"):
-            found[-1] = longer
+        if written and _fits(longer := f"{written[-1]}; {part}"):
+            written[-1] = longer
         else:
-            found.append(part)
-    return [Line(head, words) for words in found]
+            written.append(part)
+    return [Line(head, words) for words in written]
 
 
 def _fits(words: str) -> bool:
@@ -107,7 +107,7 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
         better = "is shown to be better" if answer.picked else "was judged"
         return [Line("Keep", f"{OVER['base']}: no recipe of the search {better}")]
     if answer.kind == "as it came":
-        trained = [*(one.gains.get("encoder") for one in answer.finalists), answer.base_over_encoder]
+        trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
@@ -127,12 +127,14 @@ def _why_open(answer: Answer, say: Say) -> str:
     return "nothing can be told yet"
 
 
-def _settings(one: Finalist, say: Say) -> str:
+def _settings(finalist: Finalist, say: Say) -> str:
     """`temperature 0.05, batch size 128, pooling cls`; of a row its label."""
-    if not one.settings:
-        return say(one.name)
-    row = "" if one.name.startswith("#") else f"{say(one.name)}: "
-    return row + ", ".join(_first_few([say(plain(key, value)) for key, value in one.settings.items()], LISTED, row))
+    if not finalist.settings:
+        return say(finalist.name)
+    row = "" if finalist.name.startswith("#") else f"{say(finalist.name)}: "
+    return row + ", ".join(
+        _first_few([say(plain(key, value)) for key, value in finalist.settings.items()], LISTED, row)
+    )
 
 
 def _first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
@@ -142,16 +144,16 @@ def _first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
     return [*shown, *([f"and {len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
 
 
-def _gain(answer: Answer, one: Finalist, say: Say) -> list[str]:
-    over = [_over(gain, name) for name, gain in one.gains.items()] or ["nothing to compare it with"]
+def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
+    over = [_over(gain, name) for name, gain in finalist.gains.items()] or ["nothing to compare it with"]
     chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
-    return [f"{say(answer.figure or '')} {_level(one.figure)}{chosen_by}: {over[0]}", *over[1:]]
+    return [f"{say(answer.figure or '')} {_level(finalist.figure)}{chosen_by}: {over[0]}", *over[1:]]
 
 
-def _check(check: Check, told: bool, say: Say) -> list[str]:
+def _check(check: Check, of_picked: bool, say: Say) -> list[str]:
     """What the picked recipe gains by the second reader; `told`: it is the one that the answer is about."""
     over = [_over(gain, name) for name, gain in check.gains.items()] or ["nothing to compare it with"]
-    whose = "" if told else "the best of the search "
+    whose = "" if of_picked else "the best of the search "
     return [f"{whose}without any fit: {say(check.figure)} {_level(check.level)}, {over[0]}", *over[1:]]
 
 
@@ -164,22 +166,22 @@ def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where no recipe of the search is to be used."""
     kept = _kept(answer)
     none = "" if answer.kind == "open" or not answer.picked else "none: "
-    said = [f"{none}{say(answer.figure or '')} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
+    clauses = [f"{none}{say(answer.figure or '')} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
     if answer.picked:
-        said.append(f"the best of the search {_points(first.gains[kept])} against it")
+        clauses.append(f"the best of the search {_points(first.gains[kept])} against it")
     if answer.base_over_encoder:
         points = _points(answer.base_over_encoder)
-        said.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (kept == "base"))
-    return said
+        clauses.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (kept == "base"))
+    return clauses
 
 
 def _elsewhere(answer: Answer, say: Say) -> list[str]:
     """What the best of the search gains on other tasks over what is kept, the most first."""
     kept = _kept(answer)
-    others = [one for one in answer.others if one.over == kept] if answer.picked else []
-    over = sorted(others, key=lambda one: -one.gain.gain)
-    said = [f"{say(one.task)} {_points(one.gain)}" for one in over[:FEW]]
-    return [f"the best of the search against {OVER[kept]}: {said[0]}", *said[1:]] if said else []
+    others = [other for other in answer.others if other.over == kept] if answer.picked else []
+    over = sorted(others, key=lambda other: -other.gain.gain)
+    clauses = [f"{say(other.task)} {_points(other.gain)}" for other in over[:FEW]]
+    return [f"the best of the search against {OVER[kept]}: {clauses[0]}", *clauses[1:]] if clauses else []
 
 
 def _misled(answer: Answer, first: Finalist) -> bool:
@@ -193,13 +195,13 @@ def _misled(answer: Answer, first: Finalist) -> bool:
 def _sure(answer: Answer, first: Finalist) -> list[str]:
     base = answer.references.get("base")
     more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
-    each = "each" if {one.seeds for one in answer.finalists} == {first.seeds} else "of it"
+    each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     items = [] if answer.items is None else [count(answer.items, "test item")]
-    said = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
+    clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
-    said.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials")
-    return [*said, *noise(answer), *filter(None, [SPREADS.get(answer.spreads)])]
+    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials")
+    return [*clauses, *noise(answer), *filter(None, [SPREADS.get(answer.spreads)])]
 
 
 def noise(answer: Answer) -> list[str]:
@@ -212,32 +214,32 @@ def noise(answer: Answer) -> list[str]:
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     """What a reader must know besides, each a sentence."""
-    said = []
-    if collapsed := sum(one.collapsed for one in answer.finalists):
-        said.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
+    sentences = []
+    if collapsed := sum(finalist.collapsed for finalist in answer.finalists):
+        sentences.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
     if left := len(answer.left_out):
-        said.append(f"the limit ended the finals before {count(left, 'finalist')} had run")
+        sentences.append(f"the limit ended the finals before {count(left, 'finalist')} had run")
     if failed := len(answer.failed):
-        said.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
+        sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
     if answer.explored is not None:
-        said.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
+        sentences.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
     if answer.remembered:
         items = count(answer.remembered, "test item")
-        said.append(f"training saw a text of {items}; the gain would be shown without any of them")
+        sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
     if info.finals is not None and info.finals.smaller:
-        said.append("the finals are smaller than they would be without the limit, which leaves time to explore")
-    return said
+        sentences.append("the finals are smaller than they would be without the limit, which leaves time to explore")
+    return sentences
 
 
 def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where the development scores misled the search: on which tasks its best settings gain, and on which they lose."""
     if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
         return []
-    gained = [one for one in answer.others if one.gain.low is not None and one.gain.low > 0]
-    said = [f"the gain carried over to {say(one.task)}, {_over(one.gain, one.over)}" for one in gained[:FEW]]
-    lost = _first_few([say(one.task) for one in answer.lost], FEW) or [say(answer.figure or "")]
+    gained = [other for other in answer.others if other.gain.low is not None and other.gain.low > 0]
+    clauses = [f"the gain carried over to {say(other.task)}, {_over(other.gain, other.over)}" for other in gained[:FEW]]
+    lost = _first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
     worse = f"the best of the search is shown to be worse than {OVER[_kept(answer)]} on {', '.join(lost)}"
-    return ["by the development scores the search had found better settings", *said, worse]
+    return ["by the development scores the search had found better settings", *clauses, worse]
 
 
 def _most(answer: Answer, say: Say) -> list[str]:
@@ -245,8 +247,14 @@ def _most(answer: Answer, say: Say) -> list[str]:
     if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
         return []
     over = answer.open[0] if answer.open else _kept(answer)
-    whose = [one.name for one in answer.finalists if over in one.gains and one.gains[over].high == answer.most]
-    of = f", of {say(whose[0]) if whose else OVER['base']}" * (whose != [one.name for one in answer.picked[:1]])
+    whose = [
+        finalist.name
+        for finalist in answer.finalists
+        if over in finalist.gains and finalist.gains[over].high == answer.most
+    ]
+    of = f", of {say(whose[0]) if whose else OVER['base']}" * (
+        whose != [finalist.name for finalist in answer.picked[:1]]
+    )
     return [f"{_signed(answer.most)} over {OVER[over]} is the largest gain that the intervals leave{of}"]
 
 
@@ -266,26 +274,26 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
         return ["see the warnings of the report; what they name must be mended before anything can be told"]
     if not answer.fresh_items:
         return ["test sentences that did not choose the settings would settle it"]
-    said = []
+    clauses = []
     if answer.never:
         measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None
         if measured is not None and measured.gain <= 0:
-            said.append("as measured there is no gain, which more seeds would not change")
+            clauses.append("as measured there is no gain, which more seeds would not change")
         else:
-            said.append("more seeds would not settle it: the test items are too few for so small a gain")
-        said.append(f"more recipes ({_larger_limit(info) or '--trials'}) may find a larger one")
-        return said
+            clauses.append("more seeds would not settle it: the test items are too few for so small a gain")
+        clauses.append(f"more recipes ({_larger_limit(info) or '--trials'}) may find a larger one")
+        return clauses
     seeds = answer.seeds if answer.seeds is not None else 5
     size = f"{max(1, len(answer.finalists))}x{seeds}"
     finals = f"--search {info.search} --finals {size} {_larger_limit(info, seeds)}".strip()
     if answer.seeds is not None:
-        said.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
+        clauses.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
     elif answer.spreads == "unknown":
-        said.append(f"{finals} would tell what another seed moves")
+        clauses.append(f"{finals} would tell what another seed moves")
     else:
-        said.append("how many seeds would settle it is unknown")
-        said += [f"{larger} has time for more"] if (larger := _larger_limit(info)) else []
-    return said
+        clauses.append("how many seeds would settle it is unknown")
+        clauses += [f"{larger} has time for more"] if (larger := _larger_limit(info)) else []
+    return clauses
 
 
 def _worse(answer: Answer, say: Say) -> list[str]:
@@ -294,14 +302,14 @@ def _worse(answer: Answer, say: Say) -> list[str]:
         return ["not checked: no other task was evaluated"]
     below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
     shown = below[:FEW] or others[:1]
-    said = [f"{say(one.task)} {_points(one.gain)} against {OVER[one.over]}" for one in shown]
+    clauses = [f"{say(item.task)} {_points(item.gain)} against {OVER[item.over]}" for item in shown]
     if not below:
-        said[0] = f"no loss is shown on another task; the lowest: {said[0]}"
-    said += [count(len(below) - FEW, "more task")] * (len(below) > FEW)
-    one = answer.general
-    if one is not None and one not in shown:
-        said.append(f"a general check, {say(one.task)}: {_points(one.gain)} against {OVER[one.over]}")
-    return said
+        clauses[0] = f"no loss is shown on another task; the lowest: {clauses[0]}"
+    clauses += [count(len(below) - FEW, "more task")] * (len(below) > FEW)
+    item = answer.general
+    if item is not None and item not in shown:
+        clauses.append(f"a general check, {say(item.task)}: {_points(item.gain)} against {OVER[item.over]}")
+    return clauses
 
 
 def _cost(answer: Answer, first: Finalist) -> str:
@@ -334,7 +342,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
 
 def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
     """Which are better than the baseline, by how much, how many claims hold."""
-    found = []
+    written = []
     if rows.figure and rows.baseline and rows.compared:
         be = "is" if len(rows.better) == 1 else "are"
         which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
@@ -342,22 +350,22 @@ def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line
         words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}{no_verdict}"
         named = _first_few([say(name) for name in rows.better], FEW)
         whole = f"{words}: {'; '.join(named)}" if named else words
-        found += [Line("Better", whole)] if _fits(whole) else [Line("Better", words), *_lines("These", named)]
+        written += [Line("Better", whole)] if _fits(whole) else [Line("Better", words), *_lines("These", named)]
     if rows.gain and rows.best and rows.gain.low is not None:
         largest = f"the largest{' with a verdict' * bool(rows.unjudged)}"
         words = f"{largest} is {_points(rows.gain)} in {say(rows.figure)}: {say(rows.best)}"
-        found += _lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
+        written += _lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
     elif rows.gain:
-        found.append(
+        written.append(
             Line("Gain", "unknown: one seed cannot tell how far another one would be" if rows.one_seed else "unknown")
         )
-    found += _lines("Sure", noise(answer))
+    written += _lines("Sure", noise(answer))
     if rows.claims:
-        found.append(Line("Claims", _claims(rows)))
+        written.append(Line("Claims", _claims(rows)))
     if rows.explored:
-        said = [f"the best so far is {say(rows.explored)}", "its own seeds chose it, so its gain is unknown"]
-        found += _lines("Search", said)
-    return [*found, *([_model(rows.model, info)] if rows.model else [])]
+        clauses = [f"the best so far is {say(rows.explored)}", "its own seeds chose it, so its gain is unknown"]
+        written += _lines("Search", clauses)
+    return [*written, *([_model(rows.model, info)] if rows.model else [])]
 
 
 def _claims(rows: Rows) -> str:
@@ -367,9 +375,9 @@ def _claims(rows: Rows) -> str:
     if rest == every:
         return f"of the paper's {count(every, 'claim')} none is decided"
     words = (f"{held} {'holds' if held == 1 else 'hold'}", f"{part} in part", f"{refuted} not")
-    said = [word for number, word in zip((held, part, refuted), words, strict=True) if number]
+    counted = [word for number, word in zip((held, part, refuted), words, strict=True) if number]
     decided = f"{every - rest} {'is' if every - rest == 1 else 'are'} decided"
-    return f"of the paper's {count(every, 'claim')} {decided}: {', '.join(said)}"
+    return f"of the paper's {count(every, 'claim')} {decided}: {', '.join(counted)}"
 
 
 def _model(name: str, info: StudyInfo) -> Line:
@@ -397,6 +405,6 @@ def _signed(value: float) -> str:
     return difference(value, None, None)
 
 
-def as_text(found: Sequence[Line]) -> list[str]:
+def as_text(answer: Sequence[Line]) -> list[str]:
     """For a console: heads of one width."""
-    return [f"{line.head:<6} {line.words}" for line in found]
+    return [f"{line.head:<6} {line.words}" for line in answer]

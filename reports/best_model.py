@@ -36,18 +36,18 @@ def ranking(results: Results) -> list[Ranked]:
 
 def _ranking(results: Results) -> list[Ranked]:
     races = of_results(results)
-    lost = {recipe_hash for recipe_hash, one in races.items() if one.lost}
-    found = [
+    lost = {recipe_hash for recipe_hash, recipe in races.items() if recipe.lost}
+    ranked = [
         Ranked(recipe_hash, records, results.deciding(records), values, recipe_hash in lost)
         for recipe_hash, records in results.recipes.items()
         if recipe_hash not in results.above_limits and (values := results.of_goals(records))
     ]
 
-    def place(one: Ranked) -> tuple[bool, tuple[float, ...]]:
-        values = [value.mean for value in one.values]
-        return not one.lost, merit(results.measured_goals, values)
+    def place(recipe: Ranked) -> tuple[bool, tuple[float, ...]]:
+        values = [value.mean for value in recipe.values]
+        return not recipe.lost, merit(results.measured_goals, values)
 
-    return sorted(found, key=place, reverse=True)
+    return sorted(ranked, key=place, reverse=True)
 
 
 def best_first(results: Results, records: list[Record]) -> list[Record]:

@@ -80,6 +80,11 @@ class Board:
         return tuple(item for item in self.standings if not item.copy_of)
 
     @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Every flag that touches a row of it."""
+        return tuple(dict.fromkeys(flag for item in self.standings for flag in item.flags))
+
+    @property
     def judged(self) -> tuple[Standing, ...]:
         """The rows of which can be said whether they may be the best."""
         return tuple(item for item in self.counted if item.in_best_set is not None)
@@ -205,10 +210,10 @@ def _places(
     those that may be compared with the baseline."""
     samples = {label: sample for label, key in hashes.items() if (sample := evidence.sample(key, figure))}
     free = {
-        (one, other)
-        for one in samples
+        (first, other)
+        for first in samples
         for other in samples
-        if one == other or not evidence.between(hashes[one], hashes[other], figure)
+        if first == other or not evidence.between(hashes[first], hashes[other], figure)
     }
     base = evidence.results.space.baseline
     groups = (_all_free(start, samples, free) for start in samples)
@@ -235,11 +240,11 @@ def _published(evidence: Evidence, figure: Quantity, label: str) -> float | None
     """From the first of the paper's tables that prints this figure of the row."""
     results = evidence.results
     printed = results.published if results.space.baseline is None else results.published_gain
-    found = (
+    figures = (
         printed(table, label, column.name)
         for table in results.space.tables
         if label in {row for _, row in table.rows}
         for column in table.columns
         if quantity(table, column).key == figure.key
     )
-    return next((value for value in found if value is not None), None)
+    return next((value for value in figures if value is not None), None)

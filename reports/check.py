@@ -74,8 +74,8 @@ def _scores(results: Results) -> Iterator[str]:
                 if value is None:
                     yield f"{name}: {number} of {task} is {stored} in the ledger, but its predictions cannot give it."
                 elif not isinstance(stored, int | float) or not abs(stored - value) <= EXACT:
-                    said = f"{stored:.4f}" if isinstance(stored, int | float) else repr(stored)
-                    yield f"{name}: {number} of {task} is {said} in the ledger, but its predictions give {value:.4f}."
+                    ledger = f"{stored:.4f}" if isinstance(stored, int | float) else repr(stored)
+                    yield f"{name}: {number} of {task} is {ledger} in the ledger, but its predictions give {value:.4f}."
         problem = results.predictions.problems.get(record.key)
         if problem:
             yield f"{name}: {problem}."
@@ -124,22 +124,22 @@ def _file(results: Path, copy: Path, made: Path, sentences: bool) -> Iterator[st
     if not path.is_file():
         yield f"{results} holds no {name}, which its report is written with."
         return
-    there, again = path.read_bytes(), made.read_bytes()
-    if there == again:
+    stored, again = path.read_bytes(), made.read_bytes()
+    if stored == again:
         return
     if made.suffix not in (*_MARKUP, *_TEXT):
         yield f"{name} is not the file that the folder gives."
         return
-    texts = there.decode(errors="replace"), again.decode()
+    texts = stored.decode(errors="replace"), again.decode()
     if made.suffix in _MARKUP:
         yield from (f"{problem}." for problem in markup.differences(*texts, name, sentences))
     else:
         yield from differences(*texts, name)
 
 
-def differences(there: str, again: str, name: str = REPORT) -> Iterator[str]:
+def differences(stored: str, again: str, name: str = REPORT) -> Iterator[str]:
     """Where a text that stands in a folder differs from the one that the folder gives, in sentences."""
-    old, new = there.splitlines(), again.splitlines()
+    old, new = stored.splitlines(), again.splitlines()
     places = list(_places(old))
     lines = SequenceMatcher(None, [_words(line) for line in old], [_words(line) for line in new], autojunk=False)
     for kind, low, high, new_low, new_high in lines.get_opcodes():

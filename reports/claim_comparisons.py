@@ -109,19 +109,19 @@ def compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
     results = evidence.results
     paper = results.space.table(claim.table)
     figure = quantity(paper, paper.column(claim.column))
-    found = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
-    pairs = [recipes_of(evidence, item) for item in found]
-    found = [replace(item, again=pairs[place] in pairs[:place]) for place, item in enumerate(found)]
+    items = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
+    pairs = [recipes_of(evidence, item) for item in items]
+    items = [replace(item, again=pairs[place] in pairs[:place]) for place, item in enumerate(items)]
     if claim.smaller_in is not None:
         number, column = claim.smaller_in
         other = results.space.table(number)
-        there = quantity(other, other.column(column))
+        own = quantity(other, other.column(column))
         better, worse = claim.comparisons[0]
-        gap, elsewhere = found[0].published, _published(evidence, number, column, better, worse)
-        item = _pair(evidence, claim, better, worse, figure.minus(there))
+        gap, elsewhere = items[0].published, _published(evidence, number, column, better, worse)
+        item = _pair(evidence, claim, better, worse, figure.minus(own))
         published = None if gap is None or elsewhere is None else gap - elsewhere
-        found.append(replace(item, published=published, of_gaps=True))
-    return tuple(found)
+        items.append(replace(item, published=published, of_gaps=True))
+    return tuple(items)
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Quantity) -> Compared:
@@ -134,16 +134,16 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Qua
     comparison = evidence.compare(first, second, figure)
     if comparison is None:
         return Compared(better, worse, "missing", None, published)
-    found = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
+    pair = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
     flags = evidence.between(first, second, figure)
     # A copied trial brings along what its training measured, so its limits say nothing.
     copied = any(flag.guard == "copies" and flag.crossed_by == "any" for flag in flags)
     same = None if copied else one_in_effect(evidence.results.ran[first], evidence.results.ran[second])
     if same:
-        return replace(found, status="one recipe", why=same)
+        return replace(pair, status="one recipe", why=same)
     if flags:
-        return replace(found, status="flagged", flags=flags)
-    return replace(found, status="one seed") if comparison.one_seed else found
+        return replace(pair, status="flagged", flags=flags)
+    return replace(pair, status="one seed") if comparison.one_seed else pair
 
 
 def _published(evidence: Evidence, table: str, column: str, better: str, worse: str) -> float | None:

@@ -66,8 +66,8 @@ class Judged:
 
         One with a single seed only where no other is there; None where nothing was compared.
         """
-        there = [item for item in self.compared if item.comparison is not None and not item.of_gaps]
-        taking_part = [item for item in there if not item.out] or there
+        pairs = [item for item in self.compared if item.comparison is not None and not item.of_gaps]
+        taking_part = [item for item in pairs if not item.out] or pairs
         seeded = [item for item in taking_part if item.status == "compared"] or taking_part
         if not seeded:
             return None
@@ -80,7 +80,7 @@ class Judged:
     def gaps(self) -> tuple[float | None, ...]:
         """Better minus worse in points, of every comparison of two rows; None where one is missing."""
         comparisons = (item.comparison for item in self.compared if not item.of_gaps)
-        return tuple(None if one is None else one.gain for one in comparisons)
+        return tuple(gap if gap is None else gap.gain for gap in comparisons)
 
     @property
     def published(self) -> tuple[float | None, ...]:
@@ -112,16 +112,16 @@ def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
     tests = [_test(evidence, claim, items) for claim, items in zip(claims, comparisons, strict=True)]
     sizes_tested = [(claim.stated, *test) for claim, test in zip(claims, tests, strict=True)]
     adjusted = holm([*directions, *sizes], [*tests, *sizes_tested])
-    found = [
+    judgements = [
         _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place])
         for place, (claim, items, both) in enumerate(zip(claims, comparisons, chances, strict=True))
     ]
-    return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in found)
+    return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in judgements)
 
 
-def open_claims(found: Sequence[Judged]) -> SeedsWanted:
+def open_claims(claims: Sequence[Judged]) -> SeedsWanted:
     """How many more seeds the undecided claims need, by their texts."""
-    undecided = [item for item in found if item.verdict in ("undecided", "undecided: one seed")]
+    undecided = [item for item in claims if item.verdict in ("undecided", "undecided: one seed")]
     return SeedsWanted({item.claim.text: item.more_seeds for item in undecided})
 
 
@@ -133,10 +133,10 @@ def _with_rows(evidence: Evidence, item: Judged) -> Judged:
     return replace(item, not_varied=_unvaried(evidence, item), without=without, lacks=lacks)
 
 
-def _lacks(item: Judged, asked: set[str], without: Sequence[str]) -> Lack:
-    if not item.claim.labels & asked:
+def _lacks(item: Judged, rows: set[str], without: Sequence[str]) -> Lack:
+    if not item.claim.labels & rows:
         return "every row"
-    if not item.claim.labels <= asked:
+    if not item.claim.labels <= rows:
         return "a row"
     return "an input" if item.left_out else "trials" if without else "scores"
 
@@ -145,7 +145,7 @@ def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
     """Of a claim about limits: what its rows differ in nowhere."""
     results = evidence.results
     recipes = {label: results.recipe(label) for label in sorted(item.claim.labels)}
-    if not all(differing(recipes[one], recipes[other]) <= CAPS.keys() for one, other in item.claim.comparisons):
+    if not all(differing(recipes[better], recipes[worse]) <= CAPS.keys() for better, worse in item.claim.comparisons):
         return None
     return not_varied([(recipe, results.of_row(label)) for label, recipe in recipes.items()])
 
@@ -167,12 +167,12 @@ def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | N
     say nothing either way; the others alone may decide it, as one counterexample does where all must hold.
     """
     taking_part = [item for item in items if item.counts]
-    there = [item.chances(claim) for item in taking_part if item.status == "compared"]
-    if not there:
+    compared = [item.chances(claim) for item in taking_part if item.status == "compared"]
+    if not compared:
         return None
     total = len(taking_part)
     needed = total if claim.quantifier == "all" else total // 2 + 1
-    holding, failing = zip(*there, strict=True)
+    holding, failing = zip(*compared, strict=True)
     return _at_least(needed, holding), _at_least(total - needed + 1, failing)
 
 
@@ -247,24 +247,24 @@ def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Ver
 def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
     """With `more_seeds`: those of the comparisons that would have to be decided, for the claim or against it."""
     claim = item.claim
-    taking_part = [one for one in item.compared if one.counts]
+    taking_part = [pair for pair in item.compared if pair.counts]
     if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):
         return item
     bound = claim.points if claim.relation == "above" else -claim.points
     holding: list[float] = []
     failing: list[float] = []
-    for one in taking_part:
-        gain = 0.0 if one.comparison is None else one.comparison.gain
-        over = 0.0 if one.of_gaps else bound
-        needed = one.more_seeds(evidence, over, SURE / claims)
+    for pair in taking_part:
+        gain = 0.0 if pair.comparison is None else pair.comparison.gain
+        over = 0.0 if pair.of_gaps else bound
+        needed = pair.more_seeds(evidence, over, SURE / claims)
         if needed is None:
             return item
         (holding if gain > over else failing).append(needed)
     total = len(taking_part)
-    wanted = total if claim.quantifier == "all" else total // 2 + 1
+    deciding = total if claim.quantifier == "all" else total // 2 + 1
     ways = [
         sorted(side)[count - 1]
-        for side, count in ((holding, wanted), (failing, total - wanted + 1))
+        for side, count in ((holding, deciding), (failing, total - deciding + 1))
         if len(side) >= count
     ]
     return replace(item, more_seeds=min(ways))

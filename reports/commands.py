@@ -46,16 +46,16 @@ def recipe_command(info: StudyInfo) -> str:
 
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
     """The fewest words for `--only` that we find for exactly these of all rows: labels, or how several begin or end."""
-    left, found = list(rows), list[str]()
+    left, words = list(rows), list[str]()
     others = set(every) - set(rows)
     ends = [end for row in rows for n in range(1, len(row)) for end in (f"{escape(row[:n])}*", f"*{escape(row[n:])}")]
     free = [end for end in dict.fromkeys(ends) if not any(fnmatchcase(other, end) for other in others)]
     while left:
         most = max(free, key=lambda end: (sum(fnmatchcase(row, end) for row in left), len(end)), default="")
         own = [row for row in left if fnmatchcase(row, most)]
-        found.append(most if len(own) > 1 else left[0])
+        words.append(most if len(own) > 1 else left[0])
         left = [row for row in left if row not in (own if len(own) > 1 else left[:1])]
-    return found
+    return words
 
 
 def results_place(info: StudyInfo) -> str:

@@ -18,38 +18,42 @@ FEW = 3
 
 def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
     """Why seconds and memory of these recipes cannot be set beside each other, as sentences; empty where they can."""
-    records = [record for those in recipes for record in those]
-    said = []
+    records = [record for own in recipes for record in own]
+    sentences = []
     machines = {record.ran_on for record in records}
     if len(machines) > 1:
         named = "; ".join(map(text, sorted(machines)))
-        said.append(f"they ran on {count(len(machines), 'kind')} of hardware ({named})")
+        sentences.append(f"they ran on {count(len(machines), 'kind')} of hardware ({named})")
     sizes = {_number(record.training, "population", 1) for record in records}
     if sizes != {1}:
         some = "some" if 1 in sizes else "all"
-        said.append(
+        sentences.append(
             f"{some} trained in populations, of {_range(sizes - {1}, 'trial')}: there a trial's seconds are an even "
             "share of its population's, and its memory is all of the population's"
         )
     shapes = {(_number(record.cost, "workers", 1), _number(record.cost, "threads", 0)) for record in records}
     if len(shapes) > 1:
-        said.append(f"they had different numbers of workers ({_range({n for n, _ in shapes}, 'worker')}) or threads")
-    if not said:
+        sentences.append(
+            f"they had different numbers of workers ({_range({n for n, _ in shapes}, 'worker')}) or threads"
+        )
+    if not sentences:
         return ""
-    return f"**Seconds and memory of these trials are not all comparable**: {'; '.join(said)}."
+    return f"**Seconds and memory of these trials are not all comparable**: {'; '.join(sentences)}."
 
 
 def limits_in_words(results: Results) -> list[str]:
     """What limits did to the study: that one ended it, and which recipes are above one. Empty without limits."""
-    said = []
+    sentences = []
     if results.info.limited:
         ended = ended_in_words(results.info.limited, raced=results.info.raced)
-        said.append(f"**{text(ended[0].upper() + ended[1:])}.**")
+        sentences.append(f"**{text(ended[0].upper() + ended[1:])}.**")
     own = of_trials(results.info.limits)
     if own:
         limits = listed([code(f"{name}={value:g}") for name, value in own.items()])
-        said.append(f"Limit{'s' * (len(own) > 1)} of each trial: {limits}. {_above(results)} {_best(results)}".strip())
-    return said
+        sentences.append(
+            f"Limit{'s' * (len(own) > 1)} of each trial: {limits}. {_above(results)} {_best(results)}".strip()
+        )
+    return sentences
 
 
 def _above(results: Results) -> str:
@@ -74,19 +78,21 @@ def _best(results: Results) -> str:
     """The best that keeps the limits, beside the best that does not."""
     goal = next((goal for goal in results.measured_goals if not goal.cost), results.goals[0])
     scored = {
-        recipe: goal.upward(found.mean)
+        recipe: goal.upward(score.mean)
         for recipe, records in results.recipes.items()
-        if (found := results.goal(records, goal)) is not None
+        if (score := results.goal(records, goal)) is not None
     }
     kept = {recipe: value for recipe, value in scored.items() if recipe not in results.above_limits}
     beyond = {recipe: value for recipe, value in scored.items() if recipe in results.above_limits}
     if not kept:
         return f"No recipe keeps the limit{'s' * (len(of_trials(results.info.limits)) > 1)}." if scored else ""
     first = max(kept, key=lambda recipe: (kept[recipe], recipe))
-    said = f"The best {word(goal)} within is {number(goal.upward(kept[first]))}, of {rows_in_words(results, [first])}"
+    sentence = (
+        f"The best {word(goal)} within is {number(goal.upward(kept[first]))}, of {rows_in_words(results, [first])}"
+    )
     if beyond:
-        said += f"; of those above the best is {number(goal.upward(max(beyond.values())))}"
-    return f"{said}."
+        sentence += f"; of those above the best is {number(goal.upward(max(beyond.values())))}"
+    return f"{sentence}."
 
 
 def word(goal: Goal) -> str:

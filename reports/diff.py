@@ -90,12 +90,12 @@ def _settings(first: Results, second: Results) -> Iterator[list[str]]:
 def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
     """Of all records: several values stand beside each other, and a record that does not say is unknown."""
     packages = sorted({name for results in (first, second) for r in results.records for name in r.versions})
-    asked: list[tuple[str, Callable[[Record], Any]]] = [
+    conditions: list[tuple[str, Callable[[Record], Any]]] = [
         *((f"version of {text(name)}", lambda record, name=name: record.versions.get(name)) for name in packages),
         ("hardware", lambda record: record.ran_on or None),
         *((f"fingerprint of {kind}", lambda record, kind=kind: _fingerprint(record, kind)) for kind in DATA),
     ]
-    for name, value in asked:
+    for name, value in conditions:
         mine, other = ({value(record) for record in results.records} for results in (first, second))
         if name.startswith("fingerprint"):  # a trial that does not train reads no corpus
             mine, other = mine - {None} or mine, other - {None} or other
@@ -104,8 +104,8 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
 
 
 def _fingerprint(record: Record, kind: str) -> Any:
-    found = record.read.get(kind)
-    return found.get("fingerprint") if isinstance(found, dict) else None
+    source = record.read.get(kind)
+    return source.get("fingerprint") if isinstance(source, dict) else None
 
 
 def _several(values: Iterable[Any]) -> str:
@@ -166,7 +166,7 @@ def _apart(first: Results, second: Results, label: str) -> list[str]:
     if first.protocol != second.protocol:
         return ["protocol"]
     both = {"first": first.of_row(label), "second": second.of_row(label)}
-    records = [replace(record, recipe_hash=name) for name, those in both.items() for record in those]
+    records = [replace(record, recipe_hash=name) for name, own in both.items() for record in own]
     info = replace(first.info, row_hashes={name: name for name in both})
     results = Results(first.folder, info, first.space, records)
     accepted = {*first.info.across} & {*second.info.across}
@@ -183,7 +183,7 @@ def _apart(first: Results, second: Results, label: str) -> list[str]:
 
 def _flagged(recipes: Sequence[tuple[Results, str]], figure: Quantity) -> list[str]:
     """The guards whose flags forbid verdicts on the row in either study, but for those that `_apart` asks itself."""
-    found = [
+    guards = [
         flag.guard
         for results, recipe in recipes
         for flag in find_flags(results).forbidding
@@ -191,13 +191,15 @@ def _flagged(recipes: Sequence[tuple[Results, str]], figure: Quantity) -> list[s
         and flag.crossed_by != "both"  # one recipe in effect with another row, which is not compared here
         and flag.touches(recipe, figure.parts)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(guards))
 
 
 def _words(item: Comparison, p: float | None, doubts: list[str]) -> list[str]:
-    found = verdict(item, p, bool(doubts))
-    said = f"{found} ({', '.join(doubts)})" if doubts else {"above": "higher", "below": "lower"}.get(found, found)
-    return [interval(item), probability(p), said]
+    outcome = verdict(item, p, bool(doubts))
+    words = (
+        f"{outcome} ({', '.join(doubts)})" if doubts else {"above": "higher", "below": "lower"}.get(outcome, outcome)
+    )
+    return [interval(item), probability(p), words]
 
 
 def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[Block]:

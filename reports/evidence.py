@@ -108,15 +108,15 @@ class Evidence:
     @cached_property
     def collapses(self) -> dict[str, list[int]]:
         """By recipe hash the seeds under which its training collapsed, in any of the figures that sum the study up."""
-        found: dict[str, set[int]] = {}
+        seeds_of: dict[str, set[int]] = {}
         for recipe_hash in self.results.trained:
             for figure in self.figures:
                 records = self.results.recipes[recipe_hash]
-                valued = [(one.seed, value) for one in records if (value := figure.of(one.scores)) is not None]
+                valued = [(record.seed, value) for record in records if (value := figure.of(record.scores)) is not None]
                 if valued:
                     fell = collapsed([value for _, value in valued], chance_of(figure))
-                    found.setdefault(recipe_hash, set()).update(valued[place][0] for place in np.flatnonzero(fell))
-        return {recipe_hash: sorted(seeds) for recipe_hash, seeds in found.items() if seeds}
+                    seeds_of.setdefault(recipe_hash, set()).update(valued[place][0] for place in np.flatnonzero(fell))
+        return {recipe_hash: sorted(seeds) for recipe_hash, seeds in seeds_of.items() if seeds}
 
     def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:
         """(items,) of all tasks, one after the other, each times its weight; None where a part cannot be told.
@@ -126,10 +126,10 @@ class Evidence:
         by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
             named, grouped = self._items_known(task, number)
-            found = self.results.predictions.effects(record, task, number, named=named, grouped=grouped)
-            if found is None:
+            kept = self.results.predictions.effects(record, task, number, named=named, grouped=grouped)
+            if kept is None:
                 return None
-            effect, items = np.float32(weight) * found[0], found[1]
+            effect, items = np.float32(weight) * kept[0], kept[1]
             by_items[items] = by_items[items] + effect if items in by_items else effect
         return np.concatenate(list(by_items.values())), " ".join(by_items)
 
@@ -137,7 +137,7 @@ class Evidence:
         """Whether every trial that kept these predictions says which items they are of, and which of these are drawn
         together; older ones do not."""
         if (task, number) not in self._known:
-            kept, records = self.results.predictions, [one for own in self.results.recipes.values() for one in own]
+            kept, records = self.results.predictions, [trial for own in self.results.recipes.values() for trial in own]
             self._known[task, number] = (
                 not any(kept.names(record, task, number) is False for record in records),
                 not any(kept.groups(record, task, number) is False for record in records),
@@ -156,14 +156,14 @@ class Evidence:
         """One recipe minus another; None where either lacks the figure. Flags are another matter: `between`."""
         base = self.results.info.row_hashes.get(self.results.space.baseline or "")
         if first_hash == base != second_hash:
-            found = self.compare(second_hash, first_hash, figure)
-            return None if found is None else found.flipped()
+            comparison = self.compare(second_hash, first_hash, figure)
+            return None if comparison is None else comparison.flipped()
         key = (first_hash, second_hash, figure.key)
         if key not in self._compared:
             first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
             self._compared[key] = None
             if first is not None and second is not None:
-                found = compare(
+                comparison = compare(
                     first,
                     second,
                     common=self.common(figure),
@@ -172,7 +172,9 @@ class Evidence:
                     between_rows=second_hash != base,
                 )
                 exact = self._exact_p(first_hash, second_hash, figure)
-                self._compared[key] = found if exact is None else replace(found, p=min(1.0, found.looks * exact))
+                self._compared[key] = (
+                    comparison if exact is None else replace(comparison, p=min(1.0, comparison.looks * exact))
+                )
         return self._compared[key]
 
     def looks(self, *samples: Sample, further: int = 0) -> float:
@@ -219,14 +221,14 @@ class Evidence:
         None with one seed, and where a recipe is missing.
         """
         parts = figure.by_task()
-        found = {task: self.compare(first_hash, second_hash, part) for task, part in parts.items()}
-        there = {task: item for task, item in found.items() if item is not None}
-        if not there or any(item.one_seed for item in there.values()):
+        compared = {task: self.compare(first_hash, second_hash, part) for task, part in parts.items()}
+        measured = {task: item for task, item in compared.items() if item is not None}
+        if not measured or any(item.one_seed for item in measured.values()):
             return None
-        free = {task: not self.between(first_hash, second_hash, parts[task]) for task in there}
-        adjusted = holm([item.p if free[task] else None for task, item in there.items()])
+        free = {task: not self.between(first_hash, second_hash, parts[task]) for task in measured}
+        adjusted = holm([item.p if free[task] else None for task, item in measured.items()])
         sure = [p is not None and p < SURE for p in adjusted]
-        return {task: (item.gain, decided) for (task, item), decided in zip(there.items(), sure, strict=True)}
+        return {task: (item.gain, decided) for (task, item), decided in zip(measured.items(), sure, strict=True)}
 
     def more_seeds(
         self, first_hash: str, second_hash: str, figure: Quantity, bound: float, alpha: float
@@ -243,9 +245,9 @@ class Evidence:
         more = more_seeds(first, second, bound, later, *self._scatter(figure))
         if more is None or more == math.inf:
             return more
-        there = min(sample.count for sample in (first, second) if not sample.fixed)
+        fewest = min(sample.count for sample in (first, second) if not sample.fixed)
         collapsed = max(len(self.collapses.get(key, ())) for key in (first_hash, second_hash))  # ran, and do not count
-        return max(0, there + collapsed + more - len(self.results.info.seeds))
+        return max(0, fewest + collapsed + more - len(self.results.info.seeds))
 
     def common(self, figure: Quantity) -> Common:
         """What the rows' spreads between seeds have in common."""
@@ -255,8 +257,8 @@ class Evidence:
         """Between seeds: pooled over the rows, and what they have in common."""
         if figure.key not in self._spreads:
             keys = dict.fromkeys(map(self.results.once, self.results.labels))
-            found = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
-            self._spreads[figure.key] = pooled_spread(found), common_spread(found)
+            samples = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
+            self._spreads[figure.key] = pooled_spread(samples), common_spread(samples)
         return self._spreads[figure.key]
 
 

@@ -20,6 +20,7 @@ from reports.best_model import best_first
 from reports.commands import study_command
 from reports.document import Block, Bullets, DataTable, markdown
 from reports.evidence import Evidence
+from reports.guards import sentence
 from reports.ledger import LEDGER, MODELS, Record
 from reports.ledger.names import to_write
 from reports.markdown import DASH, code, count, number, signed, text
@@ -114,7 +115,11 @@ def _of_name(results: Results, name: str) -> list[Record]:
     for recipe_hash in {record.recipe_hash: None for record in results.of_all_trials}:
         known = called(results, recipe_hash)
         if name in {recipe_hash, known} or (known.startswith("#") and name == known.partition(" ")[0]):
-            return [one for one in results.of_all_trials if one.recipe_hash == recipe_hash and one.status == "finished"]
+            return [
+                trial
+                for trial in results.of_all_trials
+                if trial.recipe_hash == recipe_hash and trial.status == "finished"
+            ]
     return []
 
 
@@ -192,8 +197,8 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Bl
     what = f"the row {code(row)}" if row else f"the explored recipe {code(called(results, record.recipe_hash))}"
     lines = []
     for task, metric, value in _tests(record):
-        found = results.predictions.effects(record, task, metric)
-        half = None if found is None else NORMAL * float(np.linalg.norm(found[0].astype(np.float64)))
+        known = results.predictions.effects(record, task, metric)
+        half = None if known is None else NORMAL * float(np.linalg.norm(known[0].astype(np.float64)))
         ends = DASH if half is None else f"{value - half:.2f} to {value + half:.2f}"
         lines.append([text(task), code(metric), number(value), ends])
     tried = count(len(results.of_hash(record.recipe_hash)), "seed")
@@ -230,7 +235,7 @@ def _doubts(results: Results, record: Record) -> Iterator[Block]:
     flags = Evidence.of(results).flags.of_recipe(record.recipe_hash, frozenset(record.scores))
     if flags:
         yield "Reasons for doubt:"
-        yield Bullets([flag.sentence for flag in flags])
+        yield Bullets([sentence(results, flag) for flag in flags])
     after = record.recipe.get("pooling.after", "none")
     if after != "none":
         yield f"The scores were measured with {code(f'pooling.after={after}')}, which is not part of the saved model."
@@ -260,13 +265,13 @@ def _licences(record: Record) -> Iterator[str]:
 
 def _licence(what: str, name: str) -> str:
     known = LICENCES.get(name.partition("@")[0]) or _stated(Path(name) / "README.md")
-    said = text(known) if known else "not known to this project; look it up before you pass the model on"
-    return f"{what}, {code(without_folders(name))}: {said}."
+    stated = text(known) if known else "not known to this project; look it up before you pass the model on"
+    return f"{what}, {code(without_folders(name))}: {stated}."
 
 
 def _stated(readme: Path) -> str | None:
     """The licence in the head of a local model's card."""
     if not readme.is_file():
         return None
-    found = re.match(r"---\n.*?^license: *(\S+)", readme.read_text(encoding="utf-8", errors="replace"), re.S | re.M)
-    return found[1] if found else None
+    header = re.match(r"---\n.*?^license: *(\S+)", readme.read_text(encoding="utf-8", errors="replace"), re.S | re.M)
+    return header[1] if header else None

@@ -37,7 +37,7 @@ class FinalsEvidence:
 
     def __init__(self, results: Results, ready: Mapping[str, Sequence[Record]]) -> None:
         self.results, self.ready = results, ready
-        records = [one for own in ready.values() for one in own if one.status == "finished"]
+        records = [record for own in ready.values() for record in own if record.status == "finished"]
         self.evidence = Evidence(dataclasses.replace(results, records=records))
         self.recipes = self.evidence.results.recipes
         finals = results.info.finals
@@ -67,8 +67,10 @@ class FinalsEvidence:
         chose."""
         if figure.key not in self._lent:
             rows = {*self.results.labels, self.references.get("base")}
-            searched = [one for one in self.results.records if one.recipe_hash in rows and one.status == "finished"]
-            records = {one.key: one for one in [*searched, *self.evidence.results.records]}
+            searched = [
+                record for record in self.results.records if record.recipe_hash in rows and record.status == "finished"
+            ]
+            records = {record.key: record for record in [*searched, *self.evidence.results.records]}
             every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
             samples = [every.sample(key, figure) for key in every.results.recipes]
             self._lent[figure.key] = lent_spread(sample for sample in samples if sample is not None)
@@ -101,10 +103,10 @@ class FinalsEvidence:
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
         looks = self.looks * max(len(self.finalists), 1)
-        found = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
+        by_other = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
         return [
             flag
-            for other, flags in found.items()
+            for other, flags in by_other.items()
             for flag in flags
             if flag.guard not in varied
             and not (
@@ -124,8 +126,10 @@ class FinalsEvidence:
             and not self.forbidding(recipe_hash, task, [name])
         ]
         gains = [self.gain(recipe_hash, self.references[name], task, self.looks * len(pairs)) for task, name in pairs]
-        found = [Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain]
-        return sorted(found, key=lambda other: (other.gain.gain, other.task, other.over))
+        gained = [
+            Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain
+        ]
+        return sorted(gained, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
 def noise(samples: Iterable[Sample]) -> tuple[float, ...]:

@@ -57,15 +57,15 @@ class Findings:
     @classmethod
     def _of(cls, results: Results) -> Findings:
         evidence, claims = Evidence.of(results), judged(results)
-        there = boards(evidence)
-        praised = _praised(results, there)
+        made = boards(evidence)
+        praised = _praised(results, made)
         return cls(
             finished=sum(record.status == "finished" for record in results.records),
             extents=extents(results),
             missing={label: results.why_missing(label) for label in results.asked_rows if not results.of_row(label)},
             look=look(results) if trials(results) else None,
             flags=evidence.flags.all,
-            boards=there,
+            boards=made,
             claims=claims,
             more_seeds=open_claims(claims),
             praised=praised,
@@ -99,7 +99,7 @@ def _praised(results: Results, boards: Sequence[Board]) -> str | None:
     board = next(iter(boards), None)
     better = [item for item in board.counted if item.verdict == "above"] if board else []
     alone = [item for item in board.counted if item.verdict == "baseline"] or board.best if board else ()
-    ranked = [one.recipe_hash for one in ranking(results)]
+    ranked = [recipe.recipe_hash for recipe in ranking(results)]
     of_rows = [item.recipe_hash for item in better if item.recipe_hash not in results.above_limits]
     if board and not of_rows and not results.explored and len(alone) == 1:
         of_rows = [alone[0].recipe_hash]
@@ -107,13 +107,12 @@ def _praised(results: Results, boards: Sequence[Board]) -> str | None:
 
 
 def _board(board: Board) -> dict[str, Any]:
-    flags = dict.fromkeys(flag for item in board.standings for flag in item.flags)
     return {
         "figure": board.quantity.name,
         "baseline": board.baseline,
         "best": [item.name for item in board.best],
         "rows": [_row(item) for item in board.standings if item.sample is not None],
-        "flags": [{"guard": flag.guard, "sentence": flag.sentence} for flag in flags],
+        "flags": [flag.as_json() for flag in board.flags],
         "more_seeds": _seeds(board.more_seeds),
     }
 
@@ -152,5 +151,5 @@ def _claim(item: Judged) -> dict[str, Any]:
     }
 
 
-def _seeds(wanted: SeedsWanted) -> dict[str, Any]:
-    return {"seeds": wanted.seeds, "settle": list(wanted.settled), "never": list(wanted.never)}
+def _seeds(needed: SeedsWanted) -> dict[str, Any]:
+    return {"seeds": needed.seeds, "settle": list(needed.settled), "never": list(needed.never)}

@@ -16,6 +16,6 @@ class Gain:
     high: float | None
 
     @classmethod
-    def of(cls, found: Comparison) -> Gain:
+    def of(cls, comparison: Comparison) -> Gain:
         """Of a comparison."""
-        return cls(found.gain, found.low, found.high)
+        return cls(comparison.gain, comparison.low, comparison.high)

@@ -76,15 +76,15 @@ class Items:
         check_name("--items", "task", task, TASKS)
         answer = Answer.of(results)
         known = [("", next(iter(answer.picked), None)), *((name, answer.references.get(name)) for name in OVER)]
-        compared = [(name, one) for name, one in known if one is not None][:2]
+        compared = [(name, finalist) for name, finalist in known if finalist is not None][:2]
         if len(compared) < 2:
             raise UserError(
                 f"--items {task}: {results.folder} has no finals, so there is nothing to compare; a search ends in "
                 "them (--search optuna)"
             )
         (_, judged), (over, reference) = compared
-        wanted = results.own_figure.weights if results.own_figure else {}
-        name = next((one for own, one in wanted if own == task), TASKS[task].metric)
+        judging = results.own_figure.weights if results.own_figure else {}
+        name = next((finalist for own, finalist in judging if own == task), TASKS[task].metric)
         before, after = (_Seeds.of(results, key, task, name) for key in (reference.recipe, judged.recipe))
         if before.named != after.named or len(before.moves) != len(after.moves):
             raise UserError(f"--items {task}: the two recipes were scored on other items, so none can be compared")
@@ -99,7 +99,7 @@ class Items:
             mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
         texts, why = _texts(results, task, after.named, folder)
 
-        def told(places: np.ndarray) -> tuple[Item, ...]:
+        def changed_items(places: np.ndarray) -> tuple[Item, ...]:
             order = places[np.argsort(-np.abs(change[places]), kind="stable")]
             return tuple(
                 Item(
@@ -112,41 +112,41 @@ class Items:
                 for place in order
             )
 
-        return cls(task, name, judged.name, over, len(change), gain, told(mended), told(broke), why)
+        return cls(task, name, judged.name, over, len(change), gain, changed_items(mended), changed_items(broke), why)
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: every item that changed."""
-        found: dict[str, Any] = rounded(dataclasses.asdict(self))
-        return found
+        content: dict[str, Any] = rounded(dataclasses.asdict(self))
+        return content
 
     def as_text(self) -> str:
         """For a console."""
-        knows = any(one.after is not None for one in (*self.mended, *self.broke))
+        knows = any(item.after is not None for item in (*self.mended, *self.broke))
         verbs = ("mended", "broke") if knows else ("better for", "worse for")
         lines = [
             f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}; of "
             f"{count(self.items, 'test item')} {verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
         ]
         lines += [self.no_texts] if self.no_texts else []
-        for verb, found in zip(verbs, (self.mended, self.broke), strict=True):
-            if found:
-                more = f", the first {SHOWN}" if len(found) > SHOWN else ""
+        for verb, changed in zip(verbs, (self.mended, self.broke), strict=True):
+            if changed:
+                more = f", the first {SHOWN}" if len(changed) > SHOWN else ""
                 lines += [
                     "",
-                    f"{verb} {count(len(found), 'item')}{more}:",
-                    _table(found[:SHOWN], knows, not self.no_texts),
+                    f"{verb} {count(len(changed), 'item')}{more}:",
+                    _table(changed[:SHOWN], knows, not self.no_texts),
                 ]
         return "\n".join(map(_printable, "\n".join(lines).split("\n")))
 
 
-def _table(found: Sequence[Item], knows: bool, texts: bool) -> str:
+def _table(items: Sequence[Item], knows: bool, texts: bool) -> str:
     head = ["text"] * texts + ["item"] + (["right before", "right now"] if knows else []) + ["points"]
     rows = [
-        [_short(one.text or "")] * texts
-        + [f"{one.item:,}"]
-        + ([_percent(one.before), _percent(one.after)] if knows else [])
-        + [signed(one.change, 3)]
-        for one in found
+        [_short(item.text or "")] * texts
+        + [f"{item.item:,}"]
+        + ([_percent(item.before), _percent(item.after)] if knows else [])
+        + [signed(item.change, 3)]
+        for item in items
     ]
     return DataTable(head, rows, left=int(texts)).markdown
 
@@ -182,27 +182,27 @@ class _Seeds:
         own = [record for record in results.finals[recipe_hash] if record.status == "finished"]
         fell = Evidence(dataclasses.replace(results, records=own)).collapses.get(recipe_hash, [])
         records = [record for record in own if record.seed not in fell]
-        found = [_moves(results, record, task, name) for record in records]
+        by_seed = [_moves(results, record, task, name) for record in records]
         answers = [results.predictions.of_task(record, task) for record in records]
-        kept = [one for one in answers if one is not None]
-        moves = [one for one in found if one is not None]
-        if not records or len(moves) < len(records) or len({one.named or one.by_gold for one in kept}) != 1:
+        kept = [item for item in answers if item is not None]
+        moves = [item for item in by_seed if item is not None]
+        if not records or len(moves) < len(records) or len({item.named or item.by_gold for item in kept}) != 1:
             raise UserError(
                 f"--items {task}: the trials of the finals kept no answers to its test items from which {name} follows"
             )
         value = float(np.mean([record.scores[task][name] for record in records]))
         right = None
         if kind_of(task).predicted == "classes":
-            right = np.mean([one.predicted == one.gold for one in kept], axis=0)
+            right = np.mean([item.predicted == item.gold for item in kept], axis=0)
         shares = [results.predictions.shares(record, task, name) for record in records]
-        adding = [one for one in shares if one is not None]
+        adding = [item for item in shares if item is not None]
         adds_up = len(adding) == len(records)
         return cls(kept[0].named, value, np.mean(adding if adds_up else moves, axis=0, dtype=float), adds_up, right)
 
 
 def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray | None:
-    found = results.predictions.effects(record, task, name, grouped=False)
-    return None if found is None else found[0]
+    moved = results.predictions.effects(record, task, name, grouped=False)
+    return None if moved is None else moved[0]
 
 
 def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], str]:

@@ -74,24 +74,24 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     if finals is None or finals.curve is None or finals.curve.whole not in results.recipes:
         return None
     parts = {share: finals.curve.parts.get(share) for share in reversed([*SHARES])}
-    there = {key: min(len(results.finals.get(key, ())), finals.seeds) for key in parts.values() if key}
-    whole = {key for key, count in there.items() if count == finals.seeds}
-    further = [one for key in whole for one in results.finals[key] if one.status == "finished"]
+    done = {key: min(len(results.finals.get(key, ())), finals.seeds) for key in parts.values() if key}
+    whole = {key for key, count in done.items() if count == finals.seeds}
+    further = [trial for key in whole for trial in results.finals[key] if trial.status == "finished"]
     evidence = Evidence(dataclasses.replace(results, records=[*results.records, *further]))
     keys = {**parts, ALL: finals.curve.whole}
     samples = {share: evidence.sample(key, figure) if key else None for share, key in keys.items()}
     records = {share: evidence.results.recipes.get(key or "", []) for share, key in keys.items()}
     common = common_spread(filter(None, (evidence.sample(key, figure) for key in evidence.results.recipes)))
-    found = {share: _part(share, records[share], sample) for share, sample in samples.items()}
+    of_shares = {share: _part(share, records[share], sample) for share, sample in samples.items()}
     for smaller, larger in pairwise(keys):
         half, twice = samples[smaller], samples[larger]
         if half is not None and twice is not None:
             gain = compare(twice, half, common=common, looks=looks)
             flags = _forbidding(evidence, keys[larger] or "", keys[smaller] or "", figure, gain)
-            found[larger] = dataclasses.replace(found[larger], gain=Gain.of(gain), flags=flags)
+            of_shares[larger] = dataclasses.replace(of_shares[larger], gain=Gain.of(gain), flags=flags)
     unit = next((unit for unit in UNITS for record in records[ALL] if unit in _corpus(record)), "rows")
-    trials = Extent(sum(there.values()), finals.seeds * len(there))
-    return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(found.values()))
+    trials = Extent(sum(done.values()), finals.seeds * len(done))
+    return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(of_shares.values()))
 
 
 def _part(share: str, records: list[Record], sample: Sample | None) -> Part:
@@ -113,7 +113,7 @@ def _corpus(record: Record) -> Mapping[str, Any]:
 def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, gain: Comparison) -> tuple[str, ...]:
     """The guards of the flags between the two, but for those of what fewer data mean."""
     flags = evidence.between(larger, smaller, figure)
-    found = dict.fromkeys(flag.guard for flag in flags if flag.guard not in LESS)
-    if OVERLAP in found and stands_without_memory(evidence, larger, smaller, figure, gain):
-        del found[OVERLAP]
-    return tuple(found)
+    guards = dict.fromkeys(flag.guard for flag in flags if flag.guard not in LESS)
+    if OVERLAP in guards and stands_without_memory(evidence, larger, smaller, figure, gain):
+        del guards[OVERLAP]
+    return tuple(guards)

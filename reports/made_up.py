@@ -105,12 +105,12 @@ def _pairs(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, 
     own = fixed.standard_normal(ITEMS)
     parts = 1 if KINDS[task.kind].splits else len(task.files) // (FILE_LAYOUTS[task.layout].files_per_split or 1)
     sizes = np.full(parts, ITEMS // parts)
-    found: dict[str, float] = {}
+    best: dict[str, float] = {}
     for array in ("", REGRESSED):
 
         def given_by(predicted: np.ndarray, more: str = array) -> dict[str, float]:
-            there = _numbers(task, Answers(predicted, gold, sizes, {more: predicted} if more else {}), numbers)
-            return {name: value for name, value in there.items() if name.endswith("_regressor") == bool(more)}
+            scored = _numbers(task, Answers(predicted, gold, sizes, {more: predicted} if more else {}), numbers)
+            return {name: value for name, value in scored.items() if name.endswith("_regressor") == bool(more)}
 
         first = next(iter(given_by(gold)), None)
         if first is None:
@@ -123,18 +123,18 @@ def _pairs(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, 
             low, high = (middle, high) if short else (low, middle)
         predicted = _mixed(gold, noise, high)
         arrays[f"{array}.{task.name}" if array else task.name] = predicted
-        found |= given_by(predicted)
-    if found:
+        best |= given_by(predicted)
+    if best:
         arrays[f"gold.{task.name}"] = gold
-    if found and parts > 1:
+    if best and parts > 1:
         arrays[f"parts.{task.name}"] = sizes
-    return found
+    return best
 
 
-def _numbers(task: Task, answers: Answers, wanted: Mapping[str, Any]) -> dict[str, float]:
+def _numbers(task: Task, answers: Answers, stored: Mapping[str, Any]) -> dict[str, float]:
     """Those of the wanted numbers that follow from the answers, in the order in which they are wanted."""
-    there = KINDS[task.kind].numbers(task, answers, None)
-    return {name: value for name in wanted if wanted[name] is not None and (value := there.get(name)) is not None}
+    scored = KINDS[task.kind].numbers(task, answers, None)
+    return {name: value for name in stored if stored[name] is not None and (value := scored.get(name)) is not None}
 
 
 def _mixed(gold: np.ndarray, noise: np.ndarray, share: float) -> np.ndarray:

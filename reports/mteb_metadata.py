@@ -31,9 +31,9 @@ def metadata(model: SentenceTransformer, record: Record) -> dict[str, Any]:
         "revision": None,
         "release_date": None,
         "languages": None,
-        "n_parameters": sum(one.numel() for one in weights),
+        "n_parameters": sum(tensor.numel() for tensor in weights),
         "n_embedding_parameters": _embedding_parameters(model),
-        "memory_usage_mb": round(sum(one.numel() * one.element_size() for one in weights) / 2**20),
+        "memory_usage_mb": round(sum(tensor.numel() * tensor.element_size() for tensor in weights) / 2**20),
         "max_tokens": model.get_max_seq_length(),
         "embed_dim": model.get_embedding_dimension(),
         "license": None,
@@ -54,5 +54,5 @@ def _embedding_parameters(model: SentenceTransformer) -> int | None:
     """Of the table of tokens, which is larger than those of positions and segments; None where there is none."""
     from torch import nn
 
-    tables = [one.weight.numel() for one in model.modules() if isinstance(one, nn.Embedding | nn.EmbeddingBag)]
+    tables = [module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding | nn.EmbeddingBag)]
     return max(tables, default=None)

@@ -43,8 +43,8 @@ def tasks_of(names: Sequence[str]) -> list[Any]:
         raise UserError("scores by MTEB need the package mteb; pip install 'sentence-embedding-studies[mteb]'")
     import mteb
 
-    found = {task.metadata.name: task for name in names for task in _tasks(mteb, name)}
-    return [*found.values()]
+    tasks = {task.metadata.name: task for name in names for task in _tasks(mteb, name)}
+    return [*tasks.values()]
 
 
 def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
@@ -64,14 +64,14 @@ def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
         if not missing:
             continue
         model = SentenceTransformer(source, trust_remote_code=False)
-        said = json.dumps(metadata(model, record), indent=2)
+        card = json.dumps(metadata(model, record), indent=2)
         for task in missing:
             try:
-                found = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
+                scores = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
             except OSError as error:
                 raise UserError(f"the data of MTEB's task {task.metadata.name} cannot be had here: {error}") from None
-            write_whole(file_of(folder, record, task.metadata.name), found.task_results[0].model_dump_json(indent=2))
-            write_whole(to_write(folder, f"{FOLDER}/{record.key}/{MODEL_META}"), said)
+            write_whole(file_of(folder, record, task.metadata.name), scores.task_results[0].model_dump_json(indent=2))
+            write_whole(to_write(folder, f"{FOLDER}/{record.key}/{MODEL_META}"), card)
             print(f"{name}: {task.metadata.name} {kept_scores(folder, record)[task.metadata.name]:.2f}", flush=True)
 
 
@@ -81,7 +81,7 @@ def _tasks(mteb: Any, name: str) -> list[Any]:
         return [mteb.get_task(name)]
     with suppress(KeyError):
         return [*mteb.get_benchmark(name).tasks]
-    known = [*(one.metadata.name for one in mteb.get_tasks()), *(one.name for one in mteb.get_benchmarks())]
+    known = [*(entry.metadata.name for entry in mteb.get_tasks()), *(entry.name for entry in mteb.get_benchmarks())]
     raise UserError(
         f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {did_you_mean(name, known)}names are "
         "such as STS12, NFCorpus or 'MTEB(eng, v2)'"
@@ -94,9 +94,11 @@ def kept_models(
     """Of each row and finalist its name, the trial whose model stands for it, and where the model is; rows first.
     `fetch` brings the folder of a model that is kept elsewhere."""
     finals = results.info.finals
-    wanted = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
-    for recipe_hash in dict.fromkeys(wanted):
-        records = [one for one in results.of_all_trials if one.recipe_hash == recipe_hash and one.status == "finished"]
+    recipes = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
+    for recipe_hash in dict.fromkeys(recipes):
+        records = [
+            trial for trial in results.of_all_trials if trial.recipe_hash == recipe_hash and trial.status == "finished"
+        ]
         for record in best_first(results, records):
             if record.checkpoint is not None:
                 fetch(record.checkpoint)
@@ -122,13 +124,13 @@ def file_of(folder: Path, record: Record, task: str) -> Path:
 
 def kept_scores(folder: Path, record: Record) -> dict[str, float]:
     """The main score of each task that the trial's model was scored on, in %: the mean over the task's parts."""
-    found = {}
+    scores = {}
     for file in sorted((folder / FOLDER / record.key).glob("*.json")):
         if file.name == MODEL_META:
             continue
-        said = json.loads(file.read_text(encoding="utf-8"))
-        parts = next((said["scores"][split] for split in SPLITS if split in said["scores"]), None)
+        content = json.loads(file.read_text(encoding="utf-8"))
+        parts = next((content["scores"][split] for split in SPLITS if split in content["scores"]), None)
         if parts is None:
             raise UserError(f"{file} has scores of neither a test nor a dev part; remove it")
-        found[said["task_name"]] = 100 * fmean(part["main_score"] for part in parts)
-    return found
+        scores[content["task_name"]] = 100 * fmean(part["main_score"] for part in parts)
+    return scores

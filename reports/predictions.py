@@ -61,8 +61,8 @@ class Predictions:
         if kept is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
         with np.errstate(all="ignore"):
-            found = kind_of(task).effects(TASKS[task], number, kept, _protocol(record))
-        effects = np.asarray(found, dtype=np.float32)  # NaN where there are none
+            values = kind_of(task).effects(TASKS[task], number, kept, _protocol(record))
+        effects = np.asarray(values, dtype=np.float32)  # NaN where there are none
         return effects if np.isfinite(effects).all() else None
 
     def shares(self, record: Record, task: str, number: str) -> Array | None:
@@ -122,14 +122,14 @@ class Predictions:
             parts = [self._of(record).get(name) for name in (task, f"dev.{task}")] if task in TASKS else []
             for kept in filter(None, parts):
                 with np.errstate(all="ignore"):
-                    found = kind_of(task).numbers(TASKS[task], kept, _protocol(record))
-                self._again[key] |= found
+                    own = kind_of(task).numbers(TASKS[task], kept, _protocol(record))
+                self._again[key] |= own
         return self._again[key]
 
     def _of(self, record: Record) -> Mapping[str, Answers]:
         if record.key not in self._read:
             loaded = [self._load(record.key, self.folder / file) for file in record.predictions]
-            self._read[record.key] = {task: kept for one in loaded for task, kept in one.items()}
+            self._read[record.key] = {task: kept for answers in loaded for task, kept in answers.items()}
         return self._read[record.key]
 
     def _load(self, key: str, path: Path) -> dict[str, Answers]:
@@ -140,13 +140,13 @@ class Predictions:
         except ValueError as error:
             self.problems[key] = f"{path.name} cannot be read ({error})"
             return {}
-        found: dict[str, Answers] = {}
+        kept_answers: dict[str, Answers] = {}
         for task, kept in answers_in(arrays):
             if kept is None:
                 self.problems[key] = f"{path.name} holds no usable predictions of {task}"
             else:
-                found[task] = kept
-        return found
+                kept_answers[task] = kept
+        return kept_answers
 
 
 def _protocol(record: Record) -> Protocol | None:

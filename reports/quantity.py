@@ -101,8 +101,8 @@ def _of_average(average: Average) -> Weights:
 
 
 def _sum(parts: Iterable[tuple[float, Weights]]) -> Weights:
-    found: dict[tuple[str, str], float] = {}
+    total: dict[tuple[str, str], float] = {}
     for share, weights in parts:
         for score, weight in weights.items():
-            found[score] = found.get(score, 0.0) + share * weight
-    return found
+            total[score] = total.get(score, 0.0) + share * weight
+    return total

@@ -24,11 +24,11 @@ def in_question(results: Results, scored: Collection[str], chosen_by: Collection
     ask for, and has none of the tasks by whose items was chosen."""
     if results.own_figure is not None:
         return [results.own_figure]
-    wanted = kinds_of_tasks(needed(results.goals))
+    kinds = kinds_of_tasks(needed(results.goals))
     own = [figure for goal in results.goals if (figure := goals_quantity([goal], scored))]
     return sorted(
         [*results.figures, *own],
-        key=lambda one: (not wanted & kinds_of_tasks(one.tasks), not one.tasks.isdisjoint(chosen_by)),
+        key=lambda item: (not kinds & kinds_of_tasks(item.tasks), not item.tasks.isdisjoint(chosen_by)),
     )
 
 

@@ -40,12 +40,15 @@ def _recipe_names(results: Results) -> dict[str, str]:
     }
     finals = results.info.finals
     compared = {finals.base: BASE, finals.as_it_came: AS_IT_CAME} if finals else {}
-    found = {key: name for key, name in compared.items() if key} | names | results.labels
-    parts = {key: part_name(share, found.get(one.hash, BASE)) for key, (share, one) in results.wholes.items()}
+    whole_names = {key: name for key, name in compared.items() if key} | names | results.labels
+    parts = {
+        key: part_name(share, whole_names.get(whole_recipe.hash, BASE))
+        for key, (share, whole_recipe) in results.wholes.items()
+    }
     if finals is not None and finals.curve is not None and finals.curve.whole is not None:
-        whole = found[finals.curve.whole]
+        whole = whole_names[finals.curve.whole]
         parts |= {key: part_name(SHARES[share], whole) for share, key in finals.curve.parts.items() if key}
-    return parts | found
+    return parts | whole_names
 
 
 def called(results: Results, recipe_hash: str) -> str:
@@ -55,10 +58,10 @@ def called(results: Results, recipe_hash: str) -> str:
 
 def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
     """By hash the number of each explored recipe, from 1 on: its place among all that the search asked for."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for number, recipe_hash in enumerate(explored, start=1):
-        found.setdefault(recipe_hash, number)
-    return found
+        numbers.setdefault(recipe_hash, number)
+    return numbers
 
 
 def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain]) -> str:
@@ -83,9 +86,9 @@ def _distance(domain: Domain, value: Value, base: Value) -> float:
     if len(numbers) < len(ends) + 2:
         return 1.0
     if domain.log or (not domain.low and min(numbers) > 0):  # choices of numbers are mostly 16, 32, 64 or 1e-5, 3e-5
-        numbers = [math.log(one) for one in numbers]
-    *known, one, other = numbers
-    return abs(one - other) / ((max(known) - min(known)) or 1.0)
+        numbers = [math.log(first) for first in numbers]
+    *known, first, second = numbers
+    return abs(first - second) / ((max(known) - min(known)) or 1.0)
 
 
 def brief(key: str, value: Value) -> str:

@@ -17,8 +17,8 @@ def stands_without_memory(
     """Whether the recipe's gain over the other, or its loss, would be shown if all test items that only its training
     saw were those that speak most for it."""
     own, other = evidence.sample(recipe_hash, figure), evidence.sample(other_hash, figure)
-    seen = seen_items(evidence, recipe_hash, figure)
-    memory = None if own is None or other is None or seen is None else most_of_memory(own, other, seen)
+    items = seen_items(evidence, recipe_hash, figure)
+    memory = None if own is None or other is None or items is None else most_of_memory(own, other, items)
     if gain.low is None or gain.high is None or memory is None:
         return False
     return gain.low > memory or gain.high < 0
@@ -35,6 +35,6 @@ def seen_items(evidence: Evidence, recipe_hash: str, figure: Quantity) -> int | 
     """Test items with a text that the recipe's training saw, the most under any seed; None where that is unknown."""
     records = evidence.results.recipes[recipe_hash]
     counts = [[record.read.get("overlap", {}).get(task) for record in records] for task in sorted(figure.tasks)]
-    if any(found is None for of_task in counts for found in of_task):
+    if any(places is None for of_task in counts for places in of_task):
         return None
-    return sum(max(found["seen"] for found in of_task) for of_task in counts)
+    return sum(max(places["seen"] for places in of_task) for of_task in counts)

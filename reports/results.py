@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import PART, apart, explored_on_part, is_explored, is_fresh, whole_of
+from reports.ledger.finals import PART, apart, is_explored, is_fresh, whole_of
 from reports.ledger.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
@@ -76,15 +76,15 @@ class Results:
                 else f"no trial in {folder / LEDGER} can be used: "
                 + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
             )
-        found = [record.under(info.asked) for record in records]
+        records_here = [record.under(info.scoring) for record in records]
         elsewhere = [
             whole
-            for whole, own in zip(records, found, strict=True)
+            for whole, own in zip(records, records_here, strict=True)
             if whole.status == "finished" and whole.evaluations and not own.evaluations
         ]
         missed = {record.key for record in elsewhere}
-        here = (record for record in found if record.key not in missed)
-        own, finals, parts = apart(here, info.row_hashes.values(), info.finals)
+        scored = (record for record in records_here if record.key not in missed)
+        own, finals, parts = apart(scored, info.row_hashes.values(), info.finals)
         own, looks = in_order(info, space, own), taken(folder)
         return cls(folder, info, space, own, finals, parts, set_aside, elsewhere, looks)
 
@@ -92,8 +92,8 @@ class Results:
         """What `make` makes of these results; made once for all who ask."""
         if make not in self._made:
             self._made[make] = make(self)
-        found: Made = self._made[make]
-        return found
+        value: Made = self._made[make]
+        return value
 
     @cached_property
     def _made(self) -> dict[Callable[[Results], Any], Any]:
@@ -112,11 +112,11 @@ class Results:
     @cached_property
     def recipes(self) -> dict[str, list[Record]]:
         """Finished records by recipe hash."""
-        found: dict[str, list[Record]] = {}
+        by_hash: dict[str, list[Record]] = {}
         for record in self.records:
             if record.status == "finished":
-                found.setdefault(record.recipe_hash, []).append(record)
-        return found
+                by_hash.setdefault(record.recipe_hash, []).append(record)
+        return by_hash
 
     @property
     def of_all_trials(self) -> list[Record]:
@@ -127,8 +127,8 @@ class Results:
     @cached_property
     def wholes(self) -> dict[str, tuple[float, Recipe]]:
         """By the hash of a recipe on a part of its data, as `whole_of`."""
-        found = {record.recipe_hash: whole_of(record.recipe, self.base.flat()) for record in self.parts}
-        return {key: whole for key, whole in found.items() if whole}
+        by_hash = {record.recipe_hash: whole_of(record.recipe, self.base.flat()) for record in self.parts}
+        return {key: whole for key, whole in by_hash.items() if whole}
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -166,7 +166,7 @@ class Results:
         baseline = self.info.row_hashes.get(self.space.baseline or "")
         order = {key: place for place, key in enumerate(dict.fromkeys([baseline, *self.labels, *self.recipes]))}
         groups = joined([group for groups in self.shared_trials for group in groups])
-        return {key: min(group, key=lambda one: order[one]) for group in groups for key in group}
+        return {key: min(group, key=lambda recipe: order[recipe]) for group in groups for key in group}
 
     def once(self, recipe_hash: str) -> str:
         """What the recipe is counted as: copies of one recipe count once, wherever recipes are counted or compared."""
@@ -185,7 +185,7 @@ class Results:
     @property
     def protocol(self) -> str:
         """The protocol that the study's scores are measured under."""
-        return self.info.asked.protocol
+        return self.info.scoring.protocol
 
     @cached_property
     def paper_settings(self) -> dict[str, Value]:
@@ -221,9 +221,9 @@ class Results:
     @cached_property
     def failed_parts(self) -> set[str]:
         """Hashes of the explored recipes of which a trial on a part of the data failed."""
-        own = [failure for failure in read_failures(self.folder) if failure.seed == PART]
-        numbers = [number for failure in own if (number := explored_on_part(failure.name)) is not None]
-        return {self.info.explored[number - 1] for number in numbers if 0 < number <= len(self.info.explored)}
+        own = [failure.recipe for failure in read_failures(self.folder) if failure.seed == PART]
+        wholes = [whole_of(recipe, self.base.flat()) for recipe in own]
+        return {whole.hash for _, whole in filter(None, wholes)} & {*self.info.explored}
 
     @cached_property
     def failed_finals(self) -> set[str]:
@@ -317,17 +317,17 @@ class Results:
 
     def of_goals(self, records: Sequence[Record]) -> tuple[Measured, ...] | None:
         """All measured goals over the seeds of one recipe; None where one is missing."""
-        found = [score for goal in self.measured_goals if (score := self.goal(records, goal)) is not None]
-        return tuple(found) if len(found) == len(self.measured_goals) else None
+        scores = [score for goal in self.measured_goals if (score := self.goal(records, goal)) is not None]
+        return tuple(scores) if len(scores) == len(self.measured_goals) else None
 
     @cached_property
     def above_limits(self) -> dict[str, dict[str, float]]:
         """By recipe hash, the limits of trials that a recipe is above in the mean over its seeds, and that mean."""
-        found = {
+        above = {
             recipe_hash: exceeded(self.info.limits, [record.cost for record in records])
             for recipe_hash, records in self.recipes.items()
         }
-        return {recipe_hash: means for recipe_hash, means in found.items() if means}
+        return {recipe_hash: means for recipe_hash, means in above.items() if means}
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
@@ -357,10 +357,10 @@ class Results:
     @cached_property
     def topics(self) -> list[tuple[Table, Column]]:
         """What sums the study up: for each topic its first table, and the average column there."""
-        found: dict[str, tuple[Table, Column]] = {}
+        by_topic: dict[str, tuple[Table, Column]] = {}
         for table in self.space.tables:
-            found.setdefault(table.topic or f"Table {table.number}", (table, average_column(table)))
-        return list(found.values())
+            by_topic.setdefault(table.topic or f"Table {table.number}", (table, average_column(table)))
+        return list(by_topic.values())
 
     @cached_property
     def own_figure(self) -> Quantity | None:
@@ -379,8 +379,8 @@ class Results:
         own = [self.own_figure] if self.own_figure else []
         if self.topics:
             return [*own, *(quantity(table, column, topic_name(table, column)) for table, column in self.topics)]
-        found = [averages(record.scores).items() for record in self.records]
-        names = sorted({name for items in found for name, value in items if value is not None})
+        computed = [averages(record.scores).items() for record in self.records]
+        names = sorted({name for items in computed for name, value in items if value is not None})
         usual = [average_quantity(name, f"{label} Avg.") for label, name in self.space.shown if name in names]
         others = [average_quantity(name) for name in names if not AVERAGES[name].development]
         goals = [self._by_goals] if self._by_goals and not own else []
@@ -413,9 +413,9 @@ class Results:
         if self.sources_read and key in sources - self.sources_read:
             return True
         if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
-            seen = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
-            wanted = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))
-            return ours != SCENES and wanted > 0 and abs(seen - wanted) <= 0.01 * wanted
+            pairs = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
+            published = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))
+            return ours != SCENES and published > 0 and abs(pairs - published) <= 0.01 * published
         return False
 
     @cached_property

@@ -34,8 +34,12 @@ class Ran:
     def by_seed(self) -> dict[int, tuple[Figures, Any, tuple[Any, str]]]:
         """What each measured, its loss, and after how long and when it ended."""
         return {
-            one.seed: (figures(one), one.training.get("loss"), (one.cost.get("seconds"), one.finished_at))
-            for one in self.records
+            record.seed: (
+                figures(record),
+                record.training.get("loss"),
+                (record.cost.get("seconds"), record.finished_at),
+            )
+            for record in self.records
         }
 
 
@@ -65,12 +69,12 @@ def one_in_effect(first: Ran, second: Ran) -> OneRecipe | None:
     They are where both differ in limits alone and no limit bound: what training measured is the same. They are, too,
     where they did the same under every seed that both have. A copied trial is another matter: `same_trials`.
     """
-    one, other = first.records[0], second.records[0]
-    if one.recipe_hash == other.recipe_hash:
+    own, other = first.records[0], second.records[0]
+    if own.recipe_hash == other.recipe_hash:
         return OneRecipe("name")
     if same_trials(first, second):
         return OneRecipe("scores")
-    if not differing(one.recipe, other.recipe) <= CAPS.keys():
+    if not differing(own.recipe, other.recipe) <= CAPS.keys():
         return None
     measured = [[mean_measured(recipe.records, name) for name in MEASURED] for recipe in (first, second)]
     limits = zip(CAPS, *(means[: len(CAPS)] for means in measured), strict=True)
@@ -96,13 +100,13 @@ def shared_trials(recipes: Mapping[str, Ran]) -> tuple[list[frozenset[str]], lis
 
     The first are one recipe in effect: `same_trials`. Of the others at least one holds a copied trial.
     """
-    found: dict[tuple[int, Figures], list[str]] = {}
+    by_figures: dict[tuple[int, Figures], list[str]] = {}
     for key, recipe in recipes.items():
-        for seed, (told, *_) in recipe.by_seed.items():
-            if told:
-                found.setdefault((seed, told), []).append(key)
-    pairs = {pair for those in found.values() for pair in combinations(sorted(those), 2)}
-    alike = {(one, other) for one, other in pairs if same_trials(recipes[one], recipes[other])}
+        for seed, (numbers, *_) in recipe.by_seed.items():
+            if numbers:
+                by_figures.setdefault((seed, numbers), []).append(key)
+    pairs = {pair for group in by_figures.values() for pair in combinations(sorted(group), 2)}
+    alike = {(first, second) for first, second in pairs if same_trials(recipes[first], recipes[second])}
     return joined(map(frozenset, alike)), joined(map(frozenset, pairs - alike))
 
 
@@ -120,13 +124,13 @@ def joined(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 def figures(record: Record) -> Figures:
     """All test and development numbers of a trial; empty where there are too few to tell trials apart."""
-    found = tuple(
+    values = tuple(
         (task, name, float(value))
         for task, numbers in sorted(record.scores.items())
         for name, value in sorted(numbers.items())
         if name not in ("examples", "seconds", "reason") and isinstance(value, int | float)
     )
-    return found if len(found) >= FEWEST else ()
+    return values if len(values) >= FEWEST else ()
 
 
 def differing(first: Mapping[str, Value], second: Mapping[str, Value]) -> set[str]:

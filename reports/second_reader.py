@@ -32,9 +32,9 @@ def checked(
     if any(number != kind_of(task).main or not kind_of(task).checked for task, number in figure.weights):
         return None
     samples = {name: evidence.sample(key, other) for name, key in references.items()}
-    own, against = evidence.sample(recipe_hash, other), {name: one for name, one in samples.items() if one}
+    own, against = evidence.sample(recipe_hash, other), {name: known for name, known in samples.items() if known}
     if own is None:
         return None
     borrowed = lent(other)
-    gains = {name: Gain.of(gain_over(own, one, borrowed, looks * len(against))) for name, one in against.items()}
+    gains = {name: Gain.of(gain_over(own, known, borrowed, looks * len(against))) for name, known in against.items()}
     return Check(other.name, Gain.of(by_itself(own, borrowed)), gains)

@@ -139,10 +139,10 @@ def _correlation(values: Sequence[Array]) -> Array:
         scaled = (own - own.mean(axis=0)) / np.maximum(own.std(axis=0, ddof=1), 1e-12)
         total += scaled.T @ scaled
     deviations = np.sqrt(np.maximum(np.diag(total), 1e-12))
-    found = total / np.outer(deviations, deviations)
-    found = np.clip(found, -0.99, 0.99)
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found)
+    correlation = total / np.outer(deviations, deviations)
+    correlation = np.clip(correlation, -0.99, 0.99)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
 
 
 def _believed(means: Array, noise: Array, usual: Array, chance: np.random.Generator) -> Array:
@@ -165,8 +165,8 @@ def _likely(noise: Array, whole: Array, gaps: Array, chance: np.random.Generator
     far = np.einsum("ni,dnij,nj->dn", gaps, np.linalg.inv(whole), gaps)
     logs = -(far + np.linalg.slogdet(whole).logabsdet) / 2
     weights = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
-    asked = chance.random(weights.shape) * weights[-1]
-    places = [np.searchsorted(own, wanted) for own, wanted in zip(weights.T, asked.T, strict=True)]
+    drawn = chance.random(weights.shape) * weights[-1]
+    places = [np.searchsorted(own, draw) for own, draw in zip(weights.T, drawn.T, strict=True)]
     return np.stack([noise[place, recipe] for recipe, place in enumerate(places)], axis=1)
 
 

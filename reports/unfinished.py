@@ -30,11 +30,11 @@ def extents(results: Results) -> dict[str, Extent]:
 
 
 def _extent(results: Results, label: str, recipe_hash: str) -> Extent:
-    there = {record.seed for record in results.of_row(label)}
-    there |= {r.seed for r in results.records if r.recipe_hash == recipe_hash and r.status == "pruned"}
+    done = {record.seed for record in results.of_row(label)}
+    done |= {r.seed for r in results.records if r.recipe_hash == recipe_hash and r.status == "pruned"}
     if not needs_seeds(results, label):
-        return Extent(min(1, len(there)), 1)
-    return Extent(len(there & set(results.info.seeds)), len(results.info.seeds))
+        return Extent(min(1, len(done)), 1)
+    return Extent(len(done & set(results.info.seeds)), len(results.info.seeds))
 
 
 def needs_seeds(results: Results, label: str) -> bool:
@@ -56,11 +56,11 @@ def finals_extent(results: Results) -> Extent | None:
 
 def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
     """Of each recipe of the finals, by hash."""
-    wanted = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
-    wanted |= {finals.as_it_came: 1} if finals.as_it_came else {}
-    there = {key: len(results.finals.get(key, ())) for key in wanted}
-    wanted |= {key: 1 for key in wanted if there[key] and not _moves(results, key)}
-    return {key: Extent(min(there[key], most), most) for key, most in wanted.items()}
+    planned = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
+    planned |= {finals.as_it_came: 1} if finals.as_it_came else {}
+    done = {key: len(results.finals.get(key, ())) for key in planned}
+    planned |= {key: 1 for key in planned if done[key] and not _moves(results, key)}
+    return {key: Extent(min(done[key], most), most) for key, most in planned.items()}
 
 
 def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
@@ -76,17 +76,17 @@ def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
     if not whole and not results.info.limited:
         return {}
     keys = [key for key in (*finals.finalists, finals.base, finals.as_it_came, finals.baseline) if key]
-    found: dict[str, Sequence[Record]] = {key: results.finals.get(key, []) for key in dict.fromkeys(keys)}
+    by_recipe: dict[str, Sequence[Record]] = {key: results.finals.get(key, []) for key in dict.fromkeys(keys)}
     for key in filter(None, (finals.base, finals.as_it_came)):
-        found[key] = found[key] or results.recipes.get(key, [])
-    there = {key: records for key, records in found.items() if records}
-    return there if whole or finals.base in there else {}
+        by_recipe[key] = by_recipe[key] or results.recipes.get(key, [])
+    begun = {key: records for key, records in by_recipe.items() if records}
+    return begun if whole or finals.base in begun else {}
 
 
 def _moves(results: Results, recipe_hash: str) -> bool:
     return Recipe.from_flat(results.finals[recipe_hash][0].recipe).uses_seed
 
 
-def total(found: Collection[Extent]) -> Extent:
+def total(extents: Collection[Extent]) -> Extent:
     """Over all rows."""
-    return Extent(sum(extent.there for extent in found), sum(extent.wanted for extent in found))
+    return Extent(sum(extent.there for extent in extents), sum(extent.wanted for extent in extents))

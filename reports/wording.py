@@ -66,21 +66,21 @@ def probability(value: float | None) -> str:
 
 def order_sentence(board: Board) -> str:
     """How our order of the rows compares with the paper's, to stand after "On STS Avg."; empty where rows are few."""
-    found = board.order
-    if found is None or found.rows < FEWEST:
+    tau_b = board.order
+    if tau_b is None or tau_b.rows < FEWEST:
         return ""
-    few = f", but {found.rows} rows are too few to exclude chance"
-    if found.p < SURE:
-        meaning = "like" if found.tau > 0 else "the reverse of"
+    few = f", but {tau_b.rows} rows are too few to exclude chance"
+    if tau_b.p < SURE:
+        meaning = "like" if tau_b.tau > 0 else "the reverse of"
         meaning, rest = f"is {meaning} the paper's, more than chance would make it", ""
-    elif abs(found.tau) >= CLOSE:
-        meaning, rest = f"is close to {'the paper' if found.tau > 0 else 'the reverse of the paper'}'s", few
+    elif abs(tau_b.tau) >= CLOSE:
+        meaning, rest = f"is close to {'the paper' if tau_b.tau > 0 else 'the reverse of the paper'}'s", few
     else:
         meaning, rest = "is no closer to the paper's than chance would make it", ""
-    p = "below 0.001" if found.p < 0.001 else f"{found.p:.3f}"
-    between = "" if found.low is None else f" [{signed(found.low)}, {signed(found.high)}]"
-    how = f"{found.agree} of {found.pairs} pairs agree, Kendall's tau {found.tau:.2f}{between}, p {p}"
-    return f"our order of {found.rows} rows {meaning} ({how}){rest}"
+    p = "below 0.001" if tau_b.p < 0.001 else f"{tau_b.p:.3f}"
+    between = "" if tau_b.low is None else f" [{signed(tau_b.low)}, {signed(tau_b.high)}]"
+    how = f"{tau_b.agree} of {tau_b.pairs} pairs agree, Kendall's tau {tau_b.tau:.2f}{between}, p {p}"
+    return f"our order of {tau_b.rows} rows {meaning} ({how}){rest}"
 
 
 def order_limits(board: Board) -> str:
@@ -100,41 +100,41 @@ def collapses(seeds: int, collapsed: int) -> str:
     return f"{collapsed} of {count(seeds + collapsed, 'seed')} collapsed ({rate})"
 
 
-def more_seeds(wanted: SeedsWanted, noun: str) -> str:
+def more_seeds(needed: SeedsWanted, noun: str) -> str:
     """What more seeds would settle of the open gains, or claims, as a sentence; empty where nothing is open."""
-    said = _seeds(wanted, noun)
-    if not wanted.losses:
-        return said
-    loss = f"{count(len(wanted.losses), 'row')} measured no higher than the baseline, and a loss is not worth proving."
-    return f"{said.rstrip('.')}; {loss}" if said else loss
+    sentence = _seeds(needed, noun)
+    if not needed.losses:
+        return sentence
+    loss = f"{count(len(needed.losses), 'row')} measured no higher than the baseline, and a loss is not worth proving."
+    return f"{sentence.rstrip('.')}; {loss}" if sentence else loss
 
 
-def _seeds(wanted: SeedsWanted, noun: str) -> str:
-    every, seeds = len(wanted.needed), wanted.seeds or 0
+def _seeds(open_seeds: SeedsWanted, noun: str) -> str:
+    every, seeds = len(open_seeds.needed), open_seeds.seeds or 0
     if not every:
         return ""
     more = f"{count(seeds, 'more seed')} of each row"
-    if wanted.all_unknown:
+    if open_seeds.all_unknown:
         shown = f"how far scores move from seed to seed is unknown; {more} would show it"
         return f"No {noun} can be decided with one seed: {shown}."
-    said = []
-    if wanted.settled:
-        which = _which(wanted.settled, every, noun)
-        said.append(
+    clauses = []
+    if open_seeds.settled:
+        which = _which(open_seeds.settled, every, noun)
+        clauses.append(
             f"{more if seeds else 'finishing the study'} would settle {which}, if as large as measured (power 80 %)"
         )
-    if wanted.never:
-        which = _which(wanted.never, every, noun).replace("all ", "any of the ")
-        said.append(
+    if open_seeds.never:
+        which = _which(open_seeds.never, every, noun).replace("all ", "any of the ")
+        clauses.append(
             f"no number of seeds would settle {which}, if as small as measured: the test items are too few, and only "
             "a larger test set would help"
         )
-    if wanted.far:
-        which = _which(wanted.far, every, noun)
-        said.append(f"{which} would need more than {MOST} more seeds, if as small as measured")
-    if wanted.unknown:
-        said.append(f"what {_which(wanted.unknown, every, noun)} would need is unknown, since seeds are missing")
-    return f"{'; '.join(said)}."
+    if open_seeds.far:
+        which = _which(open_seeds.far, every, noun)
+        clauses.append(f"{which} would need more than {MOST} more seeds, if as small as measured")
+    if open_seeds.unknown:
+        clauses.append(f"what {_which(open_seeds.unknown, every, noun)} would need is unknown, since seeds are missing")
+    return f"{'; '.join(clauses)}."
 
 
 def _which(some: Sequence[str], every: int, noun: str) -> str:
@@ -160,32 +160,32 @@ def look(number: int | None) -> str:
     )
 
 
-def one_recipe(found: OneRecipe) -> str:
+def one_recipe(pair: OneRecipe) -> str:
     """Why two rows are one recipe in effect, to stand behind a colon."""
-    if found.by == "name":
+    if pair.by == "name":
         return "it is one recipe under two names"
-    if found.by == "scores":
+    if pair.by == "scores":
         return "every score is the same under every seed"
-    said = ", ".join(f"{SHORT[key]} {one:.2f} and {other:.2f}" for key, one, other in found.measured)
-    return f"the limits on positives and negatives made no difference (measured {said})"
+    limits = ", ".join(f"{SHORT[key]} {first:.2f} and {other:.2f}" for key, first, other in pair.measured)
+    return f"the limits on positives and negatives made no difference (measured {limits})"
 
 
-def not_varied(found: NotVaried) -> str:
+def not_varied(limits: NotVaried) -> str:
     """Which limits rows set differently in vain, to stand within brackets."""
-    said = ", ".join(
-        f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in found.alike
+    words = ", ".join(
+        f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in limits.alike
     )
-    return f"{said}; only {' and '.join(SHORT[key] for key in found.others)} differs"
+    return f"{words}; only {' and '.join(SHORT[key] for key in limits.others)} differs"
 
 
 # Words from outside, and recipes
 
 
-def reason(said: str) -> str:
+def reason(words: str) -> str:
     """Words from outside in which commands stand between backticks, as markdown with code spans."""
-    parts = said.split("`")
+    parts = words.split("`")
     if len(parts) % 2 == 0:
-        return text(said)
+        return text(words)
     return "".join(verbatim(part) if place % 2 else _text_within(part) for place, part in enumerate(parts) if part)
 
 
@@ -198,8 +198,8 @@ def _text_within(part: str) -> str:
 def changes(results: Results, record: Record) -> str:
     """What the record's recipe changes of the base recipe, among the keys that the search may change."""
     own = changed(results.base.flat(), record.recipe)
-    said = [f"{_name(domain.key)}={short(own[domain.key])}" for domain in results.space.domains if domain.key in own]
-    return text(", ".join(said)) or ("as the base" if record.recipe_hash in results.trained else "untrained")
+    named = [f"{_name(domain.key)}={short(own[domain.key])}" for domain in results.space.domains if domain.key in own]
+    return text(", ".join(named)) or ("as the base" if record.recipe_hash in results.trained else "untrained")
 
 
 def _name(key: str) -> str:

@@ -30,7 +30,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     """The text of `--dry-run`; brief is what a run prints before it begins."""
     if brief and plan.explored and of_study(plan.limits):
         return _limited(plan, cluster, allotment)
-    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     fixed = plan.fixed_trials()
     done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
     total = len(fixed) + plan.explored * len(plan.seeds)
@@ -103,7 +103,7 @@ def _not_run(plan: Plan) -> list[str]:
 
 def in_short(plan: Plan, cluster: Cluster) -> str:
     """The last lines of `--dry-run` for own data: what it may cost, what it does, and where it ends."""
-    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
     seconds, source = _estimate(plan, cluster, ledger)
     search = f"a search of {_asked(plan)}" if plan.explored else f"{count(len(plan.fixed_trials()), 'trial')}"

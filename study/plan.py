@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.ledger import LEDGER, Asked, Ledger, is_explored, is_fresh
+from reports.ledger import LEDGER, Ledger, Scoring, is_explored, is_fresh
 from reports.ledger.finals import SHARE
 from reports.ledger.location import ResultsLocation, open_location
 from reports.recipe_names import recipe_name
@@ -164,7 +164,7 @@ class Plan:
         return self.request.trials if self.request.search == "optuna" else 0
 
     @functools.cached_property
-    def asked(self) -> Asked:
+    def scoring(self) -> Scoring:
         """The evaluation that makes a row's trial done: of these tasks, under this protocol, on the data as it is now.
 
         An evaluation of other tasks has the fingerprint of its own files: those are taken anew for each set of tasks
@@ -175,7 +175,7 @@ class Plan:
         scored = {tuple(sorted(found.scores)) for record in records for found in record.evaluations}
         known = [names for names in scored if names and {*names} <= TASKS.keys()]
         data = frozenset(fingerprint(folder, names) for names in (tasks, task_names(self.exploring.tasks), *known))
-        return Asked(self.evaluation.protocol, data, frozenset(tasks))
+        return Scoring(self.evaluation.protocol, data, frozenset(tasks))
 
     @functools.cached_property
     def exploring(self) -> EvaluationConfig:
@@ -203,14 +203,14 @@ class Plan:
         """How that trial's model is scored."""
         return self.exploring if self.is_explored(recipe_hash, seed) else self.evaluation
 
-    def asked_of(self, recipe_hash: str, seed: int) -> Asked:
+    def scoring_of(self, recipe_hash: str, seed: int) -> Scoring:
         """The evaluation that makes that trial done."""
-        return self._asked_exploring if self.is_explored(recipe_hash, seed) else self.asked
+        return self._scoring_exploring if self.is_explored(recipe_hash, seed) else self.scoring
 
     @functools.cached_property
-    def _asked_exploring(self) -> Asked:
+    def _scoring_exploring(self) -> Scoring:
         tasks = frozenset(task_names(self.exploring.tasks))
-        return dataclasses.replace(self.asked, tasks=tasks, parts=self.exploring.parts)
+        return dataclasses.replace(self.scoring, tasks=tasks, parts=self.exploring.parts)
 
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:

@@ -137,7 +137,7 @@ def _either(words: Sequence[str]) -> str:
 def _measured(plan: Plan, ledger: Ledger) -> Iterator[Moved]:
     """From this study's own trials: first of what the answer may be about, then of the goals' development scores."""
     source = "as in earlier trials of this study"
-    own = [record.under(plan.asked) for record in ledger.sift()[0] if record.status == "finished"]
+    own = [record.under(plan.scoring) for record in ledger.sift()[0] if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
     scored = {task for record in own for task in record.scores}
     chosen_by = {task for task in needed(results.goals) & scored if has_no_test(task)}

@@ -13,7 +13,7 @@ from reports.statistics.comparison import Comparison
 from reports.statistics.sample import Sample
 
 BASE = "base"
-STEPS = Flag("steps", "rows took different numbers of steps", frozenset({"hash of flagged"}))
+STEPS = Flag("steps", "different", frozenset({"hash of flagged"}))
 
 
 def gain(value: float, half: float | None = 0.5, *, seeds: int = 3, basis: Any = "seeds and items") -> Comparison:

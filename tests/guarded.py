@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from reports.guards import Flag, find_flags
+from reports.guards import Flag, find_flags, sentence
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
 from reports.testing import changed
@@ -88,8 +88,11 @@ def _load(folder: Path, files: object) -> Results:
     return Results.load(folder)
 
 
-def found(folder: Path, guard: str) -> list[Flag]:
-    return [flag for flag in find_flags(load(folder)).all if flag.guard == guard]
+def flags_of(folder: Path, guard: str) -> list[Flag]:
+    """A guard's flags, each of which has words."""
+    flags = [flag for flag in find_flags(load(folder)).all if flag.guard == guard]
+    assert all(sentence(load(folder), flag) for flag in flags)
+    return flags
 
 
 def between(folder: Path, first: str, second: str, tasks: frozenset[str] = STS) -> set[str]:

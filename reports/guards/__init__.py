@@ -5,10 +5,8 @@
     flags.between(first, second, parts)      # what forbids a verdict on two recipes
 
 A guard looks at the results and raises flags; a comparison across a flag gets no verdict unless the reader asks for it
-(`StudyInfo.across`, `--across GUARD`). To add a guard: a function from `Results` to a list of flags, and an entry here
-or in a plugin file:
-
-    GUARDS.add(Guard("mine", "what it looks at", my_function, blocks=True))
+(`StudyInfo.across`, `--across GUARD`). A flag holds facts; its sentence is made where it is printed, by the guard's
+`words` (ours: `reports/guards/words.py`). A plugin adds a guard as docs/plugins/my_guard.py does.
 """
 
 from __future__ import annotations
@@ -17,10 +15,13 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from reports.results import Results
 from trainables.registry import Registry, load
+
+Value = str | float | tuple[tuple[int, str], ...] | None
+"""What must be the same in two recipes; a tuple has each seed's, where these differ, and None is unknown."""
 
 
 @dataclass(frozen=True)
@@ -29,27 +30,27 @@ class Flag:
 
     guard: str
     """The guard's name, as `--across` takes it."""
-    sentence: str
-    """Markdown, escaped: what is wrong, with figures, and what it means."""
+    kind: str
+    """What the guard found, among all that it looks for."""
     recipes: frozenset[str]
-    """The hashes of the recipes that it touches; empty where the guard could not look, and the sentence says why."""
+    """The hashes of the recipes that it touches; empty where the guard could not look."""
     tasks: frozenset[str] = frozenset()
     """The tasks whose test scores it touches, and `dev.TASK` for a development score (`Quantity.parts`); empty: all."""
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Numbers, names and hashes by what they are, ready for JSON."""
+    parts: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    """Further facts: flags that differ in these alone are printed as one, which has the parts of all (`grouped`)."""
     blocks: bool = True
     """Whether comparisons across it get no verdict."""
-    follows: str = "Verdicts stand."
-    """Of one that does not block: what follows for verdicts."""
     marks: bool = True
-    """Whether it is marked at every row and figure that it touches; else the trust box alone says it."""
+    """Whether it is marked at every row and figure that it touches; else only the trust box has it."""
     crossed_by: Literal["any", "unequal", "both"] = "any"
     """Which comparisons cross it: `any` with a recipe that it touches; `unequal`: those of two recipes that have not
     the same of `values`; `both`: those of two recipes that it touches, as they are one in effect."""
-    values: Mapping[str, str | float | None] = field(default_factory=dict, hash=False)
-    """For `unequal`: what must be the same, by the hash of every recipe that has such a thing; None is unknown."""
+    values: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    """For `unequal`: what must be the same, by the hash of every recipe that has such a thing."""
     tolerance: float = 0.0
     """For `unequal`: numbers may differ by this share of the larger one."""
-    own: str = ""
-    """What of the sentence is this flag's own: flags that differ in nothing else are told in one (`grouped`)."""
 
     def touches(self, recipe_hash: str, tasks: frozenset[str]) -> bool:
         """Whether it concerns a figure of that recipe that is made of these tasks."""
@@ -68,33 +69,48 @@ class Flag:
     def _concerns(self, tasks: frozenset[str]) -> bool:
         return not self.tasks or bool(self.tasks & tasks)
 
+    def as_json(self) -> dict[str, Any]:
+        """For `json.dumps`."""
+        return {
+            "guard": self.guard,
+            "kind": self.kind,
+            "blocks": self.blocks,
+            "recipes": sorted(self.recipes),
+            "tasks": sorted(self.tasks),
+            "facts": dict(self.facts),
+            "parts": list(self.parts),
+        }
 
-def alike(first: str | float | None, second: str | float | None, tolerance: float = 0.0) -> bool:
+
+def alike(first: Value, second: Value, tolerance: float = 0.0) -> bool:
     """Whether two values are the same, numbers within a share of the larger one; what is unknown is like nothing."""
-    if first is None or second is None:
-        return False
-    if isinstance(first, str) or isinstance(second, str):
-        return first == second
-    return abs(first - second) <= tolerance * max(abs(first), abs(second))
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return abs(first - second) <= tolerance * max(abs(first), abs(second))
+    return first is not None and first == second
 
 
 def grouped(flags: Iterable[Flag]) -> list[Flag]:
-    """For the reader: flags whose sentences differ in their own part alone become one, which names all these parts."""
-    alike: dict[object, list[Flag]] = {}
+    """To be printed, not to judge by: flags of one kind that differ in their parts alone become one."""
+    groups: list[list[Flag]] = []
     for flag in flags:
-        rest = tuple(flag.sentence.split(flag.own, 1)) if flag.own else (flag.sentence,)
-        alike.setdefault((flag.guard, flag.blocks, flag.crossed_by, flag.follows, bool(flag.recipes), rest), []).append(
-            flag
-        )
-    return [those[0] if len(those) == 1 else _together(those) for those in alike.values()]
+        group = next((group for group in groups if flag.parts and _differ_in_parts(group[0], flag)), None)
+        if group is None:
+            groups.append([flag])
+        else:
+            group.append(flag)
+    return [_joined(group) for group in groups]
 
 
-def _together(flags: Sequence[Flag]) -> Flag:
-    """To be read, not to be judged by: its `values` are the first one's."""
-    first, parts = flags[0], list(dict.fromkeys(flag.own for flag in flags))
+def _differ_in_parts(first: Flag, second: Flag) -> bool:
+    names = ("guard", "kind", "facts", "blocks", "crossed_by")
+    same = all(getattr(first, name) == getattr(second, name) for name in names)
+    return same and bool(first.recipes) == bool(second.recipes)
+
+
+def _joined(flags: Sequence[Flag]) -> Flag:
     return dataclasses.replace(
-        first,
-        sentence=first.sentence.replace(first.own, "; ".join(parts), 1) if first.own else first.sentence,
+        flags[0],
+        parts=tuple(part for flag in flags for part in flag.parts),
         recipes=frozenset().union(*(flag.recipes for flag in flags)),
         tasks=frozenset().union(*(flag.tasks for flag in flags)) if all(flag.tasks for flag in flags) else frozenset(),
     )
@@ -109,25 +125,28 @@ class Guard:
     """What it looks at, in a few words."""
     find: Callable[[Results], list[Flag]] | str
     """From the results to its flags, or `"module:function"`."""
+    words: Callable[[Results, Flag], str] | str
+    """A flag of it as a clause of markdown without its full stop, all that comes from outside escaped
+    (`reports.markdown`); or `"module:function"`."""
     blocks: bool = True
     """Whether its flags can forbid a verdict."""
 
 
-def _own(name: str, label: str, module: str, blocks: bool = True) -> Guard:
-    return Guard(name, label, f"reports.guards.{module}:{name}", blocks)
+def _own(name: str, label: str, module: str, words: str = "", blocks: bool = True) -> Guard:
+    return Guard(name, label, f"reports.guards.{module}:{name}", f"reports.guards.words:{words or name}", blocks)
 
 
 GUARDS = Registry(
     "guard",
-    _own("code", "the code that trials ran", "conditions"),
+    _own("code", "the code that trials ran", "conditions", "condition"),
     _own("protocol", "SentEval's protocol", "conditions"),
-    _own("data", "the data that was read", "conditions"),
-    _own("encoder", "the encoder before training", "conditions"),
-    _own("steps", "training steps", "conditions"),
-    _own("tokens", "tokens read in training", "conditions"),
-    _own("hardware", "the machine", "conditions"),
-    _own("precision", "the numbers' precision in training", "conditions"),
-    _own("streams", "workers that drew dropout", "conditions"),
+    _own("data", "the data that was read", "conditions", "condition"),
+    _own("encoder", "the encoder before training", "conditions", "condition"),
+    _own("steps", "training steps", "conditions", "condition"),
+    _own("tokens", "tokens read in training", "conditions", "condition"),
+    _own("hardware", "the machine", "conditions", "condition"),
+    _own("precision", "the numbers' precision in training", "conditions", "condition"),
+    _own("streams", "workers that drew dropout", "conditions", "condition"),
     _own("seeds", "seeds", "trials"),
     _own("copies", "trials with the same scores", "trials"),
     _own("untrained", "parameters that nobody trained", "trials"),
@@ -139,6 +158,12 @@ GUARDS = Registry(
     _own("overlap", "test items seen whole in training", "scores"),
 )
 """What a report looks at before it says anything."""
+
+
+def sentence(results: Results, flag: Flag) -> str:
+    """A flag in its guard's words: markdown, escaped, without a full stop."""
+    words: Callable[[Results, Flag], str] = load(GUARDS[flag.guard].words)
+    return words(results, flag)
 
 
 @dataclass(frozen=True)
@@ -169,8 +194,5 @@ def find_flags(results: Results) -> Flags:
 
 
 def _find(results: Results) -> Flags:
-    found: list[Flag] = []
-    for guard in GUARDS.values():
-        find: Callable[[Results], list[Flag]] = load(guard.find)
-        found += find(results)
-    return Flags(tuple(found), frozenset(results.info.across))
+    finders: list[Callable[[Results], list[Flag]]] = [load(guard.find) for guard in GUARDS.values()]
+    return Flags(tuple(flag for find in finders for flag in find(results)), frozenset(results.info.across))

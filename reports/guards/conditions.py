@@ -7,14 +7,13 @@ kept, that is said, and forbids verdicts only for code and data, which every stu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from reports.guards import Flag, alike
-from reports.guards.words import listed, rows_in_words
+from reports.guards import Flag, Value, alike
 from reports.ledger import Record
-from reports.markdown import count, number, text, verbatim
 from reports.results import Results
 from trainables.recipe import Recipe, keys
 
@@ -24,137 +23,101 @@ CODE = ("trainables", "plugins", "torch", "transformers")
 """Of a record's versions, those that decide scores: this project's code, plugins, and what computes."""
 
 Condition = str | float | None
+Facts = dict[str, Any]
 
 
 def code(results: Results) -> list[Flag]:
     """The digests of this project's code and of plugins, and the versions of torch and transformers."""
-    return _unequal(
-        results, "code", "trials ran different code", "a difference may come from the code",
-        _by_seed(results.recipes, _code), always_kept=True,
-    )  # fmt: skip
+    return _unequal(results, "code", "code", _by_seed(results.recipes, _code), always_kept=True)
 
 
 def protocol(results: Results) -> Iterator[Flag]:
     """Trials under another protocol than the study's, or on other data, are in no figure; that is said."""
-    other = Counter(r.protocol for r in results.elsewhere if r.protocol != results.protocol)
-    moved = [record for record in results.elsewhere if record.protocol == results.protocol]
-    if moved:
-        hashes = frozenset(record.recipe_hash for record in moved)
-        said = f"{count(len(moved), 'trial')} of {rows_in_words(results, hashes)} were scored on other SentEval data"
-        yield Flag("protocol", f"{said} than the study's; they are in no figure", hashes, blocks=False)
-    if not other:
-        return
-    hashes = frozenset(r.recipe_hash for r in results.elsewhere if r.protocol in other)
-    under = listed([f"{verbatim(name)} ({count(number_of, 'trial')})" for name, number_of in sorted(other.items())])
-    said = (
-        f"some trials of {rows_in_words(results, hashes)} were scored under the protocol {under}, not under the "
-        f"study's {verbatim(results.protocol)}; they are in no figure"
-    )
-    yield Flag("protocol", said, hashes, blocks=False)
+    of_data = [record for record in results.elsewhere if record.protocol == results.protocol]
+    others = [record for record in results.elsewhere if record.protocol != results.protocol]
+    if of_data:
+        yield Flag("protocol", "data", _hashes(of_data), facts={"trials": len(of_data)}, blocks=False)
+    if others:
+        trials = dict(sorted(Counter(record.protocol for record in others).items()))
+        facts = {"study": results.protocol, "trials": trials}
+        yield Flag("protocol", "protocol", _hashes(others), facts=facts, blocks=False)
+
+
+def _hashes(records: Iterable[Record]) -> frozenset[str]:
+    return frozenset(record.recipe_hash for record in records)
 
 
 def data(results: Results) -> list[Flag]:
     """Fingerprints of the SentEval data, and of the training data of recipes that ask for the same."""
-    tested = {key: found for key, records in results.recipes.items() if (found := [r for r in records if r.tested])}
+    tested = {key: own for key, records in results.recipes.items() if (own := [r for r in records if r.tested])}
     senteval = _by_seed(tested, lambda record: _word(record.read, "senteval", "fingerprint"))
-    flags = _unequal(
-        results, "data", "trials were scored on different SentEval data", "their scores are of different tests",
-        senteval, always_kept=True, digests=True,
-    )  # fmt: skip
-    for asked in _groups(results, lambda recipe: tuple((k, v) for k, v in recipe.flat().items() if _of_corpus(k))):
-        trained = {key: records for key, records in asked.items() if key in results.trained}
-        flags += _unequal(
-            results, "data", "training data differ that the recipes call the same", "a difference may come from them",
-            _by_seed(trained, lambda record: _word(record.data, "corpus", "fingerprint")), always_kept=True,
-            digests=True,
-        )  # fmt: skip
+    flags = _unequal(results, "data", "senteval", senteval, always_kept=True, digests=True)
+    for group in _groups(results, lambda recipe: tuple((k, v) for k, v in recipe.flat().items() if _of_corpus(k))):
+        corpora = _by_seed(_trained(results, group), lambda record: _word(record.data, "corpus", "fingerprint"))
+        flags += _unequal(results, "data", "corpus", corpora, always_kept=True, digests=True)
     return flags
 
 
 def encoder(results: Results) -> list[Flag]:
     """The weights before training, of recipes that name the same encoder; other names are meant, and said."""
     flags = []
-    groups = _groups(results, lambda recipe: (recipe.encoder.kind, recipe.encoder.name, recipe.encoder.layers))
-    known = any(map(_weights, results.records))
-    for named in _groups(results, _of_encoder) if known else [results.recipes]:
-        flags += _unequal(
-            results, "encoder", "encoders differ that the recipes call the same", "a difference may come from them",
-            _by_seed(named, _weights), digests=True,
-        )  # fmt: skip
-    trained = [frozenset(named) & results.trained for named in groups]
-    trained = sorted((named for named in trained if named), key=len, reverse=True)
+    any_known = any(map(_weights, results.records))
+    for group in _groups(results, _of_encoder) if any_known else [results.recipes]:
+        flags += _unequal(results, "encoder", "encoder", _by_seed(group, _weights), digests=True)
+    named = _groups(results, lambda recipe: (recipe.encoder.kind, recipe.encoder.name, recipe.encoder.layers))
+    trained = sorted(filter(None, (frozenset(_trained(results, group)) for group in named)), key=len, reverse=True)
     if len(trained) > 1:
-        others = frozenset().union(*trained[1:])
-        said = (
-            f"in {rows_in_words(results, others)} training starts from another encoder than in the other rows, as the "
-            "recipes ask: their differences to these are of the encoder, too"
-        )
-        flags.append(Flag("encoder", said, others, blocks=False))
+        flags.append(Flag("encoder", "asked", frozenset().union(*trained[1:]), blocks=False))
     return flags
 
 
 def steps(results: Results) -> list[Flag]:
     """Of trained recipes, more than 5 % apart, also where that follows from another batch size."""
-    return _budget(results, "steps", STEPS_APART, "trained rows took different numbers of steps")
+    return _budget(results, "steps", STEPS_APART)
 
 
 def tokens(results: Results) -> list[Flag]:
     """Of trained recipes, more than 10 % apart. Training on vectors made before counts each sentence as one token."""
-    trained = [record for key, records in results.recipes.items() if key in results.trained for record in records]
+    trained = [record for records in _trained(results, results.recipes).values() for record in records]
     counts = [(_count(record.training.get("tokens")), _count(record.training.get("sentences"))) for record in trained]
     if counts and all(read is not None and read == sentences for read, sentences in counts):
-        said = "training read vectors that were made before, one for each sentence, so no tokens were counted"
-        return [Flag("tokens", said, frozenset(), blocks=False)]
-    return _budget(results, "tokens", TOKENS_APART, "trained rows read different numbers of tokens")
+        return [Flag("tokens", "vectors", frozenset(), blocks=False)]
+    return _budget(results, "tokens", TOKENS_APART)
 
 
 def hardware(results: Results) -> list[Flag]:
     """The processor and the accelerator; how many of them there are is no matter."""
-    return _unequal(
-        results, "hardware", "trials ran on different machines", "rounding, and times, depend on the machine",
-        _by_seed(results.recipes, lambda record: record.ran_on or None),
-    )  # fmt: skip
+    machines = _by_seed(results.recipes, lambda record: record.ran_on or None)
+    return _unequal(results, "hardware", "hardware", machines)
 
 
 def precision(results: Results) -> list[Flag]:
     """Of training, where it is known what `auto` took, and of the encoder where it is not trained."""
-    trained = {key: records for key, records in results.recipes.items() if key in results.trained}
-    evaluated = _by_seed(results.recipes, lambda record: str(record.recipe.get("encoder.precision", "fp32")))
-    means = "a difference may come from rounding"
+    training = _by_seed(_trained(results, results.recipes), _training_precision)
+    evaluation = _by_seed(results.recipes, lambda record: str(record.recipe.get("encoder.precision", "fp32")))
     return [
-        *_unequal(results, "precision", "trials trained in different precision", means,
-                  _by_seed(trained, _training_precision)),
-        *_unequal(results, "precision", "trials were evaluated in different precision", means, evaluated),
-    ]  # fmt: skip
+        *_unequal(results, "precision", "training", training),
+        *_unequal(results, "precision", "evaluation", evaluation),
+    ]
 
 
 def streams(results: Results) -> list[Flag]:
     """How many workers drew dropout, each from a random stream of its own; without dropout their number changes nothing
     but rounding. Records from before that was kept have the number of workers at most."""
-    drawn = {
-        key: [record for record in records if _streams(record)]
-        for key, records in results.recipes.items()
-        if key in results.trained
-    }
-    return _unequal(
-        results, "streams", "dropout was drawn by different numbers of workers",
-        "another number of workers is like another seed",
-        _by_seed({key: records for key, records in drawn.items() if records}, _streams),
-    )  # fmt: skip
+    drawn = {key: list(filter(_streams, records)) for key, records in _trained(results, results.recipes).items()}
+    return _unequal(results, "streams", "streams", _by_seed({key: own for key, own in drawn.items() if own}, _streams))
 
 
-def _budget(results: Results, key: str, apart: float, what: str) -> list[Flag]:
+def _budget(results: Results, key: str, apart: float) -> list[Flag]:
     """A count of the training that must be about the same."""
-    trained = {recipe: records for recipe, records in results.recipes.items() if recipe in results.trained}
-    counts = _by_seed(trained, lambda record: _count(record.training.get(key)))
-    return _unequal(results, key, what, "a difference may come from the budget", counts, apart)
+    counts = _by_seed(_trained(results, results.recipes), lambda record: _count(record.training.get(key)))
+    return _unequal(results, key, key, counts, apart)
 
 
 def _unequal(
     results: Results,
     guard: str,
-    what: str,
-    means: str,
+    condition: str,
     by_seed: Mapping[str, Mapping[int, Condition]],
     tolerance: float = 0.0,
     always_kept: bool = False,
@@ -164,77 +127,65 @@ def _unequal(
     values are fingerprints, which tell a reader nothing but who differs."""
     values = {recipe: _together(of_seeds, tolerance) for recipe, of_seeds in by_seed.items()}
     known = {recipe: value for recipe, value in values.items() if value is not None}
-    if all(value is None for of_seeds in by_seed.values() for value in of_seeds.values()):
-        said = f"no record says, so nobody can tell whether {what}"
-        recipes = frozenset(values if always_kept else ())
-        flag = Flag(guard, said, recipes, blocks=always_kept, crossed_by="unequal", values=values)
-        return [flag] if values else []
     every = [value for of_seeds in by_seed.values() for value in of_seeds.values()]
-    numbers = [value for value in every if value is not None and not isinstance(value, str)]
-    if None not in every and (alike(min(numbers), max(numbers), tolerance) if numbers else len(set(every)) == 1):
+    numbers = [value for value in every if isinstance(value, float)]
+    unknown = tuple(recipe for recipe, of_seeds in by_seed.items() if None in of_seeds.values())
+    flag = Flag(
+        guard, "unknown", frozenset(values if always_kept else ()), facts={"condition": condition},
+        parts=({"unknown": unknown},), blocks=always_kept, crossed_by="unequal", values=values, tolerance=tolerance,
+    )  # fmt: skip
+    if set(every) <= {None}:
+        return [flag] * bool(values)
+    if not unknown and (alike(min(numbers), max(numbers), tolerance) if numbers else len(set(every)) == 1):
         return []
     baseline = results.info.row_hashes.get(results.space.baseline or "") or ""
     usual = known.get(baseline) or next(iter(Counter(known.values()).most_common(1)), (None,))[0]
     odd = frozenset(r for r, value in values.items() if not alike(value, usual, tolerance)) or frozenset(values)
     if digests:
-        detail = _who_differs(results, by_seed, known, usual)
+        part = _who_differs(by_seed, known, usual)
     else:
-        detail = _range(results, by_seed, numbers) if numbers else _listing(results, known, usual)
-    if unknown := [recipe for recipe, of_seeds in by_seed.items() if None in of_seeds.values()]:
-        detail.append(f"{rows_in_words(results, unknown)}: unknown")
-    own = "; ".join(detail)
-    said = f"{what} ({own}): {means}"
-    return [Flag(guard, said, odd, crossed_by="unequal", values=values, tolerance=tolerance, own=own)]
+        part = _ends(by_seed, numbers) if numbers else _listing(known, usual)
+    return [replace(flag, kind="different", recipes=odd, parts=({**part, "unknown": unknown},), blocks=True)]
 
 
-def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Condition:
-    """A recipe's value over its seeds: their mean, or words that name each seed's where they differ.
+def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Value:
+    """A recipe's value over its seeds: their mean, or each seed's where they differ.
 
     None where a seed's is unknown, or where numbers are too far apart.
     """
     values = list(of_seeds.values())
     if None in values:
         return None
-    numbers = [value for value in values if not isinstance(value, str) and value is not None]
+    numbers = [value for value in values if isinstance(value, float)]
     if numbers:
         return fmean(numbers) if alike(min(numbers), max(numbers), tolerance) else None
-    if len(set(values)) == 1:
-        return values[0]
-    return ", ".join(f"seed {seed} {value}" for seed, value in sorted(of_seeds.items()))
+    return values[0] if len(set(values)) == 1 else tuple((seed, str(value)) for seed, value in sorted(of_seeds.items()))
 
 
-def _range(results: Results, by_seed: Mapping[str, Mapping[int, Condition]], numbers: list[float]) -> list[str]:
-    """`64 in A to 204 in B`."""
-    ends = []
-    for end in dict.fromkeys((min(numbers), max(numbers))):
-        recipes = [recipe for recipe, of_seeds in by_seed.items() if end in of_seeds.values()]
-        ends.append(f"{number(end, 0)} in {rows_in_words(results, recipes)}")
-    return [" to ".join(ends)]
+def _ends(by_seed: Mapping[str, Mapping[int, Condition]], numbers: list[float]) -> Facts:
+    """The lowest number and the highest, each with the recipes that have it."""
+    ends = dict.fromkeys((min(numbers), max(numbers)))
+    return {"ends": [(end, [recipe for recipe, own in by_seed.items() if end in own.values()]) for end in ends]}
 
 
-def _listing(results: Results, known: Mapping[str, Condition], usual: Condition) -> list[str]:
-    """`A: one value; all others: the usual one`; of more than three values how many there are."""
-    by_value: dict[Condition, list[str]] = {}
+def _listing(known: Mapping[str, Value], usual: Value) -> Facts:
+    """The usual value, and every other one with the recipes that have it."""
+    by_value: dict[Value, list[str]] = {}
     for recipe, value in known.items():
         by_value.setdefault(value, []).append(recipe)
-    others = {value: recipes for value, recipes in by_value.items() if value != usual}
-    if len(others) > 3:
-        return [f"{len(by_value)} kinds among {count(len(known), 'recipe')}"]
-    said = [f"{rows_in_words(results, recipes)}: {text(value)}" for value, recipes in others.items()]
-    return [*said, f"{'all others' if others else 'where known'}: {text(usual)}"]
+    others = [(value, recipes) for value, recipes in by_value.items() if value != usual]
+    return {"usual": usual, "others": others, "recipes": len(known)}
 
 
-def _who_differs(
-    results: Results,
-    by_seed: Mapping[str, Mapping[int, Condition]],
-    known: Mapping[str, Condition],
-    usual: Condition,
-) -> list[str]:
-    """`from seed to seed in A and B; others in C`."""
-    own = [recipe for recipe in known if len(set(by_seed[recipe].values())) > 1]
-    others = [recipe for recipe, value in known.items() if value != usual and recipe not in own]
-    said = [f"from seed to seed in {rows_in_words(results, own)}"] if own else []
-    return [*said, *([f"others in {rows_in_words(results, others)}"] if others else [])]
+def _who_differs(by_seed: Mapping[str, Mapping[int, Condition]], known: Mapping[str, Value], usual: Value) -> Facts:
+    """The recipes whose seeds differ, and the further ones that have not the usual value."""
+    seeds_differ = [recipe for recipe in known if len(set(by_seed[recipe].values())) > 1]
+    differ = [recipe for recipe, value in known.items() if value != usual and recipe not in seeds_differ]
+    return {"seeds_differ": seeds_differ, "differ": differ}
+
+
+def _trained(results: Results, recipes: Mapping[str, list[Record]]) -> dict[str, list[Record]]:
+    return {recipe: records for recipe, records in recipes.items() if recipe in results.trained}
 
 
 def _by_seed(recipes: Mapping[str, list[Record]], of: Callable[[Record], Condition]) -> dict[str, dict[int, Condition]]:
@@ -243,18 +194,18 @@ def _by_seed(recipes: Mapping[str, list[Record]], of: Callable[[Record], Conditi
 
 
 def _groups(results: Results, same: Callable[[Recipe], object]) -> list[dict[str, list[Record]]]:
-    """The recipes of the study, those together for which `same` is equal; `same` is given them as they are followed."""
-    found: dict[object, dict[str, list[Record]]] = {}
+    """The recipes of the study, as their trials followed them: those together for which `same` is equal."""
+    groups: dict[object, dict[str, list[Record]]] = {}
     for recipe, records in results.recipes.items():
-        found.setdefault(same(results.followed[recipe]), {})[recipe] = records
-    return list(found.values())
+        groups.setdefault(same(results.followed[recipe]), {})[recipe] = records
+    return list(groups.values())
 
 
 def _of_encoder(recipe: Recipe) -> tuple[object, ...]:
     """What an encoder's fingerprint follows from besides its weights: `trainables.encoders.contract.BaseEncoder`."""
     on_top = ("encoder.adapter", "encoder.lora_", "pooling.after")
-    asked = [(k, v) for k, v in recipe.flat().items() if k.startswith(("encoder.", "pooling."))]
-    return tuple((k, v) for k, v in asked if not k.startswith(on_top) and v != keys()[k].default)
+    own = [(k, v) for k, v in recipe.flat().items() if k.startswith(("encoder.", "pooling."))]
+    return tuple((k, v) for k, v in own if not k.startswith(on_top) and v != keys()[k].default)
 
 
 def _of_corpus(key: str) -> bool:
@@ -268,9 +219,9 @@ def _code(record: Record) -> str | None:
 
 
 def _streams(record: Record) -> str | None:
-    known = record.training.get("streams") if "crew" in record.cost else record.cost.get("workers")
-    workers = _count(known)
-    return None if workers is None else count(int(workers), "worker")
+    """As a name: another number is like another seed, however near."""
+    workers = _count(record.training.get("streams") if "crew" in record.cost else record.cost.get("workers"))
+    return None if workers is None else str(int(workers))
 
 
 def _training_precision(record: Record) -> str | None:
@@ -288,10 +239,10 @@ def _weights(record: Record) -> str | None:
 
 def _word(values: Mapping[str, Any], *path: str) -> str | None:
     """A text within nested objects; None where there is none."""
-    found: Any = values
+    value: Any = values
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, str) and found else None
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) and value else None
 
 
 def _count(value: Any) -> float | None:

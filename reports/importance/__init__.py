@@ -53,27 +53,27 @@ def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tup
     size = len(coded.keys)
     pairs = [(a, b) for a, b in combinations(range(size), 2) if not (coded.descends(a, b) or coded.descends(b, a))]
     folds = Folds(coded, pairs)
-    found, error = folds.held(scores), errors(folds, scores)
+    whole, error = folds.held(scores), errors(folds, scores)
     shuffled = under_chance(Folds(coded), scores)
-    key_p = family_p(found.shares, np.array([other.shares for other in shuffled]))
-    explained_p = one_p(found.explained, [other.explained for other in shuffled])
-    asked = coded.values != NOT_ASKED
+    key_p = family_p(whole.shares, np.array([other.shares for other in shuffled]))
+    explained_p = one_p(whole.explained, [other.explained for other in shuffled])
+    in_use = coded.values != NOT_ASKED
 
     def effect(columns: tuple[int, ...], place: int, p: float) -> Effect:
-        share = Share(float(found.figures[place]), float(error[place]), float(p))
-        return Effect(tuple(coded.keys[n] for n in columns), share, int(asked[:, list(columns)].all(axis=1).sum()))
+        share = Share(float(whole.figures[place]), float(error[place]), float(p))
+        return Effect(tuple(coded.keys[n] for n in columns), share, int(in_use[:, list(columns)].all(axis=1).sum()))
 
     keys = [effect((n,), 1 + n, key_p[n]) for n in range(size)]
     joint = []
     if min(explained_p, *key_p) <= LEVEL:  # where nothing is found, no two keys act together
         added = under_chance(folds, scores, additive(coded, scores))
-        pair_p = family_p(found.pair_shares, np.array([other.pair_shares for other in added]))
+        pair_p = family_p(whole.pair_shares, np.array([other.pair_shares for other in added]))
         joint = [effect(pair, 1 + size + n, pair_p[n]) for n, pair in enumerate(pairs)]
-    above = [n for n, one in enumerate(keys) if one.share.above]
+    above = [n for n, effect_of_key in enumerate(keys) if effect_of_key.share.above]
     tried = [[recipe.get(key) for recipe in recipes] for key in coded.keys]
     return Importance(
         recipes=len(scores),
-        explained=Share(found.explained, float(error[0]), explained_p),
+        explained=Share(whole.explained, float(error[0]), explained_p),
         keys=_ranked(keys),
         pairs=_ranked(joint),
         curves=curves(folds, sorted(above, key=lambda n: -keys[n].share.value), scores, tried),

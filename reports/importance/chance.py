@@ -22,23 +22,23 @@ def under_chance(folds: Folds, scores: Array, kept: Array | None = None) -> list
     return [folds.held(base + chance.permutation(scores - base)) for _ in range(SHUFFLES)]
 
 
-def family_p(found: Array, by_chance: Array) -> Array:
+def family_p(measured: Array, by_chance: Array) -> Array:
     """(effects,) Of each effect, how often chance gives any effect as strong; `by_chance` is (shuffles, effects).
 
     Effects are first divided by their own spread under chance, since a key of many values gains more by chance than
     one of two. The found ones count as one more shuffle, which makes the level exact (Westfall and Young).
     """
-    if not found.size:
+    if not measured.size:
         return np.ones(0)
-    every = np.vstack([found, by_chance])
+    every = np.vstack([measured, by_chance])
     spread = every.std(axis=0)
     scaled = (every - every.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return np.asarray((scaled.max(axis=1)[:, None] >= scaled[0]).mean(axis=0))
 
 
-def one_p(found: float, by_chance: Sequence[float]) -> float:
+def one_p(measured: float, by_chance: Sequence[float]) -> float:
     """How often chance gives as much."""
-    return (1 + sum(other >= found for other in by_chance)) / (1 + len(by_chance))
+    return (1 + sum(other >= measured for other in by_chance)) / (1 + len(by_chance))
 
 
 def additive(coded: Coded, scores: Array) -> Array:
@@ -56,9 +56,9 @@ def errors(folds: Folds, scores: Array) -> Array:
     """
     chance = np.random.default_rng(3)
     size = len(scores)
-    found = []
+    subsets = []
     for _ in range(SUBSETS):
         kept = np.sort(chance.permutation(size)[: size - round(LEFT_OUT * size)])
         part = Folds(Coded(folds.coded.domains, folds.coded.values[kept]), folds.pairs)
-        found.append(part.held(scores[kept]).figures)
-    return np.asarray(np.sqrt((1 - LEFT_OUT) / LEFT_OUT * np.var(found, axis=0, ddof=1)))
+        subsets.append(part.held(scores[kept]).figures)
+    return np.asarray(np.sqrt((1 - LEFT_OUT) / LEFT_OUT * np.var(subsets, axis=0, ddof=1)))

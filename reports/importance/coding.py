@@ -28,7 +28,9 @@ class Coded:
     def of(cls, domains: Sequence[Domain], recipes: Sequence[Mapping[str, Value]]) -> Coded:
         """A key that was asked for with one value only is left out, whatever else it depends on."""
         columns = {
-            domain.key: [code(domain, one[domain.key]) if domain.is_asked(one) else NOT_ASKED for one in recipes]
+            domain.key: [
+                code(domain, recipe[domain.key]) if domain.is_asked(recipe) else NOT_ASKED for recipe in recipes
+            ]
             for domain in domains
         }
         varied = [domain for domain in domains if len({*columns[domain.key]} - {NOT_ASKED}) > 1]
@@ -43,18 +45,18 @@ class Coded:
     @cached_property
     def children(self) -> dict[int, list[tuple[int, Array]]]:
         """By column, the columns that depend on it, each with the codes under which it is asked."""
-        found: dict[int, list[tuple[int, Array]]] = {}
+        children_of: dict[int, list[tuple[int, Array]]] = {}
         for child, domain in enumerate(self.domains):
-            asked = self.values[:, child] != NOT_ASKED
+            in_use = self.values[:, child] != NOT_ASKED
             for parent, other in enumerate(self.domains):
                 if domain.when is not None and other.key == domain.when[0]:
                     codes = np.array([code(other, value) for value in domain.when[1]], dtype=np.float32)
-                elif other.choices and other.key in domain.decided_by - {domain.key} and not asked.all():
-                    codes = np.unique(self.values[asked, parent])  # as far as these recipes tell
+                elif other.choices and other.key in domain.decided_by - {domain.key} and not in_use.all():
+                    codes = np.unique(self.values[in_use, parent])  # as far as these recipes tell
                 else:
                     continue
-                found.setdefault(parent, []).append((child, codes))
-        return found
+                children_of.setdefault(parent, []).append((child, codes))
+        return children_of
 
     def descends(self, child: int, parent: int) -> bool:
         """Whether one column depends on the other, directly or not."""
@@ -87,8 +89,8 @@ class Coded:
     def _follow(self, rows: Array, parent: int, given: Array) -> None:
         for child, codes in self.children.get(parent, []):
             own = np.where(rows[:, child] == NOT_ASKED, given[:, child], rows[:, child])
-            asked = (rows[:, [parent]] == codes).any(axis=1)
-            rows[:, child] = np.where(asked, own, NOT_ASKED)
+            in_use = (rows[:, [parent]] == codes).any(axis=1)
+            rows[:, child] = np.where(in_use, own, NOT_ASKED)
             self._follow(rows, child, given)
 
 

@@ -35,22 +35,24 @@ def curves(folds: Folds, columns: Sequence[int], scores: Array, tried: Sequence[
     coded = folds.coded
     given = coded.donors(np.random.default_rng(2))
     fits = [folds.trees(part, scores) for part in folds.parts] if columns else []
-    found = []
+    drawn = []
     for column in columns:
         domain = coded.domains[column]
-        there = coded.values[:, column] != NOT_ASKED
-        own = [value for value, asked in zip(tried[column], there, strict=True) if asked]
+        in_use = coded.values[:, column] != NOT_ASKED
+        own = [value for value, is_used in zip(tried[column], in_use, strict=True) if is_used]
         values = _grid(domain, own)
-        said = np.empty((len(fits), len(values)))
+        predicted = np.empty((len(fits), len(values)))
         for place, value in enumerate(values):
-            wanted = given[there].copy()
-            wanted[:, column] = code(domain, value)
-            rows = coded.swapped(coded.values[there], column, wanted)
-            said[:, place] = [folds.predict(trees, rows).mean() for trees in fits]
-        mean, low, high = (tuple(line.tolist()) for line in (said.mean(axis=0), said.min(axis=0), said.max(axis=0)))
-        points = tuple(zip(own, scores[there].tolist(), strict=True))
-        found.append(Curve(domain.key, tuple(values), mean, low, high, points, domain.log))
-    return tuple(found)
+            moved = given[in_use].copy()
+            moved[:, column] = code(domain, value)
+            rows = coded.swapped(coded.values[in_use], column, moved)
+            predicted[:, place] = [folds.predict(trees, rows).mean() for trees in fits]
+        mean, low, high = (
+            tuple(line.tolist()) for line in (predicted.mean(axis=0), predicted.min(axis=0), predicted.max(axis=0))
+        )
+        points = tuple(zip(own, scores[in_use].tolist(), strict=True))
+        drawn.append(Curve(domain.key, tuple(values), mean, low, high, points, domain.log))
+    return tuple(drawn)
 
 
 def _grid(domain: Domain, tried: Sequence[Value]) -> list[Value]:

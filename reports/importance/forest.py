@@ -33,7 +33,7 @@ class Part:
     seed: int
     fitted: Array
     held: Array
-    asked: Array
+    inputs: Array
     """(held + draws x keys x held + draws x pairs x held, keys)"""
 
 
@@ -57,7 +57,7 @@ class Folds:
 
     def __init__(self, coded: Coded, pairs: Sequence[tuple[int, int]] = ()) -> None:
         self.coded, self.pairs, self.chance = coded, pairs, np.random.RandomState(0)
-        self._ones, self._twos = [one for one, _ in pairs], [two for _, two in pairs]
+        self._ones, self._twos = [first for first, _ in pairs], [second for _, second in pairs]
         chance = np.random.default_rng(0)
         size = len(coded.values)
         self.parts: list[Part] = []
@@ -65,7 +65,7 @@ class Folds:
             order = chance.permutation(size)
             for held in np.array_split(order, FOLDS):
                 fitted = np.setdiff1d(order, held)
-                self.parts.append(Part(len(self.parts), fitted, held, self._asked(held, chance)))
+                self.parts.append(Part(len(self.parts), fitted, held, self._inputs(held, chance)))
 
     def trees(self, part: Part, scores: Array) -> list[ExtraTreeRegressor]:
         """Fitted to the part's recipes."""
@@ -92,8 +92,8 @@ class Folds:
         gained, joint = np.zeros(keys), np.zeros(pairs)
         for part in self.parts:
             count, mean = len(part.held), scores[part.fitted].mean()
-            said = self.predict(self.trees(part, scores), part.asked)
-            plain, others = said[:count], said[count:]
+            predicted = self.predict(self.trees(part, scores), part.inputs)
+            plain, others = predicted[:count], predicted[count:]
             single = others[: DRAWS * keys * count].reshape(DRAWS, keys, count)
             double = others[DRAWS * keys * count :].reshape(DRAWS, pairs, count)
             own = scores[part.held] - mean
@@ -106,11 +106,12 @@ class Folds:
         explained = 1 - float(((missed / REPEATS) ** 2).sum()) / spread
         return Held(explained, gained / REPEATS / spread, joint / REPEATS / spread)
 
-    def _asked(self, held: Array, chance: np.random.Generator) -> Array:
+    def _inputs(self, held: Array, chance: np.random.Generator) -> Array:
         rows, swapped = self.coded.values[held], self.coded.swapped
         given = [self.coded.donors(chance)[held] for _ in range(DRAWS)]
         single = [[swapped(rows, key, own) for key in range(len(self.coded.keys))] for own in given]
         double = [
-            [swapped(of[one], two, own) for one, two in self.pairs] for of, own in zip(single, given, strict=True)
+            [swapped(of[first], second, own) for first, second in self.pairs]
+            for of, own in zip(single, given, strict=True)
         ]
         return np.concatenate([rows, *itertools.chain(*single, *double)])

@@ -24,7 +24,7 @@ from reports.ledger.folders import (
 from reports.ledger.json_files import plain, read_json, read_whole, write_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.progress import Curve, Curves, Progress, Running, Waiting, add_losses
-from reports.ledger.record import EVALUATED, Asked, Evaluation, Record, mean_measured
+from reports.ledger.record import EVALUATED, Evaluation, Record, Scoring, mean_measured
 from reports.ledger.study_info import StudyInfo
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "PREDICTIONS",
     "PROGRESS",
     "STUDY",
-    "Asked",
     "Curve",
     "Curves",
     "Evaluation",
@@ -49,6 +48,7 @@ __all__ = [
     "Progress",
     "Record",
     "Running",
+    "Scoring",
     "StudyInfo",
     "Waiting",
     "add_losses",

@@ -8,7 +8,6 @@ curve: the recipe to use on parts of its data, under the finals' seeds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -59,12 +58,6 @@ def part_name(share: float, whole: str) -> str:
     return f"{share_in_words(share)}: {whole}"
 
 
-def explored_on_part(name: str) -> int | None:
-    """The number of the explored recipe of which `part_name` made this name; None where it is of none."""
-    there = re.match(r"\d+/\d+ of the data: #(\d+)\b", name)
-    return int(there[1]) if there else None
-
-
 def share_in_words(share: float) -> str:
     """`1/8 of the data`."""
     return f"{Fraction(share).limit_denominator(64)} of the data"
@@ -111,11 +104,11 @@ class Finals:
 
 
 def apart(
-    records: Iterable[Record], rows: Iterable[str | None], wanted: Finals | None
+    records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None
 ) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
     """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those on
     parts of the data. `rows`: their hashes; `wanted`: what the study's finals are of."""
-    compared = {*rows} & (wanted.hashes if wanted else set())
+    compared = {*rows} & (plan.hashes if plan else set())
     own: list[Record] = []
     parts: list[Record] = []
     finals: dict[str, list[Record]] = {}

@@ -62,10 +62,10 @@ def together_key(keys: Sequence[str]) -> str:
 
 def split_key(key: str) -> tuple[str, int]:
     """The recipe hash and the seed of a trial's key; `UserError` where it is none."""
-    found = _KEY.fullmatch(key)
-    if found is None:
+    match = _KEY.fullmatch(key)
+    if match is None:
         raise UserError(f"{key!r} is not the key of a trial, which is a recipe's hash and a seed: 0123456789ab-1")
-    return found["hash"], int(found["seed"])
+    return match["hash"], int(match["seed"])
 
 
 def is_key(text: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from reports.ledger.folders import STUDY, is_key, trial_key
 from reports.ledger.json_files import read_whole, write_json
 from reports.ledger.names import to_write
-from reports.ledger.record import Asked, Record, read_record
+from reports.ledger.record import Record, Scoring, read_record
 from reports.ledger.validity import checked
 from trainables.errors import UserError
 
@@ -28,12 +28,12 @@ class Places:
 class Ledger:
     """A folder of records. Reading never changes it.
 
-    With `asked`, of all trials or by recipe hash and seed, a trial is done where its model was evaluated so, and `read`
-    and `get` give the done ones alone, with those evaluations.
+    With `scoring`, of all trials or by recipe hash and seed, a trial is done where its model was evaluated so, and
+    `read` and `get` give only done trials, with those evaluations.
     """
 
-    def __init__(self, folder: str | Path, asked: Asked | Callable[[str, int], Asked] | None = None) -> None:
-        self.folder, self.asked = Path(folder), asked
+    def __init__(self, folder: str | Path, scoring: Scoring | Callable[[str, int], Scoring] | None = None) -> None:
+        self.folder, self.scoring = Path(folder), scoring
         self._checked: dict[Path, tuple[tuple[int, int], Record]] = {}
 
     def path(self, recipe_hash: str, seed: int) -> Path:
@@ -49,7 +49,7 @@ class Ledger:
 
     def read(self) -> list[Record]:
         """The records that can be right, by recipe hash and seed."""
-        return [found for record in self.sift()[0] if (found := self._as_asked(record)) is not None]
+        return [own for record in self.sift()[0] if (own := self._as_scored(record)) is not None]
 
     def sift(self) -> tuple[list[Record], dict[str, str]]:
         """All records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
@@ -58,14 +58,14 @@ class Ledger:
         place. Unfinished `.tmp` files are passed over. A record that was right is not read again until its file
         changed.
         """
-        found, set_aside = {}, {}
+        records, set_aside = {}, {}
         for path in sorted(self._paths()):
             try:
-                found[path] = self._once_checked(path)
+                records[path] = self._once_checked(path)
             except UserError as error:
                 set_aside[path.name] = str(error).removeprefix(f"{path} ")
-        self._checked = found
-        return sorted((record for _, record in found.values()), key=_place), set_aside
+        self._checked = records
+        return sorted((record for _, record in records.values()), key=_place), set_aside
 
     def _once_checked(self, path: Path) -> tuple[tuple[int, int], Record]:
         """The record, and the time and size of its file."""
@@ -97,16 +97,16 @@ class Ledger:
         if not path.is_file():
             return None
         try:
-            found = self._checked[path] = self._once_checked(path)
+            record = self._checked[path] = self._once_checked(path)
         except UserError:  # `sift` says why
             return None
-        return self._as_asked(found[1])
+        return self._as_scored(record[1])
 
-    def _as_asked(self, record: Record) -> Record | None:
-        if self.asked is None:
+    def _as_scored(self, record: Record) -> Record | None:
+        if self.scoring is None:
             return record
-        asked = self.asked if isinstance(self.asked, Asked) else self.asked(record.recipe_hash, record.seed)
-        return record.under(asked) if record.done(asked) else None
+        scoring = self.scoring if isinstance(self.scoring, Scoring) else self.scoring(record.recipe_hash, record.seed)
+        return record.under(scoring) if record.done(scoring) else None
 
 
 def _place(record: Record) -> tuple[str, int]:

@@ -80,13 +80,13 @@ class ResultsLocation:
         """
         if self.url is None:
             return
-        with self._told("read"):
-            there = self._list()
-            self._clear(there)
+        with self._access("read"):
+            entries = self._list()
+            self._clear(entries)
             self._storage.get_all(
-                {name: self.folder / name for name, entry in there.items() if self._lacks(name, entry)}
+                {name: self.folder / name for name, entry in entries.items() if self._lacks(name, entry)}
             )
-            for name, entry in there.items():
+            for name, entry in entries.items():
                 self._note(name, entry)
 
     def renew(self, name: str) -> None:
@@ -94,9 +94,9 @@ class ResultsLocation:
         stays as it is. `UserError` where the URL cannot be read."""
         if self.url is None:
             return
-        with self._told("read"):
-            there = {file: entry for file, entry in self._storage.list(name).items() if not is_unfinished(file)}
-            added = {file: entry for file, entry in there.items() if entry and not (self.folder / file).exists()}
+        with self._access("read"):
+            entries = {file: entry for file, entry in self._storage.list(name).items() if not is_unfinished(file)}
+            added = {file: entry for file, entry in entries.items() if entry and not (self.folder / file).exists()}
             self._storage.get_all({file: self.folder / file for file in added})
             for file, entry in added.items():
                 self._note(file, entry)
@@ -110,7 +110,7 @@ class ResultsLocation:
         if self.url is None:
             return
         path = self.folder / checked_name(name)
-        with self._told("written"):
+        with self._access("written"):
             if not _is_large(name):
                 self._push(list(_small_files(path)) if path.is_dir() else [path])
             elif path.is_dir():
@@ -122,13 +122,13 @@ class ResultsLocation:
         if self.url is None:
             return
         records = self.folder / LEDGER
-        with self._told("written"):
+        with self._access("written"):
             self._push([path for path in _small_files(self.folder) if records not in path.parents])
 
     def add(self, name: str, text: str) -> None:
         """Write a text file into a folder such as `models/KEY`, wherever that lies. `UserError` where that fails."""
         path = to_write(self.folder, name)
-        with self._told("written"):
+        with self._access("written"):
             if self.url is None or not _is_large(name) or path.parent.is_dir():
                 write_whole(path, text)
             else:
@@ -140,7 +140,7 @@ class ResultsLocation:
         path = self.folder / checked_name(name)
         if self.url is None:
             return path.is_dir()
-        with self._told("read"):
+        with self._access("read"):
             return self._storage.fetch(name, path)
 
     def follow(self) -> None:
@@ -152,7 +152,7 @@ class ResultsLocation:
         """Whether there is such a file or folder."""
         if self.url is None or not _is_large(name):
             return (self.folder / checked_name(name)).exists()
-        with self._told("read"):
+        with self._access("read"):
             return self._storage.has(name)
 
     def remove(self, name: str) -> None:
@@ -164,7 +164,7 @@ class ResultsLocation:
             path.unlink(missing_ok=True)
         if self.url is not None:
             self._pushed.pop(name, None)
-            with self._told("written"):
+            with self._access("written"):
                 if _is_large(name):
                     self._storage.remove(name)
                 else:
@@ -200,18 +200,18 @@ class ResultsLocation:
         top = self._storage.list(recursive=False)
         if top and STUDY not in top:
             raise UserError(f"{self.url} is not empty and holds no study; give another, or the one that a study wrote")
-        found = {name: entry for name, entry in top.items() if entry is not None}
+        entries = {name: entry for name, entry in top.items() if entry is not None}
         folders = [name for name, entry in top.items() if entry is None and name not in LARGE]
         for name in sorted(folders, key=lambda name: (name != LEDGER, name)):
-            found |= {file: entry for file, entry in self._storage.list(name).items() if entry is not None}
-        return {name: entry for name, entry in found.items() if not is_unfinished(name) and not _stays(name)}
+            entries |= {file: entry for file, entry in self._storage.list(name).items() if entry is not None}
+        return {name: entry for name, entry in entries.items() if not is_unfinished(name) and not _stays(name)}
 
-    def _clear(self, there: Container[str]) -> None:
+    def _clear(self, entries: Container[str]) -> None:
         """Remove everything else from the working copy."""
         self._pushed.clear()
         for root, folders, files in os.walk(self.folder, topdown=False):
             for name in files:
-                if self._name(Path(root, name)) not in there:
+                if self._name(Path(root, name)) not in entries:
                     Path(root, name).unlink(missing_ok=True)
             for name in folders:
                 path = Path(root, name)
@@ -252,7 +252,7 @@ class ResultsLocation:
         return path.relative_to(self.folder).as_posix()
 
     @contextlib.contextmanager
-    def _told(self, done: str) -> Iterator[None]:
+    def _access(self, done: str) -> Iterator[None]:
         """An error of the URL's, or of this machine's disk, as one sentence."""
         try:
             yield

@@ -116,10 +116,10 @@ class Curves:
         """By trial key, every curve in the folder."""
         # Older versions kept a file of those that train together; a trial's own file is newer.
         paths = sorted(self.folder.glob("*.jsonl"), key=lambda path: (is_key(path.stem), path.name))
-        found: dict[str, Curve] = {}
+        curves: dict[str, Curve] = {}
         for path in paths:
-            found |= self._of(path)
-        return found
+            curves |= self._of(path)
+        return curves
 
     def _of(self, path: Path) -> dict[str, Curve]:
         try:
@@ -158,10 +158,10 @@ class _Losses:
 def _losses(line: str) -> Iterator[tuple[str, int, int, float]]:
     """Nothing for a line that is broken, as the last one is while it is being written."""
     try:
-        said = read_fields(_Losses, parse_json(line))
+        losses = read_fields(_Losses, parse_json(line))
     except ValueError:
         return
-    yield from ((key, said.step, said.steps, loss) for key, loss in said.loss.items())
+    yield from ((key, losses.step, losses.steps, loss) for key, loss in losses.loss.items())
 
 
 def with_curve(trial: Running, curve: Curve | None) -> Running:

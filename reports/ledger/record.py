@@ -50,8 +50,8 @@ class Evaluation:
     @property
     def fingerprint(self) -> str | None:
         """Of the tasks' files; None where nobody noted it."""
-        found = self.data.get("senteval", {}).get("fingerprint")
-        return None if found is None else str(found)
+        digest = self.data.get("senteval", {}).get("fingerprint")
+        return None if digest is None else str(digest)
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Scoring:
     """Which evaluations a study, or its report, takes."""
 
     protocol: str
@@ -114,18 +114,20 @@ class Record:
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
         """Of all evaluations; a task that was scored twice has the later numbers, or those of all its parts."""
-        order = sorted(self.evaluations, key=lambda found: found.parts == "all")
-        return {task: {**numbers} for found in order for task, numbers in found.scores.items()}
+        order = sorted(self.evaluations, key=lambda evaluation: evaluation.parts == "all")
+        return {task: {**numbers} for evaluation in order for task, numbers in evaluation.scores.items()}
 
     @property
     def geometry(self) -> Geometry:
         """The latest that was measured."""
-        return next((found.geometry for found in reversed(self.evaluations) if found.geometry), Geometry())
+        return next(
+            (evaluation.geometry for evaluation in reversed(self.evaluations) if evaluation.geometry), Geometry()
+        )
 
     @property
     def tested(self) -> bool:
         """Whether test parts were scored, too."""
-        return any(found.parts == "all" for found in self.evaluations)
+        return any(evaluation.parts == "all" for evaluation in self.evaluations)
 
     @property
     def protocol(self) -> str:
@@ -135,30 +137,34 @@ class Record:
     @property
     def read(self) -> dict[str, Any]:
         """What training and evaluations read."""
-        found: dict[str, Any] = {**self.data}
+        sources: dict[str, Any] = {**self.data}
         for evaluation in self.evaluations:
-            both = {**found.get("overlap", {}), **evaluation.data.get("overlap", {})}
-            found |= {**evaluation.data, **({"overlap": both} if both else {})}
-        return found
+            both = {**sources.get("overlap", {}), **evaluation.data.get("overlap", {})}
+            sources |= {**evaluation.data, **({"overlap": both} if both else {})}
+        return sources
 
     @property
     def predictions(self) -> list[str]:
         """The files of predictions, within the results folder."""
-        return [found.predictions for found in self.evaluations if found.predictions]
+        return [evaluation.predictions for evaluation in self.evaluations if evaluation.predictions]
 
-    def under(self, asked: Asked) -> Record:
+    def under(self, scoring: Scoring) -> Record:
         """With those evaluations alone that are asked for."""
-        return dataclasses.replace(self, evaluations=[found for found in self.evaluations if asked.takes(found)])
+        return dataclasses.replace(
+            self, evaluations=[evaluation for evaluation in self.evaluations if scoring.takes(evaluation)]
+        )
 
-    def done(self, asked: Asked) -> bool:
+    def done(self, scoring: Scoring) -> bool:
         """Whether nothing that is asked for is left to do."""
-        own = [found for found in self.under(asked).evaluations if found.parts in ("all", asked.parts)]
-        return self.status == "pruned" or {task for found in own for task in found.scores} >= asked.tasks
+        own = [
+            evaluation for evaluation in self.under(scoring).evaluations if evaluation.parts in ("all", scoring.parts)
+        ]
+        return self.status == "pruned" or {task for evaluation in own for task in evaluation.scores} >= scoring.tasks
 
     def beside(self, before: Record | None) -> Record:
         """With the evaluations of the same trial from before, but for those that are made anew."""
-        names = {found.name for found in self.evaluations}
-        kept = [found for found in before.evaluations if found.name not in names] if before else []
+        names = {evaluation.name for evaluation in self.evaluations}
+        kept = [evaluation for evaluation in before.evaluations if evaluation.name not in names] if before else []
         return dataclasses.replace(self, evaluations=[*kept, *self.evaluations])
 
     @property
@@ -167,8 +173,8 @@ class Record:
         (`1 node, 2 CPUs, no GPU (Xeon)`), of which the numbers go, or any other text, which stays as it is."""
         if self.machine:
             return f"{self.machine.get('device') or 'no GPU'}, {self.machine.get('processor')}"
-        found = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", self.hardware)
-        return f"{'no GPU' if 'no' in found[1] else 'GPU'}, {found[2]}" if found else self.hardware
+        parts = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", self.hardware)
+        return f"{'no GPU' if 'no' in parts[1] else 'GPU'}, {parts[2]}" if parts else self.hardware
 
     @property
     def key(self) -> str:
@@ -183,8 +189,8 @@ class Record:
 
 def mean_measured(records: Iterable[Record], name: str) -> float | None:
     """A number of `Record.training`, such as `steps`, over the records that measured it; None where none did."""
-    found = [record.training.get(name) for record in records]
-    values = [value for value in found if isinstance(value, int | float)]
+    numbers = [record.training.get(name) for record in records]
+    values = [value for value in numbers if isinstance(value, int | float)]
     return fmean(values) if values else None
 
 

@@ -115,15 +115,15 @@ class Storage:
     def list(self, name: str = "", recursive: bool = True) -> dict[str, Entry | None]:
         """The files below a folder, by name, and if not `recursive` its folders as None. Empty where there is none."""
         selector = fs.FileSelector(self._path(name) if name else self.root, True, recursive)
-        found: dict[str, Entry | None] = {}
+        entries: dict[str, Entry | None] = {}
         for info in self._try(lambda: self.files.get_file_info(selector)):
             relative = info.path.strip("/")[len(self.root.strip("/")) + 1 :]
             if info.type == fs.FileType.File:
                 changed = None if info.mtime_ns is None else info.mtime_ns / 1e9
-                found[checked_name(relative)] = Entry(info.size, changed)
+                entries[checked_name(relative)] = Entry(info.size, changed)
             elif not recursive and relative:
-                found[checked_name(relative)] = None
-        return found
+                entries[checked_name(relative)] = None
+        return entries
 
     def read(self, name: str) -> bytes | None:
         """A small file; None where there is none."""
@@ -332,13 +332,13 @@ def fetch_whole(folder: Path, listing: Callable[[], T | None], get: Callable[[T,
     is copied once more, `ATTEMPTS` times in all; then `OSError` says `torn`.
     """
     for _ in range(ATTEMPTS):
-        found = listing()
-        if found is None:
+        files = listing()
+        if files is None:
             return False
         part = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.part")
         try:
             part.mkdir(parents=True)
-            if get(found, part) and listing() == found:
+            if get(files, part) and listing() == files:
                 shutil.rmtree(folder, ignore_errors=True)
                 part.rename(folder)
                 return True

@@ -13,7 +13,7 @@ from reports.ledger.finals import Finals
 from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, Hash, PluginFile
 from reports.ledger.json_files import as_recipe, read_whole, write_json
 from reports.ledger.own_code import check_trusted, read_code
-from reports.ledger.record import Asked
+from reports.ledger.record import Scoring
 from search_spaces import registered, space_in
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space
@@ -39,8 +39,8 @@ class Limited(TypedDict, total=False):
     least: float | None  # where it had no room for a search, a limit that has
 
 
-def _whole(found: Limited) -> str | None:
-    return None if found.keys() >= {"limit", "number", "spent", "left_out"} or not found else "is not whole"
+def _whole(limited: Limited) -> str | None:
+    return None if limited.keys() >= {"limit", "number", "spent", "left_out"} or not limited else "is not whole"
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class StudyInfo:
         return space.recipe(self.scale, self.scored(space)).preferring(self.base)
 
     @property
-    def asked(self) -> Asked:
+    def scoring(self) -> Scoring:
         """Which evaluations of its trials a report takes."""
-        return Asked(EvaluationConfig.from_flat(self.evaluation).protocol, frozenset(self.evaluated_on))
+        return Scoring(EvaluationConfig.from_flat(self.evaluation).protocol, frozenset(self.evaluated_on))
 
     def save(self, results: Path) -> Path:
         """Write `study.json` into the results folder, whole. The study alone does: readers write beside it."""

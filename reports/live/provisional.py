@@ -12,6 +12,7 @@ from pathlib import Path
 from reports.answer import Answer
 from reports.answer_words import lines
 from reports.findings import Findings
+from reports.guards import sentence
 from reports.results import Results
 from trainables.errors import answer_user_errors
 from trainables.lines import one_line
@@ -21,7 +22,11 @@ def main() -> None:
     """`UserError` where nothing is finished."""
     results = Results.load(Path(sys.argv[1]))
     answer = [[line.head, line.words, line.command] for line in lines(Answer.of(results), results.info, one_line)]
-    print(json.dumps({**Findings.of(results).as_json(), "answer": answer}))
+    findings = Findings.of(results)
+    content = {**findings.as_json(), "answer": answer}
+    for data, board in zip(content["boards"], findings.boards, strict=True):
+        data["flags"] = [{**flag.as_json(), "sentence": sentence(results, flag)} for flag in board.flags]
+    print(json.dumps(content))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reports.document import Block, Bullets, DataTable, Heading
 from reports.evidence import Evidence
+from reports.guards import sentence
 from reports.ledger import Record
 from reports.markdown import DASH, code, number, signed, spread, text
 from reports.plots.forest import FLAG
@@ -150,7 +151,7 @@ def _sentences(results: Results, paper: Table, label: str, column: Column) -> se
     """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
     parts = quantity(paper, column).parts
     flags = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", parts)
-    return {flag.sentence for flag in flags if flag.tasks}
+    return {sentence(results, flag) for flag in flags if flag.tasks}
 
 
 def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> set[str]:

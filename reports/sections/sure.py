@@ -19,7 +19,6 @@ from reports.recipe_names import called
 from reports.results import Results
 from reports.sections.conclusions import conclusions, named
 from reports.sections.pareto import pareto_in_short
-from reports.sections.stopping import stopping_in_short
 from reports.unfinished import needs_seeds, total
 from reports.wording import more_seeds, reason
 from search_spaces.goals import Goal, merit
@@ -163,12 +162,10 @@ def settling(results: Results, findings: Findings) -> list[Block]:
 
 
 def _facts(results: Results, findings: Findings, answered: bool) -> list[str]:
-    """What limits did, the goals, what stopping early could have cost, what lies close to the paper; without finals
-    that answered, what the goals chose."""
+    """What limits did, what lies close to the paper; without finals that answered, what the goals chose."""
     facts = limits_in_words(results)
     if len(results.goals) > 1 and not answered:
         facts.append(pareto_in_short(results))
-    facts.append(stopping_in_short(results))
     if results.comparable and results.has_published:
         facts.append(_within_tolerance(results))
     if findings.best is not None and not answered:

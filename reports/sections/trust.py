@@ -7,8 +7,8 @@ from pathlib import Path
 from reports.answer import Answer
 from reports.document import Block, Bullets
 from reports.findings import Findings
-from reports.guards import GUARDS, Flag, grouped
-from reports.guards.words import listed
+from reports.guards import GUARDS, Flag, grouped, sentence
+from reports.guards.words import follows, listed
 from reports.markdown import count, text, verbatim
 from reports.results import Results
 
@@ -28,10 +28,10 @@ def write(results: Results, pictures: Path) -> list[Block]:
     lines = _set_aside(results)
     lines += _lines(results, grouped(flag for flag in raised if flag.blocks))
     lines += _lines(results, grouped(flag for flag in raised if not flag.blocks))
-    lines += [_not_checked(flag) for flag in flags if not flag.recipes]
-    raised_sentences = {flag.sentence for flag in grouped(flags)}
-    finals = [sentence for sentence in Answer.of(results).warnings if sentence not in raised_sentences]
-    lines += [f"{MARK} **the finals**: {sentence}." for sentence in finals]
+    lines += [_not_checked(results, flag) for flag in flags if not flag.recipes]
+    raised_sentences = {sentence(results, flag) for flag in grouped(flags)}
+    finals = [sentence(results, flag) for flag in Answer.of(results).warnings]
+    lines += [f"{MARK} **the finals**: {clause}." for clause in finals if clause not in raised_sentences]
     across = any(flag.blocks and flag.guard not in results.info.across for flag in raised)
     how = f"{verbatim('python -m reports RESULTS --across NAME')} judges across the warning of that name all the same."
     return [Bullets(lines) or "No flags.", how if across else ""]
@@ -60,13 +60,13 @@ def _line(results: Results, flag: Flag) -> str:
     explored = len(flag.recipes) - rows
     touched = [count(rows, "row")] if rows else []
     touched += [count(explored, "explored recipe")] if explored else []
-    return f"{MARK} **{flag.guard}** ({', '.join(touched)}): {flag.sentence}. {_forbids(results, flag)}"
+    return f"{MARK} **{flag.guard}** ({', '.join(touched)}): {sentence(results, flag)}. {_forbids(results, flag)}"
 
 
 def _forbids(results: Results, flag: Flag) -> str:
     """What may not be concluded, and how to conclude it all the same."""
     if not flag.blocks:
-        return flag.follows
+        return follows(flag)
     if flag.guard in results.info.across:
         return f"Judged all the same, as {verbatim(f'--across {flag.guard}')} asks."
     tasks = sorted({part.removeprefix("dev.") for part in flag.tasks})
@@ -93,6 +93,6 @@ def _set_aside(results: Results) -> list[str]:
     ]
 
 
-def _not_checked(flag: Flag) -> str:
+def _not_checked(results: Results, flag: Flag) -> str:
     """What a guard could not look at, and why."""
-    return f"**Not checked: {GUARDS[flag.guard].label}**: {flag.sentence}."
+    return f"**Not checked: {GUARDS[flag.guard].label}**: {sentence(results, flag)}."

@@ -29,5 +29,5 @@ def rate_interval(collapses: int, seeds: int) -> tuple[float, float]:
     """Of the share of seeds under which a recipe collapses, at 95 % (Clopper and Pearson 1934)."""
     from scipy.stats import binomtest
 
-    found = binomtest(collapses, seeds).proportion_ci(CONFIDENCE, method="exact")
-    return float(found.low), float(found.high)
+    interval = binomtest(collapses, seeds).proportion_ci(CONFIDENCE, method="exact")
+    return float(interval.low), float(interval.high)

@@ -87,10 +87,10 @@ def _leads_shown(field: Field, level: float) -> Array:
         largest = np.full(DRAWS, -np.inf)
         for place in range(rows):
             largest = np.maximum(largest, field.by_chance(place)[:, is_open[place]].max(axis=1, initial=-np.inf))
-        found = is_open & (field.leads > np.quantile(largest, 1 - level))
-        if not found.any():
+        shown = is_open & (field.leads > np.quantile(largest, 1 - level))
+        if not shown.any():
             break
-        is_open &= ~found
+        is_open &= ~shown
     return np.asarray(~is_open & ~np.eye(rows, dtype=bool))
 
 
@@ -121,11 +121,11 @@ class Field:
         samples = [every[place] for place in judged]
         rows = len(samples)
         leads = np.zeros((rows, rows))
-        for one, other in itertools.combinations(range(rows), 2):
-            found = compare(samples[one], samples[other], common=common, between_rows=True)
-            if found.p is not None:
-                leads[one, other] = -np.sign(found.gain) * ndtri(max(found.p, SMALLEST) / 2)
-                leads[other, one] = -leads[one, other]
+        for first, second in itertools.combinations(range(rows), 2):
+            comparison = compare(samples[first], samples[second], common=common, between_rows=True)
+            if comparison.p is not None:
+                leads[first, second] = -np.sign(comparison.gain) * ndtri(max(comparison.p, SMALLEST) / 2)
+                leads[second, first] = -leads[first, second]
         seeds = np.array([0.0 if sample.std is None else sample.std**2 / sample.count for sample in samples])
         shared = np.array([sample.interaction for sample in samples])
         covariance = items_covariance(samples)

@@ -136,7 +136,7 @@ def judge(
     """
     counts, recipes = looks * goals, max(len(finalists), 1)
     gains: dict[Reference, tuple[Comparison, ...]] = {
-        name: tuple(gain_over(one, sample, lent, counts * recipes) for one in finalists)
+        name: tuple(gain_over(finalist, sample, lent, counts * recipes) for finalist in finalists)
         for name, sample in references.items()
     }
     base, encoder = references.get("base"), references.get("encoder")
@@ -146,7 +146,7 @@ def judge(
     waiting: tuple[Reference, ...] = ()
     picked = next(iter(order), None)
     if fresh and base is not None:
-        picked = next((one for one in order if _worth_using(by_finalist[one])), picked)
+        picked = next((finalist for finalist in order if _worth_using(by_finalist[finalist])), picked)
         moved = pooled_spread([base] if picked is None else [finalists[picked], base])
         margin = moved.std if moved else math.sqrt(lent.variance)
         answer, waiting = _answer({} if picked is None else by_finalist[picked], over, margin)
@@ -172,11 +172,11 @@ def seeds_wanted(
     base, picked = references.get("base"), judged.picked
     spread = pooled_spread([*finalists, *references.values()])
     alpha = 2 * (1 - CONFIDENCE) / (looks * goals * max(len(finalists), 1))
-    wanted = []
+    counts = []
     for name in judged.open:
         first = base if picked is None or judged.gains[name][picked].gain <= 0 else finalists[picked]
-        wanted.append(None if first is None else _seeds(first, references[name], alpha, spread))
-    return None if not wanted or None in wanted else max(one for one in wanted if one is not None)
+        counts.append(None if first is None else _seeds(first, references[name], alpha, spread))
+    return None if not counts or None in counts else max(seeds for seeds in counts if seeds is not None)
 
 
 def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (members, figures)
@@ -211,8 +211,8 @@ def _answer(
     if _worth_using(gains):
         return "use", ()
     over_base, over_encoder = gains.get("base"), gains.get("encoder")
-    trained = [one for one in (over_encoder, base_over_encoder) if one is not None]
-    if base_over_encoder is not None and all(nothing_in(one, margin) for one in trained):
+    trained = [comparison for comparison in (over_encoder, base_over_encoder) if comparison is not None]
+    if base_over_encoder is not None and all(nothing_in(comparison, margin) for comparison in trained):
         return "keep the encoder", ()
     kept = over_base is None or nothing_in(over_base, margin)
     best = base_over_encoder if kept else over_encoder
@@ -269,7 +269,7 @@ def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Pl
     def lacking(gain: float) -> float:
         return _foretold(floor, finalists, seeds, gain, looks) - POWER
 
-    needed = {wanted: _needed(floor, finalists, wanted, looks) for wanted in GAINS}
+    needed = {points: _needed(floor, finalists, points, looks) for points in GAINS}
     if seeds < 2 or not floor.std:
         return Planned(math.inf if floor.std else 0.0, needed)
     most = floor.std
@@ -286,5 +286,5 @@ def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, looks: flo
     """The chance that a finalist's true gain over the base is shown."""
     if floor.std == 0:
         return 1.0
-    one = Sample(np.zeros(1), (0,))
-    return power(one, one, gain, seeds, alpha=2 * (1 - CONFIDENCE) / looks / finalists, common=OWN, spread=floor)
+    single = Sample(np.zeros(1), (0,))
+    return power(single, single, gain, seeds, alpha=2 * (1 - CONFIDENCE) / looks / finalists, common=OWN, spread=floor)

@@ -42,13 +42,13 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
     if rows < 2 or len(set(first)) < 2 or len(set(second)) < 2:
         return None
     tied = len(set(first)) < rows or len(set(second)) < rows
-    found = kendalltau(first, second, method="auto" if tied else "exact")
-    tau = float(found.statistic)
+    test = kendalltau(first, second, method="auto" if tied else "exact")
+    tau = float(test.statistic)
     low, high = tau_interval(tau, rows)
     upper = np.triu_indices(rows, 1)
     signs = [np.sign(np.subtract.outer(figures, figures))[upper] for figures in (first, second)]
     agree = int((signs[0] * signs[1] > 0).sum())
-    p = _shuffled_p(first, second) if tied else float(found.pvalue)
+    p = _shuffled_p(first, second) if tied else float(test.pvalue)
     return Order(tau, p, low, high, rows, agree, len(signs[0]))
 
 
@@ -79,7 +79,7 @@ def _shuffled_p(first: Sequence[float], second: Sequence[float]) -> float:
         return np.asarray(np.sign(values[..., upper[0]] - values[..., upper[1]]) @ signs)
 
     random = np.random.default_rng(0)
-    found = permutation_test(
+    test = permutation_test(
         (np.asarray(first, dtype=float),),
         concordance,
         permutation_type="pairings",
@@ -88,4 +88,4 @@ def _shuffled_p(first: Sequence[float], second: Sequence[float]) -> float:
         batch=1000,
         rng=random,
     )
-    return float(found.pvalue)
+    return float(test.pvalue)

@@ -51,12 +51,12 @@ def seed_effect_p(samples: Sequence[Sample]) -> float:
     random = np.random.default_rng(0)
     shuffled = random.permuted(np.broadcast_to(rows, (PERMUTATIONS, *rows.shape)), axis=2)
     by_chance = shuffled.sum(axis=1).var(axis=1)
-    found = rows.sum(axis=0).var()
-    return float((1 + (by_chance >= found - 1e-9).sum()) / (1 + PERMUTATIONS))
+    variance = rows.sum(axis=0).var()
+    return float((1 + (by_chance >= variance - 1e-9).sum()) / (1 + PERMUTATIONS))
 
 
 def mean_width(baseline: Sample, rows: Sequence[Sample], paired: bool) -> float:
     """Of the rows' intervals against the baseline, in points."""
     common = common_spread([baseline, *rows])
-    found = [compare(row, baseline, common=common, paired=paired) for row in rows]
-    return float(np.mean([0.0 if one.error is None else one.error.half_width() for one in found]))
+    comparisons = [compare(row, baseline, common=common, paired=paired) for row in rows]
+    return float(np.mean([0.0 if item.error is None else item.error.half_width() for item in comparisons]))

@@ -113,8 +113,8 @@ class _Plan:
             spreads = [_spread(sample, spread) for sample in (first, second)]
         items = None
         if pairable(first, second):
-            found = items_part(first, second)
-            items = Part(max(found.variance - interaction(first, second, paired), 0.0), found.freedom)
+            of_items = items_part(first, second)
+            items = Part(max(of_items.variance - interaction(first, second, paired), 0.0), of_items.freedom)
         return cls((spreads[0], spreads[1]), items, common, paired)
 
 
@@ -151,8 +151,8 @@ def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float
         true = true + over_seeds
     bar = Error.of(seeds, plan.items, 0.0, plan.common).half_width(alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = ndtr((abs(effect) - bar) / np.sqrt(true))
-    return float(np.nan_to_num(found, nan=0.0).mean())
+        chance = ndtr((abs(effect) - bar) / np.sqrt(true))
+    return float(np.nan_to_num(chance, nan=0.0).mean())
 
 
 @functools.cache

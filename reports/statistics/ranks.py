@@ -15,15 +15,15 @@ def rank_correlations(first: Array, second: Array) -> tuple[Array, Array]:
     `first` is (recipes, a), `second` (recipes, b); both results are (a, b). p is how often recipes in random order are
     correlated at least as much. A column of one value is correlated with nothing: 0, with p 1.
     """
-    one, other = _scaled_ranks(first), _scaled_ranks(second)
-    found = one.T @ other
+    own, other = _scaled_ranks(first), _scaled_ranks(second)
+    products = own.T @ other
     random = np.random.default_rng(0)
-    reached = np.ones(found.shape)
+    reached = np.ones(products.shape)
     for start in range(0, SHUFFLES, AT_ONCE):
-        orders = random.random((min(AT_ONCE, SHUFFLES - start), len(one))).argsort(axis=1)
-        shuffled = np.einsum("ra,srb->sab", one, other[orders], optimize=True)
-        reached += (np.abs(shuffled) >= np.abs(found) - 1e-12).sum(axis=0)
-    return found, reached / (SHUFFLES + 1)
+        orders = random.random((min(AT_ONCE, SHUFFLES - start), len(own))).argsort(axis=1)
+        shuffled = np.einsum("ra,srb->sab", own, other[orders], optimize=True)
+        reached += (np.abs(shuffled) >= np.abs(products) - 1e-12).sum(axis=0)
+    return products, reached / (SHUFFLES + 1)
 
 
 def _scaled_ranks(values: Array) -> Array:

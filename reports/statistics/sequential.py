@@ -153,9 +153,11 @@ def race_against(
             chance = level / of_rows / looks(seeds, least, most)
             variance = spreads[0] + spreads[place]
             degrees = _pair_freedom(spreads[[0, place]], freedom[[0, place]])
-            found = [compare(own[place], own[0], common=alike) for own, alike in zip(samples, common, strict=True)]
-            decided = np.array([one.p is not None and one.p < chance for one in found])
-            gain = np.array([one.gain for one in found])
+            comparisons = [
+                compare(own[place], own[0], common=alike) for own, alike in zip(samples, common, strict=True)
+            ]
+            decided = np.array([item.p is not None and item.p < chance for item in comparisons])
+            gain = np.array([item.gain for item in comparisons])
             hopeless = _hopeless(gain, variance, degrees, seeds, most, level / of_rows)
             gap = float(-gain.max())
             if (entrants[baseline].fixed and entrants[name].fixed) or (decided | hopeless).all():
@@ -194,14 +196,14 @@ def _without_failed(
     entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int, courses: dict[str, Course]
 ) -> list[str]:
     """Those that have, or can get, so many seeds; what becomes of the others is written down."""
-    there = []
+    present = []
     for name in names:
         entrant = entrants[name]
         if entrant.failed and not entrant.fixed and len(entrant.values) < seeds:
             courses[name] = Course(len(entrant.values), "failed")
         else:
-            there.append(name)
-    return there
+            present.append(name)
+    return present
 
 
 def best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[str]:

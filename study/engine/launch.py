@@ -54,7 +54,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
-    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     from study.search.tune_searcher import TuneSearcher
 
     def save_search(explored: list[str], finals: Finals | None) -> None:

@@ -310,13 +310,15 @@ class ResultWriter:
             return
         # A machine that died had no time to free it of secrets.
         event = Failed(key, sentence(redacted(event.reason)), redacted(event.details))
-        content = {"trial": key, "name": self.trials[key].name, "reason": event.reason, "details": event.details}
+        trial = self.trials[key]
+        content = {"trial": key, "name": trial.name, "reason": event.reason, "details": event.details,
+                   "recipe": dict(trial.recipe.flat())}  # fmt: skip
         name = f"{FAILURES}/{key}.json"
         write_whole(to_write(self.place.folder, name), json.dumps(content, indent=1))
         self.place.push(name)
         self._failures.add(key)
         self.failed += 1
-        trial, _ = self._close(key)
+        self._close(key)
         self.settle(key, None)
         self._hear(event, [trial])
         self.coordinator.settled.remote([key])

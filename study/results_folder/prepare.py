@@ -41,7 +41,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         most_seeds=plan.most_seeds if plan.races else None,
         base=plan.base.flat(),
         evaluation=plan.evaluation.flat(),
-        evaluated_on=sorted(plan.asked.data),
+        evaluated_on=sorted(plan.scoring.data),
         places={place: digits for recipe in recipes_of(plan) for place, digits in recipe.places.items()},
         row_hashes={label: recipe.hash if recipe else None for label, recipe in plan.rows.items()},
         missing=dict(plan.missing),

@@ -14,10 +14,13 @@ import optuna
 import pytest
 import torch
 
+from reports.document import markdown
 from reports.formats import FORMATS, Format
+from reports.guards import GUARDS
 from reports.importance import ENOUGH, importance
 from reports.report import write_report
-from reports.sections import SECTIONS, Section
+from reports.results import Results
+from reports.sections import SECTIONS, Section, trust
 from reports.testing import FormatContract, SectionContract
 from search_spaces import Domain, load_space
 from study.callbacks import CALLBACKS
@@ -29,6 +32,7 @@ from study.testing import callbacks as followed
 from study.testing.search import SamplerContract, SchedulerContract
 from tests.conftest import ROWS, pairs_of
 from tests.contributing import PLUGINS
+from tests.guarded import put, rewrite
 from tests.objective_batches import labelled
 from tests.synthetic_results import PLOTS, make_results, undraw
 from tests.trainables.senteval import test_own_kind as own_kind
@@ -328,6 +332,14 @@ def test_a_section(plug: Plug, tmp_path: Path) -> None:
     make_results(tmp_path / "results")
     report = write_report(tmp_path / "results").read_text()
     assert "## The slowest trial\n" in report
+
+
+def test_a_guard(plug: Plug, tmp_path: Path) -> None:
+    plug("my_guard.py", GUARDS)
+    make_results(tmp_path, seeds=(1, 2))
+    rewrite(tmp_path, put(cost={"seconds": 5400.0}), "SBERT baseline", seed=2)
+    said = markdown(trust.write(Results.load(tmp_path), tmp_path))
+    assert "**slow** (1 row): a trial took 1.5 hours, of `SBERT baseline`. Verdicts stand." in said
 
 
 def test_a_callback(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,7 +164,7 @@ def explore(folder: Path, scores: dict[int, tuple[float | None, dict[str, Any]]]
     for seed, (score, training) in scores.items():
         own = {} if score is None else {"STSBenchmark": {"dev_spearman_cosine": score}}
         status: Any = "finished" if score is not None else "pruned"
-        record = made_record(dict(recipe.flat()), recipe.hash, seed, status, scores=own, protocol=info.asked.protocol)
+        record = made_record(dict(recipe.flat()), recipe.hash, seed, status, scores=own, protocol=info.scoring.protocol)
         Ledger(folder / LEDGER).write(dataclasses.replace(record, training=training, checkpoint=f"models/{record.key}"))
     dataclasses.replace(info, goals=["sts"], search="optuna", explored=[*info.explored, recipe.hash]).save(folder)
     return recipe.hash

@@ -216,7 +216,7 @@ def test_where_no_average_is_whole_what_judges_the_goals_sums_the_study_up():
 def test_a_comparison_across_a_flag_gets_no_verdict():
     results = dataclasses.replace(STS, gains={BEST: 1.0}).study(1)
     other_code = results.info.row_hashes[BEST]
-    flag = Flag("mine", "It ran elsewhere.", frozenset({other_code or ""}))
+    flag = Flag("mine", "elsewhere", frozenset({other_code or ""}))
     evidence = Evidence(results)
     vars(evidence)["flags"] = Flags((flag,))
     board = boards(evidence)[0]

@@ -150,7 +150,7 @@ def test_the_written_space_is_the_same_study() -> None:
         (trial.key, trial.name) for trial in own.fixed_trials()
     ]
     assert kept.space.domains == own.space.domains
-    assert (kept.asked.data, kept.asked.tasks) == (own.asked.data, own.asked.tasks)
+    assert (kept.scoring.data, kept.scoring.tasks) == (own.scoring.data, own.scoring.tasks)
     with pytest.raises(UserError, match=r"my_space\.py exists; remove it, or give another name"):
         main([*arguments, "--write-space", "my_space.py"])
 
@@ -255,7 +255,7 @@ def study_of(folder: str, *arguments: str) -> Plan:
     figures = dict.fromkeys([*goal.tested, *((task, goal.number) for task in goal.tasks)], 50.0)
     for recipe in filter(None, plan.rows.values()):
         record = make_record(recipe, plan.evaluation, 0, figures)
-        on = {"senteval": {"fingerprint": min(plan.asked.data)}}
+        on = {"senteval": {"fingerprint": min(plan.scoring.data)}}
         Ledger(plan.results / LEDGER).write(changed(record, data=on))
     return plan
 

@@ -71,7 +71,7 @@ def ran(results: Path, temperature: float, *scores: float, tested: bool = True) 
 
 def said(results: Path, *more: str) -> list[str]:
     plan = plan_of(results, *more)
-    return gain_in_words(plan, Ledger(plan.results / LEDGER, plan.asked_of))
+    return gain_in_words(plan, Ledger(plan.results / LEDGER, plan.scoring_of))
 
 
 def moved(results: Path) -> tuple[float, str]:
@@ -135,11 +135,11 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     assert smallest_test(few) == 6
     assert warning.startswith("the test has 6 items, so the interval of a gain is at best 13.78 points to each side")
     assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
-    (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.asked_of))
+    (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.scoring_of))
     assert "no gain is planned, as 6 test items decide" in withheld
     many = own(tmp_path, 600)
     assert (smallest_test(many), few_items(many)) == (60, [])
-    *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.asked_of))
+    *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.scoring_of))
     assert len(by_seeds) == 2
     alone = planned(ASSUMED, 1, 5, looks=1 / share(1)).gain
     gain = math.hypot(alone, (stats.t.ppf(1 - FIRST, 59) + stats.t.ppf(0.8, 59)) * ITEMS_VARY / 60**0.5)
@@ -239,7 +239,7 @@ def test_what_is_assumed_is_what_the_kept_examples_show(tmp_path: Path) -> None:
     spreads = []
     for file in sorted((ROOT / "docs/examples").glob("*/study.json")):
         plan = plan_of(tmp_path)
-        vars(plan)["asked"] = StudyInfo.load(file.parent).asked
+        vars(plan)["scoring"] = StudyInfo.load(file.parent).scoring
         spread, source = spread_of(gain_in_words(plan, Ledger(file.parent / LEDGER))[0])
         if source.startswith("STS Avg.: as in "):
             spreads.append(spread)

@@ -51,8 +51,10 @@ def test_an_explored_recipe_is_scored_on_what_its_goals_need(
     (row, *_) = plan.fixed_trials()
     assert plan.evaluation_of(row.recipe_hash, row.seed) is plan.evaluation
     assert plan.evaluation.parts == "all"
-    assert plan.asked_of(row.recipe_hash, row.seed) is plan.asked
-    assert plan.asked_of("0" * 12, 0) == dataclasses.replace(plan.asked, tasks=frozenset(tasks), parts="development")
+    assert plan.scoring_of(row.recipe_hash, row.seed) is plan.scoring
+    assert plan.scoring_of("0" * 12, 0) == dataclasses.replace(
+        plan.scoring, tasks=frozenset(tasks), parts="development"
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def record(trial: Trial, *evaluations: Evaluation) -> Record:
 def test_what_makes_a_trial_done_follows_from_what_it_is(tmp_path: Path) -> None:
     """An explored recipe's development numbers do not make it done as a row; whole ones make it done either way."""
     plan = plan_of("--goals", "sts", results=tmp_path)
-    ledger = Ledger(tmp_path / LEDGER, plan.asked_of)
+    ledger = Ledger(tmp_path / LEDGER, plan.scoring_of)
     row = plan.fixed_trials()[0]
     other = Trial(plan.base.override({"optimisation.learning_rate": 0.123}), 0, "optuna 1")
     protocol = plan.evaluation.protocol
@@ -103,7 +105,7 @@ def test_tests_that_are_asked_for_later_train_the_recipe_again(tmp_path: Path) -
     row = plan.fixed_trials()[0]
     numbers = {"STSBenchmark": {"dev_spearman_cosine": 60.0}}
     alone = Evaluation(plan.evaluation.protocol, numbers, parts="development")
-    ledger = Ledger(tmp_path / LEDGER, plan.asked_of)
+    ledger = Ledger(tmp_path / LEDGER, plan.scoring_of)
     ledger.write(record(row, alone))
     searcher = TuneSearcher(plan, ledger)
     assert row.key in {trial.key for trial in searcher.agenda.waiting()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.guards import find_flags
+from reports.guards import find_flags, sentence
 from reports.ledger import LEDGER, StudyInfo
 from reports.quantity import Quantity, average_quantity
 from reports.results import Results
@@ -26,7 +26,7 @@ from tests.guarded import (
     Change,
     between,
     clean_study,
-    found,
+    flags_of,
     labels,
     load,
     put,
@@ -51,52 +51,40 @@ def predictions(folder: Path, row: str, change: Callable[[dict[str, np.ndarray]]
         np.savez(path, **change(arrays))  # type: ignore[arg-type]
 
 
-def one_class(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return arrays | {"MRPC": np.ones_like(arrays["MRPC"])}
-
-
 def test_one_class_for_every_item(folder: Path):
     """As heads did that predict one class on MRPC, whose 66 was then printed in bold."""
-    predictions(folder, SCL, one_class)
+    predictions(folder, SCL, lambda arrays: arrays | {"MRPC": np.ones_like(arrays["MRPC"])})
     rewrite(
         folder, lambda r: put(scores={"MRPC": {**r.scores["MRPC"], "test_accuracy": 50.0, "test_f1": 200 / 3}})(r), SCL
     )
-    (flag,) = found(folder, "degenerate")
-    assert (labels(folder, flag), flag.tasks) == ({SCL}, {"MRPC"})
-    assert "one class is predicted for every item" in flag.sentence
+    (flag,) = flags_of(folder, "degenerate")
+    assert (labels(folder, flag), flag.kind, flag.tasks) == ({SCL}, "one class", {"MRPC"})
     assert between(folder, SCL, BASELINE, frozenset({"MRPC", "MR"})) == {"degenerate"}
     assert between(folder, SCL, BASELINE, STS) == set()
 
 
 def test_cosines_that_are_all_the_same(folder: Path):
-    def constant(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return arrays | {"STS12": np.ones_like(arrays["STS12"])}
-
-    predictions(folder, SCL, constant)
+    predictions(folder, SCL, lambda arrays: arrays | {"STS12": np.ones_like(arrays["STS12"])})
     rewrite(folder, score("STS12", spearman_wmean=0.0), SCL)
+    assert [flag.kind for flag in flags_of(folder, "degenerate")] == ["equal cosines"]
     assert "degenerate" in between(folder, SCL, BASELINE)
 
 
 DEV = frozenset({"dev.STSBenchmark"})
 
 
-def test_collapsed_embeddings_by_their_geometry(folder: Path):
+@pytest.mark.parametrize("seed", [None, 2])
+def test_collapsed_embeddings_by_their_geometry(folder: Path, seed: int | None):
     """A row whose sentences all got one vector was scored, ranked and judged: its cosines were not quite the same."""
-    rewrite(folder, put(geometry={"anisotropy": 0.99997}), SCL)
-    (flag,) = found(folder, "degenerate")
-    assert labels(folder, flag) == {SCL}
-    assert "collapsed: all sentences get nearly the same vector" in flag.sentence
-    assert "0.99997 or more" in flag.sentence
+    rewrite(folder, put(geometry={"anisotropy": 0.99997}), SCL, seed)
+    (flag,) = flags_of(folder, "degenerate")
+    assert (labels(folder, flag), flag.kind) == ({SCL}, "collapsed")
+    assert flag.facts == {"cosine": 0.99997, "some_seeds": seed is not None}
+    later = "; not under every seed" * (seed is not None)
+    assert f"(the mean cosine of two sentences is 0.99997 or more{later})" in sentence(load(folder), flag)
     for tasks in (STS, DEV, frozenset({"MR"})):
         assert between(folder, SCL, BASELINE, tasks) == {"degenerate"}
         assert between(folder, AUGMENT, BASELINE, tasks) == set()
-
-
-def test_one_collapsed_seed_is_enough(folder: Path):
-    rewrite(folder, put(geometry={"anisotropy": 0.99997}), SCL, seed=2)
-    (flag,) = found(folder, "degenerate")
-    assert "not under every seed" in flag.sentence
-    assert between(folder, SCL, BASELINE) == {"degenerate"}
 
 
 @pytest.mark.parametrize(("scale", "flagged"), [(1e-5, True), (1e-2, False)])
@@ -109,7 +97,7 @@ def test_collapsed_embeddings_by_their_cosines(folder: Path, scale: float, flagg
 
     rewrite(folder, put(geometry={"anisotropy": None}), SCL)
     predictions(folder, SCL, narrow)
-    assert ["collapsed" in flag.sentence for flag in found(folder, "degenerate")] == [True] * flagged
+    assert [flag.kind for flag in flags_of(folder, "degenerate")] == ["collapsed"] * flagged
     assert between(folder, SCL, BASELINE) == ({"degenerate"} if flagged else set())
     assert between(folder, SCL, BASELINE, frozenset({"MR"})) == ({"degenerate"} if flagged else set())
 
@@ -118,7 +106,7 @@ def test_collapsed_embeddings_by_their_cosines(folder: Path, scale: float, flagg
 def test_narrow_embeddings_have_not_collapsed(folder: Path, anisotropy: float | None):
     """Plain language models have mean cosines of 0.8 and 0.9."""
     rewrite(folder, put(geometry={"anisotropy": anisotropy}), SCL)
-    assert found(folder, "degenerate") == []
+    assert flags_of(folder, "degenerate") == []
 
 
 def measured(positives: float | None) -> Change:
@@ -130,10 +118,9 @@ def test_limits_that_differ_and_never_bind(folder: Path):
     rename(folder, AUGMENT, objective__positives=2)
     for row in (SCL, AUGMENT):
         rewrite(folder, measured(1.08), row)
-    (flag,) = found(folder, "caps")
-    assert labels(folder, flag) == {SCL, AUGMENT}
-    assert "set `objective.positives` to 2 and 3" in flag.sentence
-    assert "not varied in effect" in flag.sentence
+    (flag,) = flags_of(folder, "caps")
+    assert (labels(folder, flag), flag.kind, flag.facts["limits"]) == ({SCL, AUGMENT}, "not varied", [2, 3])
+    assert "set `objective.positives` to 2 and 3, " in sentence(load(folder), flag)
     assert between(folder, SCL, AUGMENT) == set()  # said, and forbids nothing
     results = load(folder)
     recipe_hash = results.info.row_hashes[SCL] or ""
@@ -144,21 +131,25 @@ def test_limits_that_bind_are_silent(folder: Path):
     rename(folder, AUGMENT, objective__positives=2)
     rewrite(folder, measured(1.95), AUGMENT)
     rewrite(folder, measured(2.6), SCL)
-    assert found(folder, "caps") == []
+    assert flags_of(folder, "caps") == []
 
 
 def test_a_limit_that_is_hardly_reached(folder: Path):
     for row in (SCL, AUGMENT, LAMBDA):
         rewrite(folder, measured(1.08), row)
-    (flag,) = found(folder, "caps")
-    assert labels(folder, flag) == {SCL, AUGMENT, LAMBDA}
-    assert "the limit `objective.positives` = 3 hardly bound" in flag.sentence
-    assert "1.08 an anchor measured, so at most 4 %" in flag.sentence
-
-
-def test_training_that_measured_no_positives_has_no_limits(folder: Path):
+    (flag,) = flags_of(folder, "caps")
+    assert (labels(folder, flag), flag.kind) == ({SCL, AUGMENT, LAMBDA}, "hardly reached")
+    assert (flag.facts["limit"], flag.facts["share"]) == (3, pytest.approx(0.04))
+    assert "(1.08 an anchor measured, so at most 4 % of the anchors reached it)" in sentence(load(folder), flag)
     rewrite(folder, measured(None))
-    assert found(folder, "caps") == []
+    assert flags_of(folder, "caps") == []
+
+
+def test_a_filter_that_leaves_no_negatives(folder: Path):
+    rewrite(folder, put(training={"negatives_per_anchor": 0.5, "filtered_per_anchor": 60.5}), SCL)
+    rewrite(folder, put(training={"negatives_per_anchor": 30.0, "filtered_per_anchor": 31.0}), LAMBDA)
+    (flag,) = flags_of(folder, "filters")
+    assert (labels(folder, flag), flag.facts, flag.blocks) == ({SCL}, {"negatives": 0.5}, False)
 
 
 def test_without_predictions_the_share_of_the_largest_class_is_suspicious(folder: Path):
@@ -166,31 +157,33 @@ def test_without_predictions_the_share_of_the_largest_class_is_suspicious(folder
     for path in (folder / "predictions").glob(f"{recipe_hash}-*.npz"):
         path.unlink()
     rewrite(folder, score("MRPC", test_accuracy=66.49), SCL)
-    (flag,) = found(folder, "degenerate")
-    assert not flag.blocks
+    (flag,) = flags_of(folder, "degenerate")
+    assert (flag.kind, flag.facts, flag.blocks) == ("largest class", {"accuracy": 66.49}, False)
     assert between(folder, SCL, BASELINE) == {"items"}
 
 
 def test_a_broken_file_of_predictions_is_named(folder: Path):
     recipe_hash = StudyInfo.load(folder).row_hashes[SCL]
     (folder / "predictions" / f"{recipe_hash}-1.npz").write_bytes(b"PK nothing")
-    (flag, *_) = found(folder, "items")
-    assert f"{recipe_hash}-1.npz" in flag.sentence
+    (flag, *_) = flags_of(folder, "items")
+    assert flag.kind == "no predictions"
+    assert f"is unknown ({recipe_hash}-1.npz cannot be read" in sentence(load(folder), flag)
     assert "items" in between(folder, SCL, BASELINE)
 
 
 def test_scores_that_are_not_those_of_the_predictions(folder: Path):
     rewrite(folder, score("MR", test_accuracy=99.0), SCL, seed=1)
-    (flag,) = found(folder, "items")
+    (flag,) = flags_of(folder, "items")
     assert flag.tasks == {"MR", "dev.MR"}  # the same trial may be wrong there, too
-    assert "99.00 in the ledger" in flag.sentence
+    assert (flag.kind, flag.facts["stored"]) == ("other scores", 99.0)
+    assert "on MR (MR 99.00 in the ledger, " in sentence(load(folder), flag)
     assert between(folder, SCL, BASELINE, frozenset({"MR"})) == {"items"}
     assert between(folder, SCL, BASELINE) == set()
 
 
 def test_other_test_items(folder: Path):
     predictions(folder, SCL, lambda arrays: arrays | {"items.STS12": np.array("others")})
-    (flag,) = found(folder, "items")
+    (flag,) = flags_of(folder, "items")
     assert (labels(folder, flag), flag.tasks) == ({SCL}, {"STS12"})
     assert between(folder, SCL, BASELINE) == {"items"}
     assert between(folder, AUGMENT, BASELINE) == set()
@@ -206,10 +199,11 @@ def test_stored_averages_that_disagree_with_their_parts(folder: Path):
         right = results.of_figure(results.of_hash(recipe_hash)[:1], average_quantity("mine"))
         assert right is not None
         path.write_text(json.dumps(content | {"averages": {"mine": right.mean}}))
-        assert found(folder, "parts") == []
+        assert flags_of(folder, "parts") == []
         path.write_text(json.dumps(content | {"averages": {"mine": right.mean + 5}}))
-        (flag,) = found(folder, "parts")
-        assert labels(folder, flag) == {SCL}
+        (flag,) = flags_of(folder, "parts")
+        assert (labels(folder, flag), flag.kind) == ({SCL}, "averages")
+        assert flag.facts["stored"] - flag.facts["computed"] == pytest.approx(5)
         assert between(folder, SCL, BASELINE) == {"parts"}
     finally:
         AVERAGES.remove("mine")
@@ -217,8 +211,9 @@ def test_stored_averages_that_disagree_with_their_parts(folder: Path):
 
 def test_sizes_that_disagree(folder: Path):
     rewrite(folder, score("STS12", examples=3108), SCL)
-    (flag,) = found(folder, "parts")
-    assert "3,108, not 60" in flag.sentence
+    (flag,) = flags_of(folder, "parts")
+    assert flag.facts == {"task": "STS12", "stored": 3108, "computed": 60}
+    assert "(STS12 3,108, not 60)" in sentence(load(folder), flag)
     assert between(folder, SCL, BASELINE) == {"parts"}
 
 
@@ -230,19 +225,18 @@ def saw(share: float) -> Change:
 
 def test_sentences_seen_in_training(folder: Path):
     rewrite(folder, saw(0.001), SCL)
-    (flag,) = found(folder, "overlap")
-    assert not flag.blocks  # one item is said, and forbids nothing
-    assert flag.tasks == {"STS12"}
-    assert "0.1 %" in flag.sentence
+    (flag,) = flags_of(folder, "overlap")
+    assert (flag.kind, flag.tasks, flag.blocks) == ("seen", {"STS12"}, False)
+    assert "(STS12 0.1 % of the test items): these scores may be too high" in sentence(load(folder), flag)
     rewrite(folder, saw(0.03), SCL)
-    assert [flag.blocks for flag in found(folder, "overlap")] == [False, True]
+    assert [flag.blocks for flag in flags_of(folder, "overlap")] == [False, True]
     assert between(folder, SCL, BASELINE) == {"overlap"}
     assert between(folder, SCL, BASELINE, frozenset({"MR"})) == set()
 
 
 def test_rows_that_saw_the_same_may_be_compared(folder: Path):
     rewrite(folder, saw(0.03))
-    (flag,) = found(folder, "overlap")
+    (flag,) = flags_of(folder, "overlap")
     assert not flag.blocks
     assert between(folder, SCL, BASELINE) == set()
 
@@ -251,8 +245,8 @@ def test_a_few_items_that_all_rows_saw_are_said_and_not_marked(folder: Path):
     """Five of 3,000 items, the same in every trained row, put a mark at each of them."""
     rewrite(folder, saw(0.002))
     results = load(folder)
-    (flag,) = found(folder, "overlap")
-    assert "equally in all of these rows; gains between them are hardly touched" in flag.sentence
+    (flag,) = flags_of(folder, "overlap")
+    assert flag.kind == "seen little"
     recipe_hash = results.info.row_hashes[SCL] or ""
     assert find_flags(results).of_recipe(recipe_hash, STS) == ()
     rewrite(folder, saw(0.006))
@@ -280,15 +274,7 @@ def test_development_items_were_not_looked_at(tmp_path: Path):
     make_results(tmp_path, space=spaces()["clsr_pooling"], seeds=(1, 2))
     overlap = {task: {"items": 9, "seen": 0} for task in ("STS12", "STSBenchmark")}
     rewrite(tmp_path, put(data={"overlap": overlap}, scores={"STS12": {"spearman_wmean": 50.0}}))
-    assert ["development items" in flag.sentence for flag in found(tmp_path, "overlap")] == [True]
-    assert found(tmp_path, "overlap")[0].recipes == frozenset()
-
-
-def test_vectors_made_before_have_no_tokens(folder: Path):
-    rewrite(folder, put(training={"tokens": 5000, "sentences": 5000}))
-    (flag,) = found(folder, "tokens")
-    assert not flag.recipes
-    assert "no tokens were counted" in flag.sentence
+    assert [(flag.kind, flag.recipes) for flag in flags_of(tmp_path, "overlap")] == [("development", frozenset())]
 
 
 def test_overlap_that_only_some_records_know(folder: Path):
@@ -310,5 +296,5 @@ FRESH: list[tuple[dict[str, Any], list[str], bool]] = [
 def test_parameters_that_nobody_trained(folder: Path, keys: dict[str, Any], fresh: list[str], flagged: bool):
     rename(folder, SCL, **{key.replace(".", "__"): value for key, value in keys.items()})
     rewrite(folder, put(data={"encoder": {"name": "e", "fingerprint": "feed", "fresh": fresh}}), SCL)
-    assert [labels(folder, flag) for flag in found(folder, "untrained")] == [{SCL}] * flagged
+    assert [labels(folder, flag) for flag in flags_of(folder, "untrained")] == [{SCL}] * flagged
     assert ("untrained" in between(folder, SCL, BASELINE)) == flagged

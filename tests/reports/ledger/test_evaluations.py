@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.ledger import LEDGER, Asked, Evaluation, Ledger, Record, StudyInfo
+from reports.ledger import LEDGER, Evaluation, Ledger, Record, Scoring, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
@@ -30,28 +30,28 @@ def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> N
     ledger.write(record(FAST, FULL, MORE))
     both, known = frozenset({"MR", "CR"}), frozenset({"aa", "bb"})
     for asked, done in (
-        (Asked("full", known, both), True),
-        (Asked("full", tasks=both), True),
-        (Asked("fast", known, both), False),
-        (Asked("fast", known, frozenset({"MR"})), True),
-        (Asked("full", frozenset({"aa"}), both), False),
-        (Asked("full", frozenset({"cc"}), frozenset({"MR"})), False),
-        (Asked("full", known, both | {"SST2"}), False),
+        (Scoring("full", known, both), True),
+        (Scoring("full", tasks=both), True),
+        (Scoring("fast", known, both), False),
+        (Scoring("fast", known, frozenset({"MR"})), True),
+        (Scoring("full", frozenset({"aa"}), both), False),
+        (Scoring("full", frozenset({"cc"}), frozenset({"MR"})), False),
+        (Scoring("full", known, both | {"SST2"}), False),
     ):
         seen = Ledger(tmp_path, asked)
         assert seen.has(HASH, 1) is done, asked
         assert len(seen.read()) == done
         assert (seen.get(HASH, 1) is not None) is done
         assert len(seen.sift()[0]) == 1
-    found = Ledger(tmp_path, Asked("fast", known, frozenset({"MR"}))).get(HASH, 1)
+    found = Ledger(tmp_path, Scoring("fast", known, frozenset({"MR"}))).get(HASH, 1)
     assert found is not None
     assert found.scores == FAST.scores
-    assert record(dataclasses.replace(FULL, data={})).done(Asked("full", known, frozenset({"MR"})))
+    assert record(dataclasses.replace(FULL, data={})).done(Scoring("full", known, frozenset({"MR"})))
 
 
 def test_what_was_stopped_is_done_however_it_would_be_scored(tmp_path: Path) -> None:
     stopped = dataclasses.replace(record(), status="pruned")
-    assert stopped.done(Asked("fast", tasks=frozenset({"MR"})))
+    assert stopped.done(Scoring("fast", tasks=frozenset({"MR"})))
 
 
 def test_evaluations_of_before_stay_beside_new_ones() -> None:
@@ -91,4 +91,4 @@ def test_other_data_is_said(tmp_path: Path) -> None:
     from reports.guards import find_flags
 
     (flag,) = [flag for flag in find_flags(results).all if flag.guard == "protocol"]
-    assert "were scored on other SentEval data than the study's" in flag.sentence
+    assert (flag.kind, flag.facts) == ("data", {"trials": 2})

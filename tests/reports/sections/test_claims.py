@@ -253,7 +253,7 @@ class TestWhatWasTested:
     def test_a_flag_forbids_the_verdict(self, better: Results):
         recipe = better.info.row_hashes[BASELINE] or ""
         evidence = Evidence(better)
-        vars(evidence)["flags"] = Flags((Flag("mine", "It ran elsewhere.", frozenset({recipe})),))
+        vars(evidence)["flags"] = Flags((Flag("mine", "elsewhere", frozenset({recipe})),))
         verdicts = judge(evidence, [ABOVE, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER))])
         assert [item.verdict for item in verdicts] == ["no verdict", "agrees in part"]
         assert [flag.guard for flag in verdicts[0].flags] == ["mine"]

@@ -357,6 +357,7 @@ def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage)
     assert stage.writer.failed == 1
     (failed,) = read_failures(stage.place.folder)
     assert (failed.key, failed.name, failed.reason) == (trial.key, "row 0", "no such file")
+    assert failed.recipe == dict(trial.recipe.flat())
     assert json.loads((stage.place.folder / FAILURES / f"{trial.key}.json").read_text())["details"] == "a trace"
     assert stage.witness.events == [("failed", trial.key, "no such file")]
     assert stage.removed == []  # its checkpoint serves the next try

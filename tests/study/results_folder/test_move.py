@@ -57,7 +57,7 @@ def run(plan: Plan, limit: int = 1000) -> list[str]:
     """The keys of what ran, in their order."""
     check_results(plan)
     info = prepare_results(plan, "hardware")
-    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     searcher = searcher_of(plan, ledger)
     ran = [trial for task in run_all(searcher, ledger, limit=limit) for trial in task["trials"]]
     assert all(str(trial.recipe.encoder.name).startswith(f"{plan.results.parent}/") for trial in ran)
@@ -134,7 +134,7 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
     plan = decide(read_request(own_study(parse([*words, "--trials", "4", "--finals", "2x2"]))), 0)
     check_results(plan)
     info = prepare_results(plan, "hardware")
-    ledger = Ledger(plan.results / LEDGER, plan.asked_of)
+    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     searcher, ran = searcher_of(plan, ledger), []
     scores = {
         "heldout": {"dev_ndcg@10": 50.0, "examples": 10},

@@ -412,7 +412,7 @@ class TestStudy:
         searcher = searcher_of(plan, ledger)
         own = [trial.seed for trial in run(searcher, ledger) if trial.recipe_hash == untrained]
         assert own == [0, FIRST_FRESH]
-        assert [plan.asked_of(untrained, seed).parts for seed in own] == ["development", "all"]
+        assert [plan.scoring_of(untrained, seed).parts for seed in own] == ["development", "all"]
         assert len(searcher.finals.finalists) == 1
 
     def test_an_interrupted_population_of_theirs_goes_on_whole(self, tmp_path: Path) -> None:

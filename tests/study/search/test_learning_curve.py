@@ -56,7 +56,7 @@ def record_of(trial: Trial, plan: Plan, seconds: float) -> Record:
         scores=scores,
         protocol=plan.evaluation.protocol,
         versions=dict(VERSIONS),
-        data={**DATA, "senteval": {"source": "scenes", "fingerprint": min(plan.asked.data)}},
+        data={**DATA, "senteval": {"source": "scenes", "fingerprint": min(plan.scoring.data)}},
         hardware="2 cores",
         training={"steps": 90, "tokens": 50_000},
         cost={"seconds": seconds, "train_seconds": 0.5 * seconds},

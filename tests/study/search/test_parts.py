@@ -137,7 +137,7 @@ def test_recipes_that_a_part_told_of_were_tried_and_one_that_failed_there_failed
     )
     (tmp_path / LEDGER / f"{lost.key}.json").unlink()
     (tmp_path / FAILURES).mkdir(exist_ok=True)
-    (tmp_path / FAILURES / f"{lost.key}.json").write_text(json.dumps({"trial": lost.key, "name": lost.name}))
+    (tmp_path / FAILURES / f"{lost.key}.json").write_text(json.dumps({"recipe": dict(lost.recipe.flat())}))
     text = markdown(explored.write(Results.load(tmp_path), tmp_path / "pictures"))
     assert ", 1 failed" in text
     assert "not finished" not in text
