@@ -203,20 +203,20 @@ def ntxent(batch: EmbeddedBatch, config: Any) -> Tensor:
     """CLSR, eq. 1, with DeCLUTR's mean positive; the mean over both directions of all pairs."""
     terms = Terms(batch, config)
     vectors: list[tuple[Group, Tensor, set[int]]] = []
-    vectors: list[Tensor] = []
+    compared: list[Tensor] = []
     for group in terms.groups:
         if group.positives:
             mean = sum(batch.projected[p] for p in group.positives) / len(group.positives)
             vectors.append((group, batch.projected[group.anchor], {int(batch.text[group.anchor])}))
             vectors.append((group, mean, {int(batch.text[p]) for p in group.positives}))
-            vectors += [terms.vector([group.anchor]), terms.vector(group.positives)]
+            compared += [terms.vector([group.anchor]), terms.vector(group.positives)]
     losses = []
     for a, (group, v, _) in enumerate(vectors):
         b = a + 1 if a % 2 == 0 else a - 1
         denominator = terms.zero
         for i, (_, other, texts) in enumerate(vectors):
             false_negative = config.false_negatives != "keep" and bool(texts & group.texts)
-            false_negative |= not terms.far(vectors[a], [vectors[b]], vectors[i])
+            false_negative |= not terms.far(compared[a], [compared[b]], compared[i])
             if i == b or (i != a and not false_negative):
                 denominator = denominator + terms.term(v, other)
         losses.append(-torch.log(terms.term(v, vectors[b][1]) / sum(terms.bank(group, v), denominator)))

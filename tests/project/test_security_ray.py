@@ -136,19 +136,19 @@ def test_a_ray_of_its_own_is_its_users_alone(tmp_path: Path) -> None:
             if line.startswith("found "):
                 break
         assert lines[-1].startswith("found "), "".join(lines)
-        session = json.loads(lines[-1].removeprefix("found "))
-        assert len(session["sockets"]) > 5
-        assert {host for host, _ in session["sockets"]} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
-        pages = {port: page(f"http://127.0.0.1:{port}/metrics") for _, port in session["sockets"]}
+        state = json.loads(lines[-1].removeprefix("found "))
+        assert len(state["sockets"]) > 5
+        assert {host for host, _ in state["sockets"]} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+        pages = {port: page(f"http://127.0.0.1:{port}/metrics") for _, port in state["sockets"]}
         answering = {port for port, text in pages.items() if text is not None}
-        assert session["metrics"] in answering <= set(METRICS) | {session["metrics"]}
+        assert state["metrics"] in answering <= set(METRICS) | {state["metrics"]}
         assert all(text.startswith("# HELP ") for text in map(pages.get, answering))
-        assert session["folder"] == "0o700"
-        assert session["token"] == "0o600"
+        assert state["folder"] == "0o700"
+        assert state["token"] == "0o600"
         token = (tmp_path / ".ray" / "auth_token").read_text().strip()
-        assert answer_of(session["address"], token) == "OK"
+        assert answer_of(state["address"], token) == "OK"
         for wrong in (None, "f" * len(token), token[:-1]):
-            assert answer_of(session["address"], wrong) == "UNAUTHENTICATED"
+            assert answer_of(state["address"], wrong) == "UNAUTHENTICATED"
     finally:
         study.kill()
         study.wait()
