@@ -18,7 +18,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal
 
-from reports.answer_parts import Check, Finalist, Other, Rows
+from reports.answer_parts import Check, Finalist, Other, RowsAnswer
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
 from reports.finals_evidence import VARIED, FinalsEvidence, Spreads, noise
@@ -128,7 +128,7 @@ class Answer:
     """Of all trials, the finals too."""
     trials: Extent | None = None
     """Of the finals."""
-    rows: Rows | None = None
+    rows: RowsAnswer | None = None
     explored: str | None = None
     """Without a finalist, of a search that a limit ended: the recipe of the best development scores, which nothing
     fresh has judged."""
@@ -439,7 +439,7 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
     first = max(judged, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
     verdicts = [item.verdict for item in findings.claims]
     samples = [Evidence.of(results).sample(key, board.quantity) for key in results.recipes] if board else []
-    rows = Rows(
+    rows = RowsAnswer(
         board.quantity.name if board else None,
         board.baseline if board else None,
         len(gains),

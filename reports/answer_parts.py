@@ -59,7 +59,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowsAnswer:
     """What the rows say, where there are no finals."""
 
     figure: str | None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reports.answer import Answer
-from reports.answer_parts import Check, Finalist, Rows
+from reports.answer_parts import Check, Finalist, RowsAnswer
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
@@ -340,7 +340,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
     return [Line("Wait", words), Line("Again", study_command(info), command=True)]
 
 
-def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line]:
+def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> list[Line]:
     """Which are better than the baseline, by how much, how many claims hold."""
     written = []
     if rows.figure and rows.baseline and rows.compared:
@@ -368,7 +368,7 @@ def _of_rows(answer: Answer, rows: Rows, info: StudyInfo, say: Say) -> list[Line
     return [*written, *([_model(rows.model, info)] if rows.model else [])]
 
 
-def _claims(rows: Rows) -> str:
+def _claims(rows: RowsAnswer) -> str:
     every = sum(rows.claims.values())
     held, part, refuted = (rows.claims.get(verdict, 0) for verdict in ("agrees", "agrees in part", "disagrees"))
     rest = every - held - part - refuted

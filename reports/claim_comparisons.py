@@ -9,7 +9,7 @@ from typing import Literal
 from reports.evidence import SURE, Evidence
 from reports.guards import Flag
 from reports.quantity import Quantity, quantity
-from reports.same_recipe import OneRecipe, one_in_effect
+from reports.same_recipe import SameRecipe, one_in_effect
 from reports.statistics import Comparison
 from reports.statistics.equivalence import p_above, p_below, tost
 from search_spaces.space import Claim
@@ -30,7 +30,7 @@ class Compared:
     comparison: Comparison | None
     """None where a row is missing."""
     published: float | None
-    why: OneRecipe | None = None
+    why: SameRecipe | None = None
     """Why the rows are one recipe in effect."""
     flags: tuple[Flag, ...] = ()
     """What forbids a verdict."""

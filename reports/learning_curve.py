@@ -34,7 +34,7 @@ LESS = frozenset({"steps", "tokens", "caps"})
 
 
 @dataclass(frozen=True)
-class Part:
+class DataPart:
     """The recipe on a share of its data."""
 
     share: str
@@ -62,7 +62,7 @@ class DataCurve:
     """What `rows` are: pairs, texts, documents."""
     trials: Extent
     """Of the parts; all of the data are the finals' own trials."""
-    parts: tuple[Part, ...]
+    parts: tuple[DataPart, ...]
     """The smallest first, all of the data last."""
 
 
@@ -94,10 +94,10 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(of_shares.values()))
 
 
-def _part(share: str, records: list[Record], sample: Sample | None) -> Part:
+def _part(share: str, records: list[Record], sample: Sample | None) -> DataPart:
     rows = [_corpus(record)[unit] for record in records for unit in UNITS if unit in _corpus(record)]
     steps = [record.training["steps"] for record in records if "steps" in record.training]
-    return Part(
+    return DataPart(
         share,
         rows[0] if rows else None,
         int(steps[0]) if steps and steps[0] is not None else None,

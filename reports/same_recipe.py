@@ -44,7 +44,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class OneRecipe:
+class SameRecipe:
     """That two recipes are one in effect."""
 
     by: Literal["name", "scores", "limits"]
@@ -63,7 +63,7 @@ class NotVaried:
     """Limits that they set differently in effect."""
 
 
-def one_in_effect(first: Ran, second: Ran) -> OneRecipe | None:
+def one_in_effect(first: Ran, second: Ran) -> SameRecipe | None:
     """Why two recipes are one in effect; None where they are not, or it is unknown.
 
     They are where both differ in limits alone and no limit bound: what training measured is the same. They are, too,
@@ -71,9 +71,9 @@ def one_in_effect(first: Ran, second: Ran) -> OneRecipe | None:
     """
     own, other = first.records[0], second.records[0]
     if own.recipe_hash == other.recipe_hash:
-        return OneRecipe("name")
+        return SameRecipe("name")
     if same_trials(first, second):
-        return OneRecipe("scores")
+        return SameRecipe("scores")
     if not differing(own.recipe, other.recipe) <= CAPS.keys():
         return None
     measured = [[mean_measured(recipe.records, name) for name in MEASURED] for recipe in (first, second)]
@@ -81,7 +81,7 @@ def one_in_effect(first: Ran, second: Ran) -> OneRecipe | None:
     known = tuple((key, mine, theirs) for key, mine, theirs in limits if mine is not None and theirs is not None)
     if len(known) < len(CAPS) or not all(map(_close, *measured)):
         return None
-    return OneRecipe("limits", known)
+    return SameRecipe("limits", known)
 
 
 def same_trials(first: Ran, second: Ran) -> bool:

@@ -13,7 +13,7 @@ from reports.markdown import DASH, count, number, signed, text, verbatim
 from reports.more_seeds import MOST, SeedsWanted
 from reports.recipe_names import short
 from reports.results import Results
-from reports.same_recipe import NotVaried, OneRecipe
+from reports.same_recipe import NotVaried, SameRecipe
 from reports.statistics import CONFIDENCE, Comparison
 from reports.statistics.collapse import rate_interval
 from trainables.recipe import changed
@@ -160,7 +160,7 @@ def look(number: int | None) -> str:
     )
 
 
-def one_recipe(pair: OneRecipe) -> str:
+def one_recipe(pair: SameRecipe) -> str:
     """Why two rows are one recipe in effect, to stand behind a colon."""
     if pair.by == "name":
         return "it is one recipe under two names"

@@ -12,7 +12,13 @@ SENTENCE = re.compile(r"[a-z]+ [a-z]+ [a-z]+")
 """Three English words in a row."""
 FROM_OUTSIDE = {"Claim", "Column", "Table"}
 """What a space says of itself."""
-NAMES = {("Findings", "missing"), ("Answer", "explored"), ("Finalist", "name"), ("Rows", "explored"), ("Rows", "best")}
+NAMES = {
+    ("Findings", "missing"),
+    ("Answer", "explored"),
+    ("Finalist", "name"),
+    ("RowsAnswer", "explored"),
+    ("RowsAnswer", "best"),
+}
 """Reasons, as the study kept them, and what people call recipes."""
 
 

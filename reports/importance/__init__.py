@@ -18,13 +18,13 @@ import numpy as np
 
 from reports.importance.chance import additive, errors, family_p, one_p, under_chance
 from reports.importance.coding import NOT_ASKED, Coded
-from reports.importance.curve import Curve, curves
+from reports.importance.curve import KeyCurve, curves
 from reports.importance.findings import LEVEL, Effect, Importance, Share
 from reports.importance.forest import Folds
 from search_spaces.space import Domain
 from trainables.recipe import Value
 
-__all__ = ["ENOUGH", "Curve", "Effect", "Importance", "Share", "importance"]
+__all__ = ["ENOUGH", "Effect", "Importance", "KeyCurve", "Share", "importance"]
 
 ENOUGH = 20
 """The fewest recipes: with fewer, a fold holds less than four, which say nothing of a fit."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.importance.coding import Array, Coded
-from reports.importance.forest import LEAF, Folds, Held
+from reports.importance.forest import LEAF, Folds, OutOfSample
 
 SHUFFLES = 99
 """The smallest p value is one in a hundred."""
@@ -15,7 +15,7 @@ SUBSETS, LEFT_OUT = 25, 0.2
 """So many subsets for the intervals, each without that part of the recipes."""
 
 
-def under_chance(folds: Folds, scores: Array, kept: Array | None = None) -> list[Held]:
+def under_chance(folds: Folds, scores: Array, kept: Array | None = None) -> list[OutOfSample]:
     """The analysis of scores that were shuffled over the recipes; of what is beyond `kept` where that is given."""
     chance = np.random.default_rng(1)
     base = np.zeros_like(scores) if kept is None else kept
@@ -50,7 +50,7 @@ def additive(coded: Coded, scores: Array) -> Array:
 
 
 def errors(folds: Folds, scores: Array) -> Array:
-    """(1 + keys + pairs,) Standard errors of `Held.figures`: a jackknife that leaves out a fifth of the recipes.
+    """(1 + keys + pairs,) Standard errors of `OutOfSample.figures`: a jackknife that leaves out a fifth of the recipes.
 
     An error over the held-out recipes alone would take the fits for given, and be half as large as it should be.
     """

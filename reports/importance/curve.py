@@ -17,7 +17,7 @@ POINTS = 9
 
 
 @dataclass(frozen=True)
-class Curve:
+class KeyCurve:
     """What the fits predict on average where the key has each value; `low` and `high` are those of the fits."""
 
     key: str
@@ -30,7 +30,9 @@ class Curve:
     log: bool
 
 
-def curves(folds: Folds, columns: Sequence[int], scores: Array, tried: Sequence[Sequence[Value]]) -> tuple[Curve, ...]:
+def curves(
+    folds: Folds, columns: Sequence[int], scores: Array, tried: Sequence[Sequence[Value]]
+) -> tuple[KeyCurve, ...]:
     """Of each column; `tried` are its values by recipe, as the recipes have them."""
     coded = folds.coded
     given = coded.donors(np.random.default_rng(2))
@@ -51,7 +53,7 @@ def curves(folds: Folds, columns: Sequence[int], scores: Array, tried: Sequence[
             tuple(line.tolist()) for line in (predicted.mean(axis=0), predicted.min(axis=0), predicted.max(axis=0))
         )
         points = tuple(zip(own, scores[in_use].tolist(), strict=True))
-        drawn.append(Curve(domain.key, tuple(values), mean, low, high, points, domain.log))
+        drawn.append(KeyCurve(domain.key, tuple(values), mean, low, high, points, domain.log))
     return tuple(drawn)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reports.importance.chance import SUBSETS
-from reports.importance.curve import Curve
+from reports.importance.curve import KeyCurve
 
 LEVEL = 0.05
 """The chance that any key is said to be above noise where none is; the same of pairs."""
@@ -55,7 +55,7 @@ class Importance:
     keys: tuple[Effect, ...]
     pairs: tuple[Effect, ...]
     """Empty where nothing at all is above noise."""
-    curves: tuple[Curve, ...]
+    curves: tuple[KeyCurve, ...]
     """Of the keys above noise."""
 
     @cached_property

@@ -27,7 +27,7 @@ LEAF = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Split:
     """One fold: which recipes are fitted, which are held out, and what the fit is asked for them."""
 
     seed: int
@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class OutOfSample:
     """What the fits say of recipes that they did not see, averaged over repetitions."""
 
     explained: float
@@ -60,14 +60,14 @@ class Folds:
         self._ones, self._twos = [first for first, _ in pairs], [second for _, second in pairs]
         chance = np.random.default_rng(0)
         size = len(coded.values)
-        self.parts: list[Part] = []
+        self.parts: list[Split] = []
         for _ in range(REPEATS):
             order = chance.permutation(size)
             for held in np.array_split(order, FOLDS):
                 fitted = np.setdiff1d(order, held)
-                self.parts.append(Part(len(self.parts), fitted, held, self._inputs(held, chance)))
+                self.parts.append(Split(len(self.parts), fitted, held, self._inputs(held, chance)))
 
-    def trees(self, part: Part, scores: Array) -> list[ExtraTreeRegressor]:
+    def trees(self, part: Split, scores: Array) -> list[ExtraTreeRegressor]:
         """Fitted to the part's recipes."""
         from sklearn import config_context
         from sklearn.tree import ExtraTreeRegressor
@@ -85,7 +85,7 @@ class Folds:
         """(n,) The trees' mean for rows (n, keys)."""
         return np.asarray(sum(tree.tree_.predict(rows)[:, 0] for tree in trees) / len(trees))
 
-    def held(self, scores: Array) -> Held:
+    def held(self, scores: Array) -> OutOfSample:
         """Cross-validated."""
         size, keys, pairs = len(scores), len(self.coded.keys), len(self.pairs)
         missed, centred = np.zeros(size), np.zeros(size)
@@ -104,7 +104,7 @@ class Folds:
             joint += np.vecdot(mixed.mean(axis=0), own)
         spread = float(((centred / REPEATS) ** 2).sum()) or 1.0  # scores that are all equal have none
         explained = 1 - float(((missed / REPEATS) ** 2).sum()) / spread
-        return Held(explained, gained / REPEATS / spread, joint / REPEATS / spread)
+        return OutOfSample(explained, gained / REPEATS / spread, joint / REPEATS / spread)
 
     def _inputs(self, held: Array, chance: np.random.Generator) -> Array:
         rows, swapped = self.coded.values[held], self.coded.swapped

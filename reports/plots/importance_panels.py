@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.importance import Curve
+from reports.importance import KeyCurve
 from reports.plots.canvas import OURS, QUIET, legend, make_figure, save
 from reports.plots.outliers import clip
 from trainables.recipe import Value, keys
 
 
-def importance_picture(curve: Curve, score: str, path: Path) -> Path:
+def importance_picture(curve: KeyCurve, score: str, path: Path) -> Path:
     """The recipes as dots, what the fits predict as a line with the range of the fits."""
     figure, [axis] = make_figure(1, height=3.2, width=3.7)
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in curve.values)

@@ -8,7 +8,7 @@ from reports.answer import Answer
 from reports.answer_words import OVER, of_data
 from reports.document import Block, DataTable, Picture
 from reports.guards.words import listed
-from reports.learning_curve import DataCurve, Part
+from reports.learning_curve import DataCurve, DataPart
 from reports.looks import look, share
 from reports.markdown import DASH, code, number, text
 from reports.plots.data_curve import data_picture
@@ -45,7 +45,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     return [f"{verdict[0].upper()}{verdict[1:]}.", *drawn, DataTable(head, lines), how]
 
 
-def _line(part: Part) -> list[str]:
+def _line(part: DataPart) -> list[str]:
     gain = DASH if part.gain is None else difference(part.gain.gain, part.gain.low, part.gain.high)
     flagged = f" (no verdict: {listed([code(flag) for flag in part.flags])})" if part.flags else ""
     score = DASH if part.figure is None else level(part.figure.gain, part.figure.low, part.figure.high)

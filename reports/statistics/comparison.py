@@ -74,7 +74,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Part:
+class ErrorPart:
     """An estimated variance, and of how many degrees of freedom the estimate is."""
 
     variance: Any
@@ -82,7 +82,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class SeedsPart(Part):
+class SeedsPart(ErrorPart):
     """The variance of a mean over its seeds."""
 
     seeds: int
@@ -91,9 +91,9 @@ class SeedsPart(Part):
     of_gaps: bool = False
     """Of differences seed by seed, about which the recipes' own spreads say nothing."""
 
-    def drawn_to(self, common: Common) -> Part:
+    def drawn_to(self, common: Common) -> ErrorPart:
         """What it counts as beside the others' spreads."""
-        return self if self.of_gaps else Part(*common.with_own(self.variance, self.freedom, self.seeds))
+        return self if self.of_gaps else ErrorPart(*common.with_own(self.variance, self.freedom, self.seeds))
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,13 @@ class Error:
     variance: Any
     freedom: Any
     """Satterthwaite's, wary; of the first estimate."""
-    parts: tuple[Part, ...]
+    parts: tuple[ErrorPart, ...]
     """Of the second one; empty where there is none."""
     exchanged: Error | None = None
     """With the other recipe on its own spread, where neither is the baseline: the wider one counts."""
 
     @classmethod
-    def of(cls, seeds: Sequence[SeedsPart], items: Part | None, shared: Any, common: Common) -> Error:
+    def of(cls, seeds: Sequence[SeedsPart], items: ErrorPart | None, shared: Any, common: Common) -> Error:
         """From the variances over seeds and over items, less what they share.
 
         Neither estimate falls below the larger of the two sides. `shared` is an estimate of very many degrees of
@@ -121,16 +121,18 @@ class Error:
         if common.lent:
             own = [part for part in seeds if part.freedom]
             share = _added(1 / part.seeds for part in seeds if not part.freedom)  # one estimate, however many need it
-            lent = [Part(common.variance * share, common.freedom)] if share else []
+            lent = [ErrorPart(common.variance * share, common.freedom)] if share else []
             return cls._estimate([*own, *lent], items, shared, ())
         drawn = [part.drawn_to(common) for part in seeds]
         mixed = [own if own.stands_alone else part for own, part in zip(seeds, drawn, strict=True)]
         rest = _less_shared(drawn, items, shared) - _added(part.variance for part in drawn)
-        over_items = [Part(np.maximum(rest, 0.0), items.freedom)] if items else []
+        over_items = [ErrorPart(np.maximum(rest, 0.0), items.freedom)] if items else []
         return cls._estimate(mixed, items, shared, (*drawn, *over_items))
 
     @classmethod
-    def _estimate(cls, seeds: Sequence[Part], items: Part | None, shared: Any, parts: tuple[Part, ...]) -> Error:
+    def _estimate(
+        cls, seeds: Sequence[ErrorPart], items: ErrorPart | None, shared: Any, parts: tuple[ErrorPart, ...]
+    ) -> Error:
         variance, both = _less_shared(seeds, items, shared), [*seeds, *([items] if items else [])]
         freedom = wary_freedom(variance, [part.variance for part in both], [part.freedom for part in both])
         return cls(variance, freedom, parts)
@@ -167,7 +169,7 @@ def _added(values: Iterable[Any]) -> Any:
     return functools.reduce(operator.add, values, 0.0)
 
 
-def _less_shared(seeds: Sequence[Part], items: Part | None, shared: Any) -> Any:
+def _less_shared(seeds: Sequence[ErrorPart], items: ErrorPart | None, shared: Any) -> Any:
     over_seeds, over_items = _added(part.variance for part in seeds), items.variance if items else 0.0
     return np.maximum(over_seeds + over_items - shared, np.maximum(over_seeds, over_items))
 
@@ -255,7 +257,7 @@ def by_seed(sample: Sample) -> Array:
     return np.asarray(sample.values, dtype=float)[np.argsort(sample.seeds, kind="stable")]
 
 
-def items_part(first: Sample, second: Sample) -> Part:
+def items_part(first: Sample, second: Sample) -> ErrorPart:
     """The variance over test items of the difference of both means.
 
     Its degrees of freedom come from the effects' own fourth moment: with few items on which the two differ, the
@@ -267,7 +269,7 @@ def items_part(first: Sample, second: Sample) -> Part:
     variance = float(squares.sum())
     scatter = float(((squares - squares.mean()) ** 2).sum())
     most = max(len(squares) - 1, 1)
-    return Part(variance, min(2 * variance**2 / scatter, most) if scatter > 0 else most)
+    return ErrorPart(variance, min(2 * variance**2 / scatter, most) if scatter > 0 else most)
 
 
 def interaction(first: Sample, second: Sample, paired: bool = False) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.statistics.comparison import Error, Part, SeedsPart, interaction, items_part, paired_seeds_part
+from reports.statistics.comparison import Error, ErrorPart, SeedsPart, interaction, items_part, paired_seeds_part
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable
 from reports.statistics.spreads import ALONE, Common
@@ -100,7 +100,7 @@ class _Plan:
     """What a comparison's variance is made of."""
 
     spreads: tuple[Spread | None, Spread | None]  # None: no seed changes anything
-    items: Part | None  # what stays however many seeds there are
+    items: ErrorPart | None  # what stays however many seeds there are
     common: Common
     paired: bool
 
@@ -114,7 +114,7 @@ class _Plan:
         items = None
         if pairable(first, second):
             of_items = items_part(first, second)
-            items = Part(max(of_items.variance - interaction(first, second, paired), 0.0), of_items.freedom)
+            items = ErrorPart(max(of_items.variance - interaction(first, second, paired), 0.0), of_items.freedom)
         return cls((spreads[0], spreads[1]), items, common, paired)
 
 

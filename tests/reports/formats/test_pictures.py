@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from reports.importance import Curve
+from reports.importance import KeyCurve
 from reports.plots import (
     cosine_panels,
     data_curve,
@@ -54,7 +54,7 @@ def test_a_label_is_neither_a_formula_nor_an_element(tmp_path: Path):
 
 
 LONG = "the nDCG@10 of the queries of a corpus that has a very long name, on its development part"
-CURVE = Curve("objective.temperature", (0.01, 0.1), (1.0, 2.0), (0.5, 1.5), (1.5, 2.5), ((0.02, 1.2),), log=True)
+CURVE = KeyCurve("objective.temperature", (0.01, 0.1), (1.0, 2.0), (0.5, 1.5), (1.5, 2.5), ((0.02, 1.2),), log=True)
 DRAWN: dict[str, Callable[[Path], object]] = {
     "search_course": lambda path: search_course.search_picture([(60.0, 1.0), (90.0, 2.0)], 1.5, path, LONG),
     "importance_panels": lambda path: importance_panels.importance_picture(CURVE, LONG, path),

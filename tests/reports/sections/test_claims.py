@@ -14,7 +14,7 @@ from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.results import Results
-from reports.same_recipe import OneRecipe, Ran, one_in_effect
+from reports.same_recipe import Ran, SameRecipe, one_in_effect
 from reports.sections import open_claims as open_section
 from reports.sections.claims import direction_in_words, how_to_read, verdict_in_words, write
 from reports.testing import changed, made_record
@@ -245,7 +245,7 @@ class TestWhatWasTested:
         first = made_record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
         second = made_record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
         other = dataclasses.replace(second, seed=1)
-        assert one_in_effect(Ran([first]), Ran([second, other])) == OneRecipe("scores")
+        assert one_in_effect(Ran([first]), Ran([second, other])) == SameRecipe("scores")
         assert one_in_effect(Ran([first]), Ran([other])) is None
         few = [changed(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
         assert one_in_effect(Ran(few[:1]), Ran(few[1:])) is None  # one number may agree by chance
