@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from reports.document import markdown
 from reports.ledger import Record
 from reports.results import Results
 from reports.sections import measured_counts
@@ -497,7 +498,7 @@ def test_the_report_names_smaller_passes(tmp_path: Path, monkeypatch: pytest.Mon
     make_results(tmp_path, spaces()["scl_lambda"])
     first, second, third, *_ = Results.load(tmp_path).labels
     labels = Results.load(tmp_path).labels
-    assert "smaller passes" not in measured_counts.write(Results.load(tmp_path), tmp_path)
+    assert "smaller passes" not in markdown(measured_counts.write(Results.load(tmp_path), tmp_path))
     used = {first: ("auto", 512), second: (512, 512), third: (512, 128)}
 
     def change(record: Record) -> Record:
@@ -507,7 +508,7 @@ def test_the_report_names_smaller_passes(tmp_path: Path, monkeypatch: pytest.Mon
 
     results = Results.load(tmp_path)
     object.__setattr__(results, "records", [change(record) for record in results.records])
-    line = measured_counts.write(results, tmp_path).splitlines()[-1]
+    line = markdown(measured_counts.write(results, tmp_path)).splitlines()[-1]
     assert f"`{labels[first]}` in passes of at most 512 tokens" in line
     assert f"`{labels[third]}` in passes of at most 128 tokens" in line
     assert labels[second] not in line.replace(labels[first], "").replace(labels[third], "")

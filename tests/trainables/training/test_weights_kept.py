@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from reports.document import markdown
 from reports.ledger import Record
 from reports.results import Results
 from reports.sections import measured_counts
@@ -309,7 +310,7 @@ def test_the_report_says_what_was_kept(
 ):
     undraw(monkeypatch, PLOTS)
     make_results(tmp_path, spaces()["scl_lambda"], seeds=(1, 2))
-    before = measured_counts.write(Results.load(tmp_path), tmp_path)
+    before = markdown(measured_counts.write(Results.load(tmp_path), tmp_path))
     assert "weights kept" not in before
     [label, *_] = [label for label in Results.load(tmp_path).asked_rows if "SCL" in label]
     row = Results.load(tmp_path).info.row_hashes[label]
@@ -322,7 +323,7 @@ def test_the_report_says_what_was_kept(
         return dataclasses.replace(record, training={**record.training, "kept": {"keep": keep, **more}})
 
     rewrite(tmp_path, change)
-    lines = measured_counts.write(Results.load(tmp_path), tmp_path).splitlines()
+    lines = markdown(measured_counts.write(Results.load(tmp_path), tmp_path)).splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     write_trials_csv(tmp_path / "trials.csv", Results.load(tmp_path).records, {}, {})
     assert f"training.kept.{'scored' if kept[0][0] == 'best' else 'steps'}" in (tmp_path / "trials.csv").read_text()
