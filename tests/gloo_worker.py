@@ -32,7 +32,7 @@ from trainables.objectives import OBJECTIVES
 from trainables.objectives.directions import DIRECTIONS
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.training import gradients
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
@@ -253,7 +253,7 @@ class Counting(Watcher):
     def step(self, step: int, scalars: dict[str, float]) -> None:
         self.steps += 1
 
-    def rung(self, number: int, progress: Progress) -> bool:
+    def rung(self, number: int, progress: TrainingProgress) -> bool:
         self.rungs += 1
         return True
 
@@ -314,7 +314,7 @@ class Knots(nn.Module):
         return value
 
 
-class Forgetful(gradients._Table):
+class Forgetful(gradients._WordTable):
     """The negative control: it does not take over the sum of one row that has travelled."""
 
     def wait(self) -> None:
@@ -329,10 +329,10 @@ def buckets(workers: Workers) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     default = gradients.BUCKET_BYTES
     for name, size, table_rows, table in (
-        ("1", 1, 99, gradients._Table),
-        ("300", 300, 99, gradients._Table),
-        (str(default), default, 99, gradients._Table),
-        ("rows", default, 12, gradients._Table),
+        ("1", 1, 99, gradients._WordTable),
+        ("300", 300, 99, gradients._WordTable),
+        (str(default), default, 99, gradients._WordTable),
+        ("rows", default, 12, gradients._WordTable),
         ("a row is dropped", default, 12, Forgetful),
     ):
         model = Knots()
@@ -340,7 +340,7 @@ def buckets(workers: Workers) -> dict[str, Any]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(gradients, "BUCKET_BYTES", size)
             patch.setattr(gradients, "TABLE_ROWS", table_rows)
-            patch.setattr(gradients, "_Table", table)
+            patch.setattr(gradients, "_WordTable", table)
             with gradients.GradientSum(model.parameters(), workers) as summed:
                 late = model.words.weight.register_hook(  # the last that is ready
                     lambda _, summed=summed, sent=sent: sent.append(sum(b._sent is not None for b in summed._buckets))
@@ -350,7 +350,7 @@ def buckets(workers: Workers) -> dict[str, Any]:
                     model.zero_grad(set_to_none=True)
                     summed.backward(model(sentences_of(step), workers))
                     steps.append({name: _or_zeros(p).clone() for name, p in model.named_parameters()})
-                    tables = [bucket for bucket in summed._buckets if isinstance(bucket, gradients._Table)]
+                    tables = [bucket for bucket in summed._buckets if isinstance(bucket, gradients._WordTable)]
                     rows.append([len(table._values) for table in tables])
                 late.remove()
         answers[name] = {

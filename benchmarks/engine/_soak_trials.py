@@ -28,7 +28,7 @@ from trainables.recipe import Recipe
 from trainables.senteval import task_names
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, TrialSpec
-from trainables.trial.measure import Clock
+from trainables.trial.measure import TrialClock
 
 STEPS, ITEMS = 4, 1500
 """Of a training, and of the evaluation task of a short one."""
@@ -53,7 +53,7 @@ def short(
 ) -> Iterator[TrialResult]:
     """Trials of some milliseconds with steps, predictions, scores and costs: `trainables.trial.run.run_trials`."""
     for spec in specs:
-        clock, draw = Clock(), random.Random(f"{spec.recipe.hash}-{spec.seed}")
+        clock, draw = TrialClock(), random.Random(f"{spec.recipe.hash}-{spec.seed}")
         reporter.begin(STEPS)
         for step in range(1, STEPS + 1):
             reporter.step(step, {"loss": draw.random()})

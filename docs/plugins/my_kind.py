@@ -7,7 +7,7 @@ from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds import KINDS, TaskKind
-from trainables.senteval.kinds.contract import Scores
+from trainables.senteval.kinds.contract import KindScores
 from trainables.senteval.tasks import TASKS, Task
 from trainables.senteval.text_files import read_lines
 
@@ -28,7 +28,7 @@ class Agreement(TaskKind):
     def score(self, given, protocol, seed):
         parts = given.data.splits
         answers = [Answers(given.cosine(part), part.labels, split=name) for name, part in parts.items()]
-        return Scores(tuple(answers), examples=[len(part) for part in parts.values()])
+        return KindScores(tuple(answers), examples=[len(part) for part in parts.values()])
 
     def numbers(self, task, answers, protocol):
         numbers = {f"{answers.split}_agreement": 100 * float(self.agrees(answers).mean())}

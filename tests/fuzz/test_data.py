@@ -42,12 +42,12 @@ from tests.whole_files import (
     table,
     whole_or_named,
 )
-from trainables.corpora import scenes_tasks
 from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.nli import load_nli
 from trainables.corpora.stsb_pairs import load_similar
 from trainables.corpora.tables import READERS as TABLES
 from trainables.errors import UserError
+from trainables.registry import load
 from trainables.senteval.data_files import MissingData, check_task
 from trainables.senteval.examples import TaskData
 from trainables.senteval.file_layouts import FILE_LAYOUTS
@@ -156,9 +156,9 @@ def own_tasks(folder: Path) -> dict[str, Task]:
 
 def built_in_tasks(folder: Path) -> dict[str, Task]:
     """One of every kind for files of one's own, in files that are relative to the folder."""
-    scenes_tasks.write(folder)
     tasks = {}
-    for name in BUILT_IN:
+    for name, write in BUILT_IN.items():
+        load(write)(folder, name)
         parts = [next(path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}")) for split in PARTS]
         (task,) = of_files([str(parts[0])], [str(parts[1])])
         files = tuple(str(Path(file).relative_to(folder)) for file in task.files)
@@ -167,8 +167,8 @@ def built_in_tasks(folder: Path) -> dict[str, Task]:
 
 
 PARTS = ("dev", "test")
-BUILT_IN = ("labelled_pairs", "triplets", "reranking", "clustering", "search")
-TABLES_OF_TASKS = BUILT_IN[:-1]
+BUILT_IN = {kind.name: kind.scenes for kind in KINDS.values() if kind.scenes and kind.name != "classes"}
+TABLES_OF_TASKS = [name for name in BUILT_IN if name != "search"]
 OWN = [
     *(f"{kind}-{suffix}" for kind in ("split", "relatedness") for suffix in ("tsv", "csv", "jsonl")),
     *BUILT_IN,

@@ -351,14 +351,14 @@ def test_who_trains_together(tmp_path: Path) -> None:
 def test_checkpoints(tmp_path: Path, name: str) -> None:
     import torch
 
-    from trainables.training.checkpoint import Progress, load_state, save_state
+    from trainables.training.checkpoint import TrainingProgress, load_state, save_state
 
     model = torch.nn.Linear(4, 3)
     optimiser = torch.optim.AdamW(model.parameters())
     model(torch.ones(2, 4)).sum().backward()
     optimiser.step()
     rungs = [{"rung": 1, "step": 3, "seconds": 1.0, "tokens": 9, "scores": {"sts": 50.0}}]
-    save_state(tmp_path / "state", model, optimiser, Progress(3, 1.5, {"loss": 2.0}, 0.5, rungs=rungs), {})
+    save_state(tmp_path / "state", model, optimiser, TrainingProgress(3, 1.5, {"loss": 2.0}, 0.5, rungs=rungs), {})
     for _ in each(tmp_path / "state" / name, BROKEN if name.endswith("json") else BYTES, name):
         outcome = read_or_refuse(lambda: load_state(tmp_path / "state", model, optimiser, {}), [tmp_path / "state"])
         assert isinstance(outcome, UserError) or outcome.step >= 0

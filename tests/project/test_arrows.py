@@ -109,8 +109,8 @@ MAY_IMPORT = {
         *SHARED,
     ),
     "trainables.senteval": ("trainables.senteval", *SHARED),
-    # Tasks of one's own may be the built-in ones.
-    "trainables.senteval.own_tasks": ("trainables.senteval", "trainables.corpora.scenes_tasks", *SHARED),
+    # Tasks of one's own may be the built-in ones, which are kept in the cache.
+    "trainables.senteval.own_tasks": ("trainables.senteval", "trainables.corpora.cache", *SHARED),
     # Tables of one's own are read as training data are.
     "trainables.senteval.table": ("trainables.senteval", "trainables.corpora.tables", *SHARED),
     # The command line names data and encoders, and may load them.

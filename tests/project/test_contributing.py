@@ -31,7 +31,7 @@ from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing import callbacks as followed
 from study.testing.search import SamplerContract, SchedulerContract
 from tests.conftest import ROWS, pairs_of
-from tests.contributing import PLUGINS
+from tests.contributing import PLUGINS, added_lines
 from tests.guarded import put, rewrite
 from tests.objective_batches import labelled
 from tests.synthetic_results import PLOTS, make_results, undraw
@@ -424,17 +424,13 @@ class TestFormatKeepsTheContract(FormatContract):
 
 def test_the_diffs_of_a_pooling_and_an_objective_are_whole() -> None:
     """Each is one file, and passes the contract of its registry."""
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    pooling, objective = (
-        "\n".join(line[1:] for line in block.splitlines() if line.startswith("+") and not line.startswith("+++"))
-        for block in re.findall(r"```diff\n(.*?)```", page, re.S)
-    )
+    added = added_lines()
     beside = dict(vars(poolings))
-    exec(pooling, beside)
+    exec(added["trainables/encoders/pooling.py"], beside)
     states = torch.arange(10.0).unsqueeze(1)
     assert beside["POOLINGS"]["second"]().pool_row((states,), torch.tensor([4, 6])).tolist() == [[1.0], [5.0]]
     beside = dict(vars(supmpn))
-    exec(objective, beside)
+    exec(added["trainables/objectives/losses/infonce.py"], beside)
     OBJECTIVES.add(beside["InfoNCE"])
     try:
         for name in vars(ObjectiveContract):

@@ -25,7 +25,7 @@ from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval.classifier import Fold, fit_classifiers
 from trainables.senteval.features import Singles
 from trainables.senteval.protocol import Fit
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.chunks import TIGHT
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, build_optimiser, stepwise, train
@@ -164,7 +164,7 @@ def test_encoding_gives_the_embeddings_of_the_cpu(precision: Any, tolerance: flo
     np.testing.assert_allclose(on_gpu.encode(SENTENCES), on_cpu.encode(SENTENCES), atol=tolerance)
 
 
-def training(copies: int = 1, dropout: bool = True) -> Progress:
+def training(copies: int = 1, dropout: bool = True) -> TrainingProgress:
     """A short training of the built-in encoder on cross-entropy, all pairs in each of four batches."""
     pairs = [(f"{p} {number}", f"{h} {number}", label) for number in range(copies) for p, h, label in ROWS]
     size = {"optimisation.batch_size": len(pairs), "optimisation.epochs": 4, "optimisation.learning_rate": 1e-3}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -38,3 +40,20 @@ def write_folder(place: Path, write: Callable[[Path], None]) -> None:
                 raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def scenes_task(name: str, write: Callable[[Path, str], None]) -> Path:
+    """The folder in the cache with what `write` writes into a folder for the built-in task of that name. Its content
+    makes its own name. `UserError` as of `write_folder`."""
+    return _scenes_task(name, write, default_cache())
+
+
+@cache
+def _scenes_task(name: str, write: Callable[[Path, str], None], cached: Path) -> Path:
+    with tempfile.TemporaryDirectory() as scratch:
+        write(Path(scratch), name)
+        content = b"".join(file.read_bytes() for file in sorted(Path(scratch).rglob("*")) if file.is_file())
+    place = cached / f"scenes-{name}-{hashlib.sha256(content).hexdigest()[:12]}"
+    if not place.is_dir():
+        write_folder(place, lambda draft: write(draft, name))
+    return place

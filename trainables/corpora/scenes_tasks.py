@@ -1,14 +1,13 @@
-"""Tasks of every kind for files of one's own, made of scenes: small, and the same on every machine.
+"""Built-in tasks for kinds that take a person's files, made of scenes: small, and the same on every machine.
 
-    folder = ensure()       # scored_pairs-dev.csv, ..., search/corpus.jsonl, search/qrels/test.tsv
+    triplets(folder, "triplets")      # writes triplets-dev.csv and triplets-test.csv
 
-They stand beside the corpus `scenes`, not in it, so that it stays what it is.
+A kind of task names its writer here, or brings its own (`TaskKind.scenes`).
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,45 +16,44 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from trainables.corpora import scenes
-from trainables.corpora.cache import default_cache, write_folder
 from trainables.corpora.scenes.pairs import FORUM, HEADLINE, SPREAD, PairMix, graded_pairs, nli_groups, paraphrase_pairs
 from trainables.corpora.scenes.questions import CLASSES, question
 from trainables.corpora.scenes.scene import Scene, changed, contradict, generalise, sample
 from trainables.corpora.scenes.text import CAPTION, PLAIN, tell
 
 ITEMS = {"dev": 80, "test": 120}
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = Callable[[Random], Iterator[Row]]
+Write = Callable[[Path, str], None]
 
 
-def ensure(folder: Path | None = None) -> Path:
-    """The folder with the tasks, in the user's cache; written first where it is not there yet."""
-    version = hashlib.sha256(Path(__file__).read_bytes() + scenes.version().encode()).hexdigest()[:12]
-    place = (folder or default_cache()) / f"scenes-tasks-{version}"
-    if not place.is_dir():
-        write_folder(place, write)
-    return place
+def tables(suffix: str) -> Callable[[Rows], Write]:
+    """Of a generator of rows makes a writer of `NAME-dev` and `NAME-test` with that suffix."""
+
+    def writer(rows: Rows) -> Write:
+        def write(folder: Path, name: str) -> None:
+            for part, count in ITEMS.items():
+                _table(folder / f"{name}-{part}{suffix}", list(islice(rows(Random(f"{name}/{part}")), count)))
+
+        return write
+
+    return writer
 
 
-def write(folder: Path) -> None:
-    """Every task into a folder: a file for each part, and a folder as BEIR has them."""
-    for split, count in ITEMS.items():
-        for name, (rows, suffix) in _TABLES.items():
-            _table(folder / f"{name}-{split}{suffix}", list(islice(rows(Random(f"{name}/{split}")), count)))
-    _search(folder / "search", Random("search"))
-
-
-def _scored(rng: Random) -> Iterator[dict[str, Any]]:
+@tables(".csv")
+def scored_pairs(rng: Random) -> Iterator[Row]:
     for pair in graded_pairs(rng, PairMix(SPREAD, (PLAIN, CAPTION), 0.4)):
         yield {"sentence1": pair.texts[0], "sentence2": pair.texts[1], "score": f"{20 * pair.score:.0f}"}
 
 
-def _labelled(rng: Random) -> Iterator[dict[str, Any]]:
+@tables(".jsonl")
+def labelled_pairs(rng: Random) -> Iterator[Row]:
     for pair, same in paraphrase_pairs(rng):
         yield {"sentence1": pair.texts[0], "sentence2": pair.texts[1], "label": int(same)}
 
 
-def _triplets(rng: Random) -> Iterator[dict[str, Any]]:
+@tables(".csv")
+def triplets(rng: Random) -> Iterator[Row]:
     for group in nli_groups(rng):
         hypotheses = {pair.label: pair.texts[1] for pair in group}
         if {"entailment", "contradiction"} <= hypotheses.keys():
@@ -66,13 +64,18 @@ def _triplets(rng: Random) -> Iterator[dict[str, Any]]:
             }
 
 
-def _classes(rng: Random, column: str = "label") -> Iterator[dict[str, Any]]:
+def _questions(column: str, rng: Random) -> Iterator[Row]:
     while True:
         kind = rng.choice(CLASSES)
         yield {"sentence": question(rng, kind), column: kind.split(":")[0]}
 
 
-def _reranking(rng: Random) -> Iterator[dict[str, Any]]:
+classes = tables(".tsv")(partial(_questions, "label"))
+clusters = tables(".tsv")(partial(_questions, "cluster"))
+
+
+@tables(".jsonl")
+def reranking(rng: Random) -> Iterator[Row]:
     while True:
         scene = sample(rng, 0.5)
         query, positives = tell(scene, rng, PLAIN), _retellings(scene, rng, 2)
@@ -87,10 +90,11 @@ def _retellings(scene: Scene, rng: Random, count: int) -> list[str]:
     return [tell(changed(scene, rng, generalise), rng, rng.choice((CAPTION, FORUM))) for _ in range(count)]
 
 
-def _search(folder: Path, rng: Random) -> None:
+def search(folder: Path, name: str) -> None:
     """Documents that tell a scene in other words are relevant to its query, those that tell all of it more so."""
-    queries: Rows = []
-    corpus: Rows = []
+    folder, rng = folder / name, Random(name)
+    queries: list[Row] = []
+    corpus: list[Row] = []
     for split, count in ITEMS.items():
         lines = ["query-id\tcorpus-id\tscore"]
         for number in range(count):
@@ -107,18 +111,7 @@ def _search(folder: Path, rng: Random) -> None:
     _table(folder / "corpus.jsonl", corpus)
 
 
-_TABLES: dict[str, tuple[Callable[[Random], Iterator[dict[str, Any]]], str]] = {
-    "scored_pairs": (_scored, ".csv"),
-    "labelled_pairs": (_labelled, ".jsonl"),
-    "triplets": (_triplets, ".csv"),
-    "classes": (_classes, ".tsv"),
-    "reranking": (_reranking, ".jsonl"),
-    "clustering": (partial(_classes, column="cluster"), ".tsv"),
-}
-"""By the name of a task, its lines and how its files end."""
-
-
-def _table(path: Path, rows: Rows) -> None:
+def _table(path: Path, rows: list[Row]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         if path.suffix == ".jsonl":
             file.writelines(json.dumps(row) + "\n" for row in rows)

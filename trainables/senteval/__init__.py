@@ -8,13 +8,13 @@ What papers make of the scores (averages, goals of a search) stands beside the p
 is imported before `evaluate` or `development` runs.
 """
 
-from trainables.senteval.evaluation import Evaluation, check_data, development, evaluate, fingerprint, import_late
+from trainables.senteval.evaluation import SentEvalResult, check_data, development, evaluate, fingerprint, import_late
 from trainables.senteval.tasks import GROUPS, TASKS, Task, groups, task_names
 
 __all__ = [
     "GROUPS",
     "TASKS",
-    "Evaluation",
+    "SentEvalResult",
     "Task",
     "check_data",
     "development",

@@ -23,7 +23,7 @@ from trainables.files import expanded, write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES, EncoderConfig, Recipe
 from trainables.senteval.data_files import MissingData, check_folder, check_task
-from trainables.senteval.evaluation import Evaluation, evaluate
+from trainables.senteval.evaluation import SentEvalResult, evaluate
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.tasks import TASKS, groups, task_names
@@ -53,37 +53,37 @@ tasks:  {", ".join(TASKS)}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 if every task that is there was scored, 2 if one was broken; JSON is written in both cases."""
-    asked = _parser().parse_args(checked_arguments(arguments))
-    for plugin in asked.plugin:
+    options = _parser().parse_args(checked_arguments(arguments))
+    for plugin in options.plugin:
         load_plugin(plugin)
-    wanted = [name.strip() for name in asked.tasks.split(",") if name.strip()]
-    names = task_names(wanted)
-    protocol = PROTOCOLS[asked.protocol].name
-    if asked.json and not asked.json.resolve().parent.is_dir():
-        raise UserError(f"--json {asked.json}: the folder {asked.json.resolve().parent} does not exist")
-    if asked.json and asked.json.is_dir():
-        raise UserError(f"--json {asked.json} is a folder; name a file")
-    if asked.precision == "bf16" and asked.word_vectors:
-        raise UserError(f"--precision bf16 is for transformers; {asked.word_vectors} is scored in fp32 only")
-    data = _folder(asked.data)
+    named = [name.strip() for name in options.tasks.split(",") if name.strip()]
+    names = task_names(named)
+    protocol = PROTOCOLS[options.protocol].name
+    if options.json and not options.json.resolve().parent.is_dir():
+        raise UserError(f"--json {options.json}: the folder {options.json.resolve().parent} does not exist")
+    if options.json and options.json.is_dir():
+        raise UserError(f"--json {options.json} is a folder; name a file")
+    if options.precision == "bf16" and options.word_vectors:
+        raise UserError(f"--precision bf16 is for transformers; {options.word_vectors} is scored in fp32 only")
+    data = _folder(options.data)
     _check(data, names)
 
     from trainables.encoders import check_encoder, load_encoder
 
-    if asked.word_vectors:
-        config, pooling = EncoderConfig(kind="word_vectors", name=asked.word_vectors), None
+    if options.word_vectors:
+        config, pooling = EncoderConfig(kind="word_vectors", name=options.word_vectors), None
     else:
-        config, pooling = _as_it_is(asked.encoder, asked.pooling, asked.max_length)
+        config, pooling = _as_it_is(options.encoder, options.pooling, options.max_length)
     check_encoder(config)
-    encoder = load_encoder(config, pooling, evaluation_precision=asked.precision)
+    encoder = load_encoder(config, pooling, evaluation_precision=options.precision)
 
     own = for_documents(encoder)
-    encode, *documents = [_encode(one, asked.cache, not asked.quiet) for one in (encoder, own) if one is not None]
-    progress, others = not asked.quiet, next(iter(documents), None)
-    result = evaluate(encode, data, names, protocol, progress=progress, encode_documents=others)
-    averages = means(result, [name for name in wanted if name not in TASKS])
-    if asked.json:
-        _write(asked.json, as_json(result, averages, config.name))
+    encode = _encode(encoder, options.cache, not options.quiet)
+    documents = None if own is None else _encode(own, options.cache, not options.quiet)
+    result = evaluate(encode, data, names, protocol, progress=not options.quiet, encode_documents=documents)
+    averages = means(result, [name for name in named if name not in TASKS])
+    if options.json:
+        _write(options.json, as_json(result, averages, config.name))
     print(table(result, averages))
     for problem in result.errors.values():
         print(f"error: {problem}", file=sys.stderr)
@@ -98,17 +98,17 @@ def _encode(encoder: BaseEncoder, cache: Path | None, progress: bool) -> Encode:
     return EmbeddingStore(encoder, cache, progress=progress).encode
 
 
-def means(result: Evaluation, names: Sequence[str]) -> dict[str, float | None]:
+def means(result: SentEvalResult, names: Sequence[str]) -> dict[str, float | None]:
     """The mean over each of the groups, every task by its own metric; None where a score is missing."""
-    found: dict[str, float | None] = {}
+    averages: dict[str, float | None] = {}
     for name in names:
         values = [result.tasks[task][TASKS[task].metric] for task in groups()[name]]
-        there = [value for value in values if isinstance(value, float)]
-        found[name] = fmean(there) if len(there) == len(values) else None
-    return found
+        scores = [value for value in values if isinstance(value, float)]
+        averages[name] = fmean(scores) if len(scores) == len(values) else None
+    return averages
 
 
-def as_json(result: Evaluation, averages: Mapping[str, float | None], encoder: str) -> dict[str, object]:
+def as_json(result: SentEvalResult, averages: Mapping[str, float | None], encoder: str) -> dict[str, object]:
     """What `--json` writes: numbers in percent, null where missing, with the reason."""
     return {
         "protocol": result.protocol,
@@ -121,7 +121,7 @@ def as_json(result: Evaluation, averages: Mapping[str, float | None], encoder: s
     }
 
 
-def table(result: Evaluation, averages: Mapping[str, float | None]) -> str:
+def table(result: SentEvalResult, averages: Mapping[str, float | None]) -> str:
     """A line a task, with a dash and the reason where a score is missing, then a line a group."""
     lines = [f"protocol {result.protocol}, {result.seconds:.1f} s, {result.encoding_seconds:.1f} s of it encoding"]
     labels = {name: f"mean of {name}" for name in averages}
@@ -157,11 +157,14 @@ def _as_it_is(name: str, pooling: str | None, max_length: int | None) -> tuple[E
     pipeline. A last normalisation is left out: cosine does not see it, and SentEval's classifiers are fitted on
     embeddings as they are, of which the length is a part."""
     own = {**own_settings(name), "encoder.query_prompt": default_prompt(name)}
-    asked = {"encoder.max_length": max_length, **({} if pooling is None else {"pooling.mode": POOLINGS[pooling].name})}
-    recipe = Recipe().override({**own, **asked})
+    changes = {
+        "encoder.max_length": max_length,
+        **({} if pooling is None else {"pooling.mode": POOLINGS[pooling].name}),
+    }
+    recipe = Recipe().override({**own, **changes})
     whole = pooling is None and needs_pipeline(recipe)
-    if not whole and (gone := left_out(recipe)):
-        print(f"what is scored leaves out {', '.join(gone)}", file=sys.stderr)
+    if not whole and (modules := left_out(recipe)):
+        print(f"what is scored leaves out {', '.join(modules)}", file=sys.stderr)
     return recipe.encoder, None if whole else recipe.part(Pooling)
 
 

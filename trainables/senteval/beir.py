@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.errors import UserError, is_text, listed, shown
-from trainables.senteval.examples import Documents, Held, Split, TaskData
+from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, TaskData
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import broken, json_line, stream_lines
 from trainables.tabular import as_number, no_number
@@ -28,23 +28,23 @@ def files(folder: Path, split: str) -> tuple[Path, Path, Path]:
     for name in (QUERIES, CORPUS):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is no folder of a search task: it has no {name}")
-    found = sorted((folder / JUDGED).glob("*.tsv"))
-    if not found:
+    judgements = sorted((folder / JUDGED).glob("*.tsv"))
+    if not judgements:
         raise UserError(f"{folder} is no folder of a search task: it has no {JUDGED}/*.tsv")
-    called = [file for file in found if file.stem in _CALLED[split]]
-    if len(called or found) > 1:
-        names = listed([file.name for file in found])
+    called = [file for file in judgements if file.stem in _CALLED[split]]
+    if len(called or judgements) > 1:
+        names = listed([file.name for file in judgements])
         raise UserError(f"{folder / JUDGED} holds {names}, and none of them is {split}.tsv")
-    return folder / QUERIES, folder / CORPUS, (called or found)[0]
+    return folder / QUERIES, folder / CORPUS, (called or judgements)[0]
 
 
 def read_beir(task: Task, paths: Sequence[Path]) -> TaskData:
     """Three files for each part. The items are the queries that the qrels name, in the order of their file."""
-    found, left_out = {}, []
+    splits, left_out = {}, []
     for split, *three in zip(task.splits, paths[::3], paths[1::3], paths[2::3], strict=True):
-        found[split], said = _split(*three)
-        left_out += said
-    return TaskData(found, left_out=tuple(left_out))
+        splits[split], notes = _split(*three)
+        left_out += notes
+    return TaskData(splits, left_out=tuple(left_out))
 
 
 def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]:
@@ -53,7 +53,7 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
     Documents stand in the falling order of their ids, in which trec_eval ranks equal ones. One that is relevant, but
     not in the corpus, counts as one that cannot be found; its number is negative.
     """
-    (asked, no_query), (texts, no_text) = _texts(queries), _texts(corpus)
+    (query_texts, no_query), (texts, no_text) = _texts(queries), _texts(corpus)
     ids = sorted(texts, key=str.encode, reverse=True)
     places = {name: place for place, name in enumerate(ids)}
     grades: dict[str, dict[int, int]] = {}
@@ -64,7 +64,7 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
         if grade is None:
             ungraded += 1
             continue
-        if query not in asked:
+        if query not in query_texts:
             unasked[query] += 1
             continue
         place = places[document] if document in places else absent.setdefault(document, -1 - len(absent))
@@ -74,32 +74,32 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
         raise UserError(f"{judged} names no query of {queries}, but {shown(next(iter(unasked)))} and the like")
     if not grades:
         raise UserError(f"{judged} holds no example")
-    if absent and all(place < 0 for found in grades.values() for place in found):
+    if absent and all(place < 0 for graded in grades.values() for place in graded):
         raise UserError(f"{judged} names no document of {corpus}, but {shown(next(iter(absent)))} and the like")
-    named = [name for name in asked if name in grades]
+    named = [name for name in query_texts if name in grades]
     own = np.array([places.get(name, -1) for name in named])
-    found = Documents([texts[name] for name in ids], [grades[name] for name in named], own)
-    none = int((found.relevant == 0).sum())
-    said = [
+    documents = JudgedDocuments([texts[name] for name in ids], [grades[name] for name in named], own)
+    count, none = len(query_texts), int((documents.relevant == 0).sum())
+    notes = [
         f"{no_query:,} queries in {queries} have no text, and are left out",
         f"{no_text:,} documents in {corpus} have no text, and are left out",
         f"{ungraded:,} lines of {judged} have no score, and are left out",
         f"{unasked.total():,} lines of {judged} name queries that are not in {queries}, and are left out",
-        f"{len(asked) - len(named):,} of {len(asked):,} queries in {queries} are not in {judged}, and are not asked",
+        f"{count - len(named):,} of {count:,} queries in {queries} are not in {judged}, and are not asked",
         f"{len(absent):,} documents in {judged} are not in {corpus}, so that no query finds them",
         f"{none:,} of {len(named):,} queries in {judged} have no relevant document, and count 0",
     ]
     return (
-        Split([asked[name] for name in named], None, found.relevant, documents=found),
-        [one for one in said if not one.startswith("0 ")],
+        Split([query_texts[name] for name in named], None, documents.relevant, documents=documents),
+        [note for note in notes if not note.startswith("0 ")],
     )
 
 
 def _texts(path: Path) -> tuple[dict[str, str], int]:
     """By id; a document's title stands before its text. And how many have none."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     empty = set[str]()
-    held = Held(path)
+    held = FileLimit(path)
     for number, line in stream_lines(path):
         if not line.strip():
             continue
@@ -111,16 +111,16 @@ def _texts(path: Path) -> tuple[dict[str, str], int]:
         if not all(isinstance(side, str) and is_text(side) for side in (*sides, str(name))):
             raise broken(path, number, f"title or text of {shown(name)} is no text")
         words = " ".join(map(str, sides)).split()
-        if str(name) in found or str(name) in empty:
+        if str(name) in texts or str(name) in empty:
             raise broken(path, number, f"the id {shown(name)} comes twice")
         if not words:
             empty.add(str(name))
             continue
-        found[str(name)] = " ".join(words)
-        held.add(len(found[str(name)]))
-    if not found:
+        texts[str(name)] = " ".join(words)
+        held.add(len(texts[str(name)]))
+    if not texts:
         raise UserError(f"{path} holds no text")
-    return found, len(empty)
+    return texts, len(empty)
 
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int | None]]:

@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from trainables.machine import native_bf16
-from trainables.senteval.features import Rows
-from trainables.senteval.optimiser import Optimiser
+from trainables.senteval.features import FeatureRows
+from trainables.senteval.optimiser import ClassifierOptimiser
 from trainables.senteval.protocol import Fit
 from trainables.to_device import to_device
 
@@ -76,7 +76,7 @@ class Classifiers:
 
 
 def fit_classifiers(
-    rows: Rows,
+    rows: FeatureRows,
     labels: np.ndarray,
     classes: int,
     folds: Sequence[Fold],
@@ -89,10 +89,8 @@ def fit_classifiers(
 ) -> Classifiers:
     """Fit one classifier for every fold and L2 value; equal to fitting them one after another but for the row order.
 
-    `decays` has one L2 value a column, for all folds or one line for each fold: (L2,) or (folds, L2).
-    With one fold the row order is that of the original toolkit, too. With `apart` it is so for several folds:
-    each then reads its own rows, which costs more than one product for all. `precision` is that of the products of
-    a shared stack; weights, optimiser and scores are fp32 in any case. All of it is computed where the rows are.
+    `decays`: L2 values, (L2,) or (folds, L2). With one fold, or `apart`, the row order is the original toolkit's, too;
+    `apart` costs more. `precision` is that of the products of a shared stack; everything else is fp32.
     """
     per_fold = np.atleast_2d(np.asarray(decays)).shape[1]
     decay = np.broadcast_to(np.asarray(decays, dtype=np.float32), (len(folds), per_fold))
@@ -123,7 +121,7 @@ def fast_precision(device: torch.device) -> torch.dtype:
 
 def _fit(
     reading: Callable[..., _Shared | _Apart],
-    rows: Rows,
+    rows: FeatureRows,
     labels: np.ndarray,
     classes: int,
     folds: Sequence[Fold],
@@ -142,7 +140,7 @@ def _fit(
     classifiers = len(decay)
     start = initial_weights(classes, rows.dim, dev[0].shape[1], seed).to(device)
     weights = start.repeat(classifiers, 1, 1)  # (classifiers, columns, width)
-    optimiser = Optimiser(fit.optimiser, weights)
+    optimiser = ClassifierOptimiser(fit.optimiser, weights)
 
     stacked = torch.arange(classifiers, device=device)  # the classifiers that are still in the stack
     best = weights.clone()
@@ -173,7 +171,7 @@ class _Shared:
     def __init__(
         self,
         precision: torch.dtype,
-        rows: Rows,
+        rows: FeatureRows,
         target: Tensor,
         classes: int,
         folds: Sequence[Fold],
@@ -194,7 +192,7 @@ class _Shared:
         self.step = max(1, round(batch * len(self.index) / own))
         self.index = self.index.to(rows.device)
 
-    def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
+    def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: ClassifierOptimiser) -> None:
         classifiers, columns, width = weights.shape
         flat = weights.view(-1, width)  # (classifiers * columns, width)
         decay = decay.expand(classifiers, columns, 1).reshape(-1, 1)
@@ -228,13 +226,15 @@ class _Shared:
 class _Apart:
     """Each fold reads its own rows, in the order in which the original reads them."""
 
-    def __init__(self, rows: Rows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int) -> None:
+    def __init__(
+        self, rows: FeatureRows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int
+    ) -> None:
         self.rows, self.target, self.step = rows, target, batch
         self.truth = _truth(classes).to(rows.device)
         self.train = [torch.from_numpy(fold.train) for fold in folds]
         self.random = [fold.generator(seed) for fold in folds]
 
-    def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: Optimiser) -> None:
+    def epoch(self, weights: Tensor, decay: Tensor, fold_of: Tensor, optimiser: ClassifierOptimiser) -> None:
         _, columns, width = weights.shape
         alive = fold_of.unique_consecutive().tolist()
         by_fold = weights.view(len(alive), -1, width)  # (folds, L2 * columns, width)

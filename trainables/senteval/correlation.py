@@ -21,12 +21,12 @@ def cosine(embeddings: Tensor, left: Tensor, right: Tensor) -> np.ndarray:
     """
     table = embeddings.numpy()
     norms = [np.linalg.norm(vector) for vector in table[np.concatenate([left, right])]]
-    found = np.zeros(len(left))
+    cosines = np.zeros(len(left))
     for pair, (i, j) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
-        norm = norms[pair] * norms[len(found) + pair]
+        norm = norms[pair] * norms[len(cosines) + pair]
         if norm > 0:
-            found[pair] = np.dot(table[i], table[j]) / norm
-    return found
+            cosines[pair] = np.dot(table[i], table[j]) / norm
+    return cosines
 
 
 def pearson(a: np.ndarray, b: np.ndarray) -> float:

@@ -58,10 +58,10 @@ def sentences(source: str) -> list[str]:
         raise UserError(f"the heat map's sentences {source} do not exist; use `topics`, or a text file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the heat map's sentences {source} cannot be read: {error}") from None
-    found = [line.strip() for line in text.splitlines() if line.strip()]
-    if not FEWEST <= len(found) <= MOST:
-        raise UserError(f"a heat map takes {FEWEST} to {MOST} sentences, one a line; {source} has {len(found):,}")
-    return found
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not FEWEST <= len(lines) <= MOST:
+        raise UserError(f"a heat map takes {FEWEST} to {MOST} sentences, one a line; {source} has {len(lines):,}")
+    return lines
 
 
 def cosines(encode: Callable[[Sequence[str]], np.ndarray], sentences: Sequence[str]) -> np.ndarray:

@@ -57,8 +57,8 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
             if not (data / file).is_file() or recurs or not (data / file).stat().st_size:
                 continue
             before = files[place - place % (layout.files_per_split or 1) : place]
-            texts = [one for one in before if Path(one).name.startswith(layout.may_recur) and (data / one).is_file()]
-            content = tuple(content_hash(data / one) for one in (*texts, file))
+            texts = [data / name for name in before if Path(name).name.startswith(layout.may_recur)]
+            content = tuple(content_hash(path) for path in (*texts, data / file) if path.is_file())
             other_name, other = owners.setdefault(content, (name, file))
             if other != file:
                 problem = f"{data / file} ({name}) has the same content as {data / other} ({other_name})"

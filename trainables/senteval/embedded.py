@@ -11,7 +11,7 @@ import numpy as np
 from trainables.lazy_torch import torch
 from trainables.senteval.correlation import cosine
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.features import Pairs, Rows, Singles
+from trainables.senteval.features import FeatureRows, PairRows, Singles
 from trainables.senteval.task_fields import TaskFields
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ class Embedded:
         """(texts,) The row numbers of documents."""
         return (self.apart or self.lookup)(texts)
 
-    def rows(self, *names: str) -> Rows:
+    def rows(self, *names: str) -> FeatureRows:
         """Feature rows of the named splits, one after another."""
         splits = [self.data.splits[name] for name in names]
         left = torch.cat([self.lookup(split.left) for split in splits])
         if splits[0].right is None:
             return Singles(self.embeddings, left)
         right = torch.cat([self.lookup(split.right or []) for split in splits])
-        return Pairs(self.embeddings, left, right, both=self.task.both_embeddings)
+        return PairRows(self.embeddings, left, right, both=self.task.both_embeddings)
 
     def all_rows(self, name: str) -> Tensor:  # (examples, width)
         """The feature rows of a split."""

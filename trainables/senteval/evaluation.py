@@ -36,28 +36,23 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """Scores of one encoder under one protocol.
-
-    `tasks` maps a name to numbers in percent, None where missing, with `seconds`, `examples` and, where None, `reason`.
-    `answers` holds what was predicted for each test sentence or pair (for STS and relatedness the cosine) and what is
-    right, with a digest of the items and which of them are drawn together; by `dev.TASK` the same of a development
-    part, where nothing is fitted for it. The items stand in the order in which they are read, which depends on the
-    task's files only: SentEval's tasks are sorted by the number of words and then by label, sub-corpus by sub-corpus,
-    as the original toolkit sorts them; a table keeps the order of its lines. `geometry` says how the embeddings lie
-    (`geometry.py`). `errors` has one sentence for each task whose data is broken; data that is simply not there is no
-    error. `scales` says from which lowest to which highest training score the regressor's bins were laid, of tasks
-    whose entry does not say it.
-    """
+class SentEvalResult:
+    """Scores of one encoder under one protocol."""
 
     protocol: str
     tasks: dict[str, Numbers]
+    """By name: numbers in percent, None where missing, with `seconds`, `examples` and, where None, `reason`."""
     answers: dict[str, Answers] = field(repr=False)
+    """By `TASK` those of the test part, by `dev.TASK` those of a development part for which nothing is fitted. Items
+    stand in the order of the task's reader."""
     geometry: Geometry
+    """How the embeddings lie (`geometry.py`)."""
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)
+    """A sentence for each task whose data is broken; missing data is no error."""
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By task the lowest and the highest training score of a regressor whose bins the data decides."""
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
@@ -95,14 +90,12 @@ def evaluate(
     seed: int = 1111,
     progress: bool = False,
     encode_documents: Encode | None = None,
-) -> Evaluation:
-    """Scores of every task that `tasks` names, or whose group it names, under one protocol. With the parts
-    `development` their development numbers alone, which need fewer sentences and fits.
+) -> SentEvalResult:
+    """Scores of the tasks and groups that `tasks` names; with the parts `development` their development numbers alone.
 
-    `encode` is called once, with the unique sentences of all tasks; then `encode_documents` with the unique documents
-    of all searches, which are else among the sentences. A task whose data is missing or broken gets
-    None with the reason and does not disturb the others. Raises `UserError` if `data` is no SentEval folder, if
-    no task is left, or if an embedding is not finite.
+    `encode` is called once, with the unique sentences of all tasks, then `encode_documents` with the unique documents
+    of all searches. A task whose data is missing or broken gets None with the reason. `UserError` if `data` is no
+    SentEval folder, if no task is left, or if an embedding is not finite.
     """
     embeddings = embed(encode, data, tasks, parts, encode_documents)
     return score_embeddings(embeddings, data, tasks, protocol, parts=parts, seed=seed, progress=progress)
@@ -120,7 +113,7 @@ def embed(
     read, missing, errors = _read_all(Path(data), task_names(tasks), parts)
     if not read:
         raise UserError(next(iter({**missing, **errors}.values())))
-    texts = _Texts.of(read, encode_documents is not None)
+    texts = _UniqueTexts.of(read, encode_documents is not None)
     began = time.perf_counter()
     vectors = texts.encoded(encode, encode_documents)
     each = 1000 * (time.perf_counter() - began) / len(vectors)
@@ -144,7 +137,7 @@ def score_embeddings(
     parts: Parts = "all",
     seed: int = 1111,
     progress: bool = False,
-) -> Evaluation:
+) -> SentEvalResult:
     """The second half of `evaluate`. The tasks are read again, perhaps in another process: `UserError` where they are
     not those that were embedded."""
     import torch
@@ -154,7 +147,7 @@ def score_embeddings(
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
     read, missing, errors = _read_all(Path(data), names, parts)
-    texts = _Texts.of(read, embeddings.apart)
+    texts = _UniqueTexts.of(read, embeddings.apart)
     if texts.digits != embeddings.sentences:
         raise UserError(f"the tasks in {data} are not those that were embedded; leave its files as they are")
     vectors = torch.from_numpy(embeddings.vectors)
@@ -169,16 +162,16 @@ def score_embeddings(
             if progress:
                 print(f"{name}: fitting and scoring", file=sys.stderr, flush=True)
             try:
-                numbers, found = score_task(given(TASKS[name], read[name]), settings, seed, parts)
+                numbers, scores = score_task(given(TASKS[name], read[name]), settings, seed, parts)
             except UserError as problem:
                 errors[name] = str(problem)
             else:
                 results[name] = {**numbers, "seconds": round(time.perf_counter() - started, 3)}
-                kept |= {answers.name_of(name): _named(answers, name, read[name]) for answers in found.answers}
-                scales |= {} if found.scale is None else {name: found.scale}
+                kept |= {answers.name_of(name): _named(answers, name, read[name]) for answers in scores.answers}
+                scales |= {} if scores.scale is None else {name: scores.scale}
         if name not in results:
             results[name] = _dash(TASKS[name], missing.get(name) or errors[name])
-    return Evaluation(
+    return SentEvalResult(
         protocol,
         results,
         kept,
@@ -208,12 +201,8 @@ def development(
     tasks: Sequence[str] = ("STSBenchmark",),
     encode_documents: Encode | None = None,
 ) -> dict[str, float | None]:
-    """Cheap scores while training goes on, in percent, of those of the tasks that are there.
-
-    By `TASK.NUMBER` the number that a search may look for (`TaskKind.development`). `STSBenchmark.dev_spearman_cosine`
-    of relatedness: of its dev part, as at the end. `CR.dev_accuracy` of classes: of a linear probe, on examples that
-    `probe.probed_part` chooses. `score` is their mean, None where there is none.
-    """
+    """Cheap scores while training goes on, in percent: by `TASK.NUMBER` the number `TaskKind.development` of each
+    task that has data. `score` is their mean, None where there is none."""
     import torch
 
     names = [name for name in task_names(tasks) if TASKS[name].development]
@@ -224,17 +213,17 @@ def development(
         name: TaskData({"dev": kind_of(name).development_part(content)}, content.classes)
         for name, content in read.items()
     }
-    found: dict[str, float | None] = {}
+    scores: dict[str, float | None] = {}
     if dev:
-        texts = _Texts.of(dev, encode_documents is not None)
+        texts = _UniqueTexts.of(dev, encode_documents is not None)
         embeddings = torch.from_numpy(texts.encoded(encode, encode_documents))
         for name, content in dev.items():
             kind = kind_of(name)
             given = Embedded(TASKS[name], content, embeddings, texts.rows, texts.document_rows)
-            found[f"{name}.{kind.development}"] = kind.development_score(given)
-    values = [value for value in found.values() if value is not None]
-    found["score"] = fmean(values) if values else None
-    return found
+            scores[f"{name}.{kind.development}"] = kind.development_score(given)
+    values = [value for value in scores.values() if value is not None]
+    scores["score"] = fmean(values) if values else None
+    return scores
 
 
 def check_data(data: str | Path, tasks: Sequence[str]) -> None:
@@ -264,21 +253,21 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
 
 def left_out(data: str | Path, tasks: Sequence[str]) -> list[str]:
     """What of the files of added tasks is no example, a sentence each; of tasks that `check_data` passes."""
-    there = [TASKS[name] for name in task_names(tasks) if name not in GROUPS["all"]]
-    read = (kept_task(task, Path(data)) for task in there if (Path(data) / task.files[0]).is_file())
-    return [f"task {task.name}: {said}" for task, one in zip(there, read, strict=False) for said in one.left_out]
+    added = [TASKS[name] for name in task_names(tasks) if name not in GROUPS["all"]]
+    present = [task for task in added if (Path(data) / task.files[0]).is_file()]
+    return [f"task {task.name}: {note}" for task in present for note in kept_task(task, Path(data)).left_out]
 
 
 def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
     """Twelve hexadecimal digits that depend on the content of the tasks' files only."""
     files = {file for name in task_names(tasks) for file in TASKS[name].files}
-    found = []
+    contents = []
     for file in files:
         path = Path(data) / file
         label = path.name if Path(file).is_absolute() else file
-        found.append((label, content_hash(path) if path.is_file() else "missing"))
+        contents.append((label, content_hash(path) if path.is_file() else "missing"))
     digest = hashlib.sha256()
-    for label, content in sorted(found):  # by what does not change when absolute files are moved
+    for label, content in sorted(contents):  # by what does not change when absolute files are moved
         digest.update(f"{label} {content}\n".encode())
     return digest.hexdigest()[:12]
 
@@ -296,11 +285,11 @@ def _read_all(
             continue
         try:
             check_task(TASKS[name], data)
-            asked = kept_task(TASKS[name], data)
+            content = kept_task(TASKS[name], data)
             if parts == "development":
-                asked = kind_of(name).without_test(asked)
-            if asked.splits:
-                read[name] = asked
+                content = kind_of(name).without_test(content)
+            if content.splits:
+                read[name] = content
             else:
                 missing[name] = f"no data: {name} has no development part"
         except MissingData as reason:
@@ -311,7 +300,7 @@ def _read_all(
 
 
 @dataclass(frozen=True)
-class _Texts:
+class _UniqueTexts:
     """What is embedded, each text once, in the order in which the tasks give them."""
 
     sentences: list[str]
@@ -319,7 +308,7 @@ class _Texts:
     """Those that have embeddings of their own; else they are among the sentences."""
 
     @classmethod
-    def of(cls, read: Mapping[str, TaskData], apart: bool) -> _Texts:
+    def of(cls, read: Mapping[str, TaskData], apart: bool) -> _UniqueTexts:
         sentences = chain.from_iterable(content.sentences(documents=not apart) for content in read.values())
         documents = chain.from_iterable(content.documents() for content in read.values() if apart)
         return cls(list(dict.fromkeys(sentences)), list(dict.fromkeys(documents)))
@@ -333,10 +322,10 @@ class _Texts:
 
     @functools.cached_property
     def digits(self) -> str:
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for text in (*self.sentences, *self.documents):
-            found.update(text.encode(errors="surrogatepass") + b"\n")
-        return found.hexdigest()[:16]
+            digest.update(text.encode(errors="surrogatepass") + b"\n")
+        return digest.hexdigest()[:16]
 
     def rows(self, texts: list[str]) -> Tensor:
         """Row numbers of sentences in the embeddings."""
@@ -371,5 +360,5 @@ def _numbers(texts: list[str], places: Mapping[str, int], others: Mapping[str, i
     """Of texts that are in one of both, if they can be in the first."""
     import torch
 
-    found = [places[text] if text in places else others[text] for text in texts]
-    return torch.tensor(found, dtype=torch.long)
+    numbers = [places[text] if text in places else others[text] for text in texts]
+    return torch.tensor(numbers, dtype=torch.long)

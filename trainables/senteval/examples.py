@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from trainables.errors import UserError
 
+Target = Literal["classes", "scores", "images", "documents"]
+"""What an example is labelled with: a class, a number (its sentences are then a pair), the image of a caption, or the
+documents that are relevant to a query."""
+
 MOST_LINES, MOST_LETTERS = 10_000_000, 2_000_000_000
 """Of one file of a person's own task, which is held as a whole: MS MARCO's passages fit."""
 
 
-class Held:
+class FileLimit:
     """Counts what is held of a file; `UserError` beyond what is sound, before the memory is full."""
 
     def __init__(self, path: Path) -> None:
@@ -31,7 +36,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Documents:
+class JudgedDocuments:
     """Texts that queries are held against, and what was judged of them."""
 
     texts: list[str]
@@ -54,7 +59,7 @@ class Split:
     right: list[str] | None
     labels: np.ndarray  # (examples,) int64 classes or float64 scores; for captions the image of each
     images: np.ndarray | None = None  # (images, 2048) float32, captions only
-    documents: Documents | None = None
+    documents: JudgedDocuments | None = None
     """Of queries, whose labels say how many documents are relevant to each."""
 
     def __len__(self) -> int:

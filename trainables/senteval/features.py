@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Rows(Protocol):
+class FeatureRows(Protocol):
     """Feature rows that can be gathered by index; the last columns are a one for the bias and zero padding."""
 
     dim: int
@@ -38,7 +38,7 @@ class Singles:
         return self.rows.index_select(0, index)
 
 
-class Pairs:
+class PairRows:
     """(|u - v|, u * v), or with `both` (u, v, u * v, |u - v|)."""
 
     def __init__(self, embeddings: Tensor, left: Tensor, right: Tensor, both: bool = False) -> None:

@@ -22,9 +22,9 @@ def fold_numbers(labels: np.ndarray, folds: int) -> np.ndarray | None:
     encoded = np.argsort(np.argsort(first))[inverse]  # classes are numbered as they come
     ordered, random = np.sort(encoded), np.random.RandomState(SEED)
     sizes = [np.bincount(ordered[fold::folds], minlength=len(first)) for fold in range(folds)]
-    found = np.empty(len(encoded), dtype=np.int64)
+    numbers = np.empty(len(encoded), dtype=np.int64)
     for number, of_class in enumerate(np.transpose(sizes)):
         drawn = np.arange(folds).repeat(of_class)
         random.shuffle(drawn)
-        found[encoded == number] = drawn
-    return found
+        numbers[encoded == number] = drawn
+    return numbers

@@ -21,12 +21,11 @@ _ROWS_AT_ONCE = 256
 
 
 def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -> Geometry:
-    """What `TrialResult.geometry` holds; empty without an STS task. All embeddings are scaled to length one first.
+    """How the embeddings of STS sentences lie, scaled to length one; empty without an STS task.
 
-    `alignment`: mean squared distance of the two sentences of pairs with a gold score of 4 or more (None: no such
-    pair); 0 is best. `uniformity`: log of the mean of exp(-2 d^2) over all pairs of distinct sentences; the lower,
-    the more evenly they are spread. `anisotropy`: their mean cosine; 0 where they look into all directions.
-    `sentences`: the tasks whose sentences these are, all splits. A sentence that is embedded as zero is left out.
+    `alignment`: mean squared distance of pairs with a gold score of 4 or more, None without such; 0 is best.
+    `uniformity`: log of the mean of exp(-2 d^2) over pairs of distinct sentences; the lower the more even.
+    `anisotropy`: their mean cosine. `sentences`: the tasks that they are of. Zero embeddings are left out.
     """
     names = [FIRST] if FIRST in read else [name for name in GROUPS["sts"] if name in read]
     if not names:

@@ -62,9 +62,9 @@ class Answers:
         else is kept. Those of a development part stand there as those of a task called `dev.TASK`."""
         name = self.name_of(task)
         kept = {"gold": self.gold, "parts": self.parts, "groups": self.groups, **self.more}
-        found = {name: compact(self.predicted)}
-        found |= {f"{kind}.{name}": compact(array) for kind, array in kept.items() if array is not None}
-        return found | ({f"items.{name}": np.array(self.named)} if self.named else {})
+        arrays = {name: compact(self.predicted)}
+        arrays |= {f"{kind}.{name}": compact(array) for kind, array in kept.items() if array is not None}
+        return arrays | ({f"items.{name}": np.array(self.named)} if self.named else {})
 
 
 def answers_in(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Answers | None]]:
@@ -82,7 +82,7 @@ def _answers(arrays: Mapping[str, np.ndarray], name: str) -> Answers | None:
         if (kind := key.removesuffix(f".{name}")) != key and "." not in kind and kind not in (*_OWN, "dev")
     }
     named = arrays.get(f"items.{name}")
-    found = Answers(
+    answers = Answers(
         _reckoned(arrays[name]),
         _reckoned(arrays[f"gold.{name}"]),
         arrays.get(f"parts.{name}"),
@@ -91,15 +91,15 @@ def _answers(arrays: Mapping[str, np.ndarray], name: str) -> Answers | None:
         "" if named is None else str(named),
         arrays.get(f"groups.{name}"),
     )
-    of_items = [array for array in (found.predicted, found.groups, *more.values()) if array is not None]
-    numeric = [*of_items, found.gold, found.sizes]
+    of_items = [array for array in (answers.predicted, answers.groups, *more.values()) if array is not None]
+    numeric = [*of_items, answers.gold, answers.sizes]
     if any(array.dtype.kind not in "iuf" or array.ndim != 1 for array in numeric):
         return None
-    if not len(found.gold) or any(len(array) != len(found.gold) for array in of_items):
+    if not len(answers.gold) or any(len(array) != len(answers.gold) for array in of_items):
         return None
-    if found.sizes.dtype.kind == "f" or (found.sizes < 1).any() or found.sizes.sum() != len(found.gold):
+    if answers.sizes.dtype.kind == "f" or (answers.sizes < 1).any() or answers.sizes.sum() != len(answers.gold):
         return None
-    return found if all((np.abs(array.astype(float)) < LARGEST).all() for array in numeric) else None
+    return answers if all((np.abs(array.astype(float)) < LARGEST).all() for array in numeric) else None
 
 
 def _reckoned(array: np.ndarray) -> np.ndarray:
@@ -113,29 +113,29 @@ def digest(splits: Sequence[Split]) -> str:
     They depend on the texts and labels, in order, sub-corpus after sub-corpus; of queries on all documents, too.
     Two trials with the same digits were scored on the same items, so that their predictions can be paired one by one.
     """
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for split in splits:
         right: list[str] | list[None] = split.right if split.right is not None else [None] * len(split)
         for item in zip(split.left, right, split.labels.tolist(), strict=True):
-            found.update(json.dumps(item).encode() + b"\n")
+            hashed.update(json.dumps(item).encode() + b"\n")
         if split.documents is not None:
             for content in (*split.documents.texts, *map(dict, split.documents.judged), split.documents.own.tolist()):
-                found.update(json.dumps(content).encode() + b"\n")
-        found.update(b"end of a part\n")
-    return found.hexdigest()[:DIGITS]
+                hashed.update(json.dumps(content).encode() + b"\n")
+        hashed.update(b"end of a part\n")
+    return hashed.hexdigest()[:DIGITS]
 
 
 def pair_groups(splits: Sequence[Split]) -> np.ndarray | None:
-    """(items,) Which pairs are drawn together: a number for each. None where the items are single sentences.
+    """(items,) The number of each pair's group: pairs that are drawn together. None where the items are single
+    sentences.
 
-    A pair belongs to that of its two sentences that stands in more of the pairs, as a premise does in all of its
-    hypotheses' pairs. Which sentences stem from one document, the data does not say.
+    A pair belongs to the one of its two sentences that more of the pairs share.
     """
     pairs = [pair for split in splits if split.right is not None for pair in zip(split.left, split.right, strict=True)]
     if not pairs:
         return None
-    found = Counter(sentence for pair in pairs for sentence in set(pair))
-    shared = [max(pair, key=lambda sentence: found[sentence]) for pair in pairs]
+    counts = Counter(sentence for pair in pairs for sentence in set(pair))
+    shared = [max(pair, key=lambda sentence: counts[sentence]) for pair in pairs]
     numbers = {sentence: number for number, sentence in enumerate(dict.fromkeys(shared))}
     return np.array([numbers[sentence] for sentence in shared])
 

@@ -47,23 +47,23 @@ def read_classes(fitted: ArrayLike, labels: np.ndarray, rows: ArrayLike) -> Read
     from threadpoolctl import threadpool_limits
 
     chosen = drawn(len(labels), MOST)
-    labels, known, asked = labels[chosen], np.asarray(fitted, np.float64)[chosen], np.asarray(rows, np.float64)
+    labels, known, unread = labels[chosen], np.asarray(fitted, np.float64)[chosen], np.asarray(rows, np.float64)
     near = KNeighborsClassifier(min(NEIGHBOURS, len(labels)), weights="distance", algorithm="brute")
     with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
         (predict,) = _fits(known, labels, [best_penalty(known, labels)])
-        return Read(predict(asked), near.fit(_of_unit_length(known), labels).predict(_of_unit_length(asked)))
+        return Read(predict(unread), near.fit(_of_unit_length(known), labels).predict(_of_unit_length(unread)))
 
 
 def read_in_folds(rows: ArrayLike, labels: np.ndarray) -> Read:
     """Read (n, dim) with their (n,) labels fold by fold, each by the others; one label must stand there twice."""
     features, fold = np.asarray(rows), fold_numbers(labels, FOLDS)
     assert fold is not None, "no label stands there twice"
-    found = Read(np.empty_like(labels), np.empty_like(labels))
+    predicted = Read(np.empty_like(labels), np.empty_like(labels))
     for number in np.unique(fold):
         own = fold == number
         read = read_classes(features[~own], labels[~own], features[own])
-        found.regressed[own], found.nearest[own] = read.regressed, read.nearest
-    return found
+        predicted.regressed[own], predicted.nearest[own] = read.regressed, read.nearest
+    return predicted
 
 
 def best_penalty(features: np.ndarray, labels: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-class Optimiser:
+class ClassifierOptimiser:
     """Adam or RMSprop with torch's defaults over the stacked weights; the gradient holds the weight decay already."""
 
     def __init__(self, name: str, weights: Tensor) -> None:

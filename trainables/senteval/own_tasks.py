@@ -1,13 +1,9 @@
-"""Tasks from files of one's own: which kind each is, its columns tell.
+"""Tasks from files of one's own: the kind of each is the first that its columns fit (`TaskKind.fits`).
 
     own_tasks(dev=["sts_dev.csv"], test=["sts_test.csv", "faq=queries_test/"])
 
-A table (`table.py`), in any form that training data may have, with `sentence1`, `sentence2` and `score` holds scored
-pairs, with labels 0 and 1 labelled pairs, with other labels classes of pairs; `sentence` and `label` are classes,
-`sentence` and `cluster` clusters; `anchor`, `positive` and `negative` triplets, with more than one of these a reranking
-task. Pairs without label or negative are a search for the second text among all of the file. A folder with
-`queries.jsonl`, `corpus.jsonl` and `qrels/` is a search task, too (`beir.py`). `scenes:triplets` and the like are
-built-in ones.
+A folder with `queries.jsonl`, `corpus.jsonl` and `qrels/` is a search task (`beir.py`). `scenes:triplets` and the like
+are built-in ones.
 """
 
 from __future__ import annotations
@@ -18,21 +14,21 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from trainables.errors import UserError, choices, listed, shown
+from trainables.corpora.cache import scenes_task
+from trainables.errors import UserError, choices, listed
+from trainables.registry import load
 from trainables.senteval import beir
 from trainables.senteval.kinds import KINDS
-from trainables.senteval.table import Table, open_table
+from trainables.senteval.table import open_table
 from trainables.senteval.tasks import TASKS, Task, groups
-from trainables.tabular import is_graded, unclear
 
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
 _SCENES = "scenes:"
-_BINARY = ({"0", "1"}, {"False", "True"}, {"false", "true"})
 
 
 @dataclass(frozen=True)
-class _Part:
+class _TaskPath:
     """A path that was given for a part."""
 
     name: str
@@ -40,7 +36,6 @@ class _Part:
     path: Path
     split: str
     kind: str
-    labels: tuple[str, ...] = ()
 
     @property
     def form(self) -> tuple[str, bool]:
@@ -49,8 +44,7 @@ class _Part:
 
     @property
     def files(self) -> tuple[str, ...]:
-        found = beir.files(self.path, self.split) if self.path.is_dir() else (self.path,)
-        return tuple(map(str, found))
+        return tuple(map(str, beir.files(self.path, self.split) if self.path.is_dir() else (self.path,)))
 
 
 def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
@@ -60,15 +54,15 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
     at its ends, or where there is exactly one of each of one kind. `UserError` where a path holds no task, or two have
     one name.
     """
-    parts = [_part(given, split) for split, those in (("dev", dev), ("test", test)) for given in those]
-    joined: list[list[_Part]] = []
+    parts = [_part(place, split) for split, places in (("dev", dev), ("test", test)) for place in places]
+    joined: list[list[_TaskPath]] = []
     for part in parts:
-        other = next((found for found in joined if len(found) == 1 and _together(found[0], part, parts)), None)
+        other = next((group for group in joined if len(group) == 1 and _together(group[0], part, parts)), None)
         if other is None:
             joined.append([part])
         else:
             other.append(part)
-    tasks = [_task(found) for found in joined]
+    tasks = [_task(group) for group in joined]
     for name, same in groupby(sorted(tasks, key=lambda task: task.name), key=lambda task: task.name):
         places = [task.files[0] for task in same]
         if len(places) > 1:
@@ -79,32 +73,32 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
 def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
     """A task of classes with a file of texts of these labels to fit to, where it asks for some of the labels, and any
     other task as it is."""
-    if task.kind != "classes":
+    if "train" not in KINDS[task.kind].optional:
         return task
-    asked = open_table(Path(task.files[0]))
-    if asked.has("sentence2") or not {*asked.labels()} & {*labels}:
+    table = open_table(Path(task.files[0]))
+    if table.has("sentence2") or not {*table.labels()} & {*labels}:
         return task
     parts = ("train", *task.splits)
     return replace(task, files=(str(file), *task.files), parts=() if parts == KINDS[task.kind].splits else parts)
 
 
-def _together(one: _Part, other: _Part, parts: Sequence[_Part]) -> bool:
-    if one.split == other.split or one.form != other.form:
+def _together(first: _TaskPath, other: _TaskPath, parts: Sequence[_TaskPath]) -> bool:
+    if first.split == other.split or first.form != other.form:
         return False
-    alone = [part.split for part in parts if part.form == one.form]
-    return one.name == other.name or sorted(alone) == ["dev", "test"]
+    alone = [part.split for part in parts if part.form == first.form]
+    return first.name == other.name or sorted(alone) == ["dev", "test"]
 
 
-def _task(parts: Sequence[_Part]) -> Task:
+def _task(parts: Sequence[_TaskPath]) -> Task:
     """The task of a part, or of two."""
     last = parts[-1]
     splits = tuple(part.split for part in parts)
-    there = () if splits == KINDS[last.kind].splits else splits
+    present = () if splits == KINDS[last.kind].splits else splits
     name = last.name or parts[0].name or last.kind
     if name in TASKS or name in groups():
         name = f"own_{name}"
     files = tuple(file for part in parts for file in part.files)
-    return Task(name, last.kind, "beir" if last.path.is_dir() else "table", files, labels=parts[0].labels, parts=there)
+    return Task(name, last.kind, "beir" if last.path.is_dir() else "table", files, parts=present)
 
 
 def named(given: str) -> tuple[str, str]:
@@ -113,70 +107,35 @@ def named(given: str) -> tuple[str, str]:
     return (name, place) if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else ("", given)
 
 
-def _part(given: str, split: str) -> _Part:
+def _part(given: str, split: str) -> _TaskPath:
     name, place = named(given)
-    path = _built_in(place, split) if place.startswith(_SCENES) else Path(place).expanduser().absolute()
+    built_in = place.removeprefix(_SCENES) if place.startswith(_SCENES) else ""
+    path = _built_in(built_in, split) if built_in else Path(place).expanduser().absolute()
     if not path.exists():
         raise UserError(f"--{split} {given}: {path} does not exist")
     name = name or _MARKER.sub("", path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))
-    return _Part(re.sub(r"[^\w-]+", "_", name).strip("_"), path, split, *_kind(path, split))
+    return _TaskPath(re.sub(r"[^\w-]+", "_", name).strip("_"), path, split, built_in or _kind(path, split))
 
 
-def _built_in(place: str, split: str) -> Path:
-    """The file or folder of a built-in task."""
-    from trainables.corpora.scenes_tasks import ensure
+def _built_in(name: str, split: str) -> Path:
+    """The file or folder of the built-in task of a kind."""
+    writers = {kind.name: kind.scenes for kind in KINDS.values() if kind.scenes}
+    if name not in writers:
+        raise UserError(
+            f"--{split} {_SCENES}{name}: the built-in tasks are {choices(_SCENES + kind for kind in writers)}"
+        )
+    folder = scenes_task(name, load(writers[name]))
+    return next(path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}"))
 
-    folder, name = ensure(), place.removeprefix(_SCENES)
-    found = [path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}")]
-    if not found:
-        names = sorted({path.stem.removesuffix("-dev").removesuffix("-test") for path in folder.iterdir()})
-        raise UserError(f"--{split} {place}: the built-in tasks are {choices(_SCENES + name for name in names)}")
-    return found[0]
 
-
-def _kind(path: Path, split: str) -> tuple[str, tuple[str, ...]]:
-    """The kind of task that a path holds, and the names of its two labels where it is about these."""
+def _kind(path: Path, split: str) -> str:
+    """The kind of task that a path holds: a folder is a search, a file what its columns fit."""
     if path.is_dir():
         beir.files(path, split)
-        return "search", ()
+        return next(kind.name for kind in KINDS.values() if kind.among_all)
     table = open_table(path)
-    if table.has("anchor", "positive"):
-        whole, _ = table.whole("documents")
-        most = [whole.most(role) for role in ("positive", "negative")]
-        if not most[1] and (judged := table.roles.get("label") or table.roles.get("score")):
-            (anchor,), positive = table.roles["anchor"], table.roles["positive"]
-            raise UserError(
-                f"{path}: beside {anchor!r} and {positive[0]!r} stands {judged[0]!r}, which may say that some are "
-                f"wrong; call them sentence1, sentence2 and label or score, or leave {judged[0]!r} out"
-            )
-        return ("search" if not most[1] else "triplets" if most == [1, 1] else "reranking"), ()
-    if table.has("sentence1", "sentence2"):
-        return _of_pairs(table)
-    if table.has("sentence", "label"):
-        return ("clustering" if table.roles["label"][0].lower() == "cluster" else "classes"), ()
-    raise UserError(
-        f"{table.lines[0][0]}: the columns are {listed(table.columns)}; a task needs sentence1, sentence2 and score "
-        "or label, sentence and label or cluster, or anchor and positive, with negative or without"
-    )
-
-
-def _of_pairs(table: Table) -> tuple[str, tuple[str, ...]]:
-    if table.has("score"):
-        return "scored_pairs", ()
-    if not table.has("label"):
-        return "search", ()
-    labels = table.whole("classes")[0].labels()
-    if {*labels} in _BINARY:
-        return "labelled_pairs", labels
-    if is_graded(labels):
-        return "scored_pairs", ()
-    if len(labels) == 1:
-        count = len(table.lines)
-        raise UserError(f"all {count:,} pairs in {table.path} have one label, {shown(labels[0])}; it needs two")
-    if unclear(table.roles, labels) and table.roles["label"][0].lower() != "class":
-        raise UserError(
-            f"{table.path}: {table.roles['label'][0]!r} holds {choices(labels)}, which may be classes, those of NLI "
-            "among them, or say how alike the two texts are; call it class or score, or the texts premise and "
-            "hypothesis"
-        )
-    return "classes", ()
+    for kind in KINDS.values():
+        if kind.fits(table):
+            return kind.name
+    needed = "; or ".join(dict.fromkeys(kind.columns for kind in KINDS.values() if kind.columns))
+    raise UserError(f"{table.lines[0][0]}: the columns are {listed(table.columns)}; a task needs {needed}")

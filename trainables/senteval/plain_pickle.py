@@ -51,9 +51,9 @@ def _made(content: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
 
 
 def _from_buffer(content: Any, kind: Any, shape: Any, order: Any) -> Array:
-    found = Array()
-    found.array = _made(content, kind, shape, order)
-    return found
+    array = Array()
+    array.array = _made(content, kind, shape, order)
+    return array
 
 
 def _scalar(kind: Any, content: Any) -> Any:

@@ -20,9 +20,8 @@ def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tup
     """Fit linear projections of images and captions to 1000 dimensions; returns the mean of the recalls on dev, and
     the ranks on test as `recalls` takes them.
 
-    Pairwise ranking loss, margin 0.2, against 30 random captions and 30 random images a pair, Adam, batch 128.
-    After each epoch the six recalls on dev are summed; training stops once more than 3 sums have failed to
-    improve, or with the first one after 20 epochs.
+    A pairwise ranking loss, margin 0.2, against 30 random captions and 30 random images a pair; Adam, batch 128.
+    Training stops once more than 3 sums of the recalls on dev have failed to improve, or after 20 epochs.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     embeddings, train = parts["train"]

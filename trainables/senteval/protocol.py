@@ -27,9 +27,7 @@ class Fit:
 class Protocol:
     """How many folds there are, how a classifier is fitted, and among which L2 values held-out folds choose.
 
-    It is a value, and not a component with keys like an objective: a score is known by its task, its protocol and its
-    data, in records, tables and `--check` alike. A key would give two kinds of scores one name, so other settings are
-    another protocol: an entry of two lines.
+    It has no keys: a score is known by task, protocol and data. Other settings are another protocol.
     """
 
     name: str

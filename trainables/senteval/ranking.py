@@ -19,10 +19,10 @@ QUERIES_AT_ONCE, DOCUMENTS_AT_ONCE = 512, 16_384
 """Whose cosines are held together: 64 MiB."""
 
 
-def measures(found: Sequence[int], judged: Mapping[int, int]) -> dict[str, float]:
+def measures(ranked: Sequence[int], judged: Mapping[int, int]) -> dict[str, float]:
     """All four of one query, from 0 to 1: from its documents, the best first, and how relevant those are that were
     judged; 0 where none is relevant. The gain of a document is its grade."""
-    grades = [max(0, judged.get(document, 0)) for document in found]
+    grades = [max(0, judged.get(document, 0)) for document in ranked]
     relevant = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
     ranks = [rank for rank, grade in enumerate(grades, start=1) if grade]
     ideal, count = _gain(relevant[:10]), len(relevant)
@@ -39,10 +39,11 @@ def _gain(grades: Sequence[int]) -> float:
 
 
 def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor, most: int = DEPTH) -> Tensor:
-    """(queries, found) The numbers of the documents with the highest cosines, the best first; of equal ones the first.
+    """(queries, most) Numbers of the documents with the highest cosines, the best first; of equal ones the first; -1
+    beyond.
 
-    `queries` and `documents` are rows of `embeddings`; `own` has the number of the document that each query does not
-    find, or -1. Exact; no more than the best so far and one block of cosines is held. -1 where a query finds no more.
+    `queries` and `documents` are rows of `embeddings`; `own` is the document that a query does not find, or -1. The
+    search is exact, and holds one block of cosines at a time.
     """
     import torch
 
@@ -53,11 +54,11 @@ def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor,
         block = _unit(embeddings[documents[start : start + DOCUMENTS_AT_ONCE]])
         for place, (part, mine) in enumerate(zip(parts, owns, strict=True)):
             steps = (part @ block.T).mul_(STEPS).round_()
-            here = ((mine >= start) & (mine < start + len(block))).nonzero()[:, 0]
-            steps[here, mine[here] - start] = -math.inf
+            own_rows = ((mine >= start) & (mine < start + len(block))).nonzero()[:, 0]
+            steps[own_rows, mine[own_rows] - start] = -math.inf
             best[place] = _better(best[place], steps, start)
-    found = torch.cat(best)
-    return torch.where(found == _NOTHING, -1, _LAST - (found & _LAST))
+    rankings = torch.cat(best)
+    return torch.where(rankings == _NOTHING, -1, _LAST - (rankings & _LAST))
 
 
 STEPS = 2**24

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trainables.senteval.classifier import initial_weights
 from trainables.senteval.correlation import pearson
-from trainables.senteval.optimiser import Optimiser
+from trainables.senteval.optimiser import ClassifierOptimiser
 
 BINS = 5
 _BATCH, _CHECK, _TENACITY, _MAX_EPOCHS = 64, 50, 3, 1000
@@ -22,13 +22,13 @@ def fit_regressor(
     """Fit and return a function from feature rows (n, width) to expected bins (n,). `scores` are on the bins' scale;
     those of dev may be on any.
 
-    Every 50 epochs the Pearson correlation on dev is taken; training stops once more than 3 checks, in total,
-    have failed to improve, or with the first check after 1000 epochs. The best weights are kept.
+    Every 50 epochs Pearson's correlation on dev is taken. Training stops once more than 3 of them have failed to
+    improve, or after 1000 epochs; the best weights are kept.
     """
     random = np.random.RandomState(seed)
     weights = initial_weights(BINS, dim, train.shape[1], seed)  # (bins, width)
     gradient = torch.empty_like(weights)
-    optimiser = Optimiser("adam", weights)
+    optimiser = ClassifierOptimiser("adam", weights)
     target = torch.from_numpy(bins(scores))
     best, best_pearson, failures, epochs = weights.clone(), -1.0, 0, 0
     while failures <= _TENACITY and epochs <= _MAX_EPOCHS:

@@ -1,5 +1,5 @@
-"""The layout `table`, for tasks of one's own: a file for each split, with named columns, in any form that training data
-may have (`corpora/tables.py`): CSV, TSV, JSONL, JSON, Parquet, packed or not.
+"""A file of a task of one's own: a table with named columns, in any form that training data may have
+(`corpora/tables.py`): CSV, TSV, JSONL, JSON, Parquet, packed or not.
 
     sentence<TAB>label                       a sentence and its class
     sentence1<TAB>sentence2<TAB>label        a pair and its class
@@ -7,14 +7,12 @@ may have (`corpora/tables.py`): CSV, TSV, JSONL, JSON, Parquet, packed or not.
     anchor<TAB>positive<TAB>negative         a triplet; or a query (`query`) with several positives and negatives, as
                                              further columns (`negative_2`), or in JSONL as lists
 
-Other names that many files have for these columns are taken, too (`trainables.tabular`), further columns are ignored. A
-task whose kind fits classifiers takes `label`, one that correlates takes `score`. Classes are those of `Task.labels`,
-or else those of the first file in the order of the alphabet. Examples stay in the order of their files.
+Other names that many files have for these columns are taken, too (`trainables.tabular`), further columns are ignored.
+Examples stay in the order of their files.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +24,7 @@ import numpy as np
 from trainables.corpora import tables
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, is_text, listed, shown
-from trainables.senteval.examples import Documents, Held, Split, TaskData
-from trainables.senteval.kinds import KINDS
-from trainables.senteval.kinds.contract import Target
-from trainables.senteval.tasks import Task
+from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Target
 from trainables.tabular import as_label, as_number, no_number, roles_of, texts_of, unclear
 
 Line = tuple[str, Record]
@@ -40,40 +35,22 @@ GRADES = {1: "positive", 0: "negative"}
 _TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2")
 
 
-def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Every file is a split, in the order that the task's kind asks for, or a sub-corpus."""
-    kind = KINDS[task.kind]
-    names = task.splits or task.files
-    whole = {name: open_table(path).whole(kind.target) for name, path in zip(names, paths, strict=True)}
-    tables = {name: table for name, (table, _) in whole.items()}
-    left_out = tuple(said for _, those in whole.values() for said in those)
-    if kind.target == "scores":
-        scale = task.scale or (-math.inf, math.inf)
-        splits = {name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()}
-        return TaskData(splits, left_out=left_out)
-    if kind.target == "documents":
-        return TaskData({name: table.queries(kind.among_all) for name, table in tables.items()}, left_out=left_out)
-    labels = task.labels or tables[names[0]].labels()
-    splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
-    return TaskData(splits, len(labels), left_out)
-
-
-def open_table(path: Path) -> Table:
+def open_table(path: Path) -> TaskTable:
     """The table in a file; `UserError` where it is none, or has no line."""
     (place,) = tables.find_tables(str(path))
     table = tables.open_table(place)
-    held = Held(path)
+    held = FileLimit(path)
     lines = []
     for where, values in table.read(table.columns):
         held.add(sum(len(str(value)) for value in values.values()))
         lines.append((where, values))
     if not lines:
         raise UserError(f"{path} holds no example")
-    return Table(path, table.columns, lines)
+    return TaskTable(path, table.columns, lines)
 
 
 @dataclass(frozen=True)
-class Table:
+class TaskTable:
     """The lines of a file, at least one."""
 
     path: Path
@@ -81,7 +58,7 @@ class Table:
     """Of all lines, of which each may lack some."""
     lines: list[Line]
 
-    def whole(self, target: Target) -> tuple[Table, list[str]]:
+    def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
         """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
         `UserError` where no line is left."""
         first, second = ("sentence1", "sentence2") if self.has("sentence2") else ("sentence", "")
@@ -90,10 +67,10 @@ class Table:
         needed = [role for role in (*sides, judged) if self.has(role)]
         lacks = [next((role for role in needed if self._lacks(line, role, target)), "") for line in self.lines]
         of = f"of {len(self.lines):,} rows in {self.path} have no"
-        said = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
+        notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
         if all(lacks):
-            raise UserError(f"{self.path} holds no example: {'; '.join(said)}")
-        return replace(self, lines=[line for line, role in zip(self.lines, lacks, strict=True) if not role]), said
+            raise UserError(f"{self.path} holds no example: {'; '.join(notes)}")
+        return replace(self, lines=[line for line, role in zip(self.lines, lacks, strict=True) if not role]), notes
 
     def _lacks(self, line: Line, role: str, target: Target) -> bool:
         if role == "label" and target == "classes":
@@ -111,14 +88,14 @@ class Table:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
 
     def classes(self, labels: Sequence[str]) -> np.ndarray:  # (lines,)
-        numbers = {str(as_label(one, str(self.path))): number for number, one in enumerate(labels)}
-        found = [str(self._label(line)) for line in self.lines]
-        other = Counter(one for one in found if one not in numbers)
+        numbers = {str(as_label(label, str(self.path))): number for number, label in enumerate(labels)}
+        names = [str(self._label(line)) for line in self.lines]
+        other = Counter(label for label in names if label not in numbers)
         if other:
-            where, _ = self.lines[next(place for place, one in enumerate(found) if one in other)]
+            where, _ = self.lines[next(place for place, label in enumerate(names) if label in other)]
             more = f", nor are those of {other.total() - 1:,} more rows" if other.total() > 1 else ""
             raise UserError(f"{where}: label {shown(next(iter(other)))} is none of {listed(labels)}{more}")
-        return np.array([numbers[one] for one in found], dtype=np.int64)
+        return np.array([numbers[label] for label in names], dtype=np.int64)
 
     def scores(self, scale: tuple[float, float]) -> np.ndarray:  # (lines,)
         (column,) = self.roles.get("score") or self.roles.get("label") or ("score",)
@@ -126,12 +103,12 @@ class Table:
 
     def _score(self, line: Line, column: str, scale: tuple[float, float]) -> float:
         (where, values), (low, high) = line, scale
-        found = as_number(values.get(column))
-        if found is None:
+        number = as_number(values.get(column))
+        if number is None:
             raise UserError(f"{where}: {column} {shown(values.get(column))} is no finite number")
-        if not low <= found <= high:
-            raise UserError(f"{where}: {column} {found:g} is not between {low:g} and {high:g}")
-        return found
+        if not low <= number <= high:
+            raise UserError(f"{where}: {column} {number:g} is not between {low:g} and {high:g}")
+        return number
 
     def queries(self, among_all: bool) -> Split:
         """Each anchor or query, with the texts that are judged for it; `among_all`: it once, with those of all its
@@ -142,7 +119,7 @@ class Table:
         sides = (
             {1: self._columns("sentence2")} if paired else {g: self.roles.get(role, ()) for g, role in GRADES.items()}
         )
-        documents: dict[str, int] = {}
+        places: dict[str, int] = {}
         items: list[tuple[str, dict[int, int]]] = []
         merged: dict[str, dict[int, int]] = {}
         for line in self.lines:
@@ -154,13 +131,13 @@ class Table:
                 texts = list(self._side(line, columns))
                 if not texts and (columns or grade):
                     raise UserError(f"{line[0]}: no {GRADES[grade]!r}; the columns are {listed([*line[1]])}")
-                for found in texts:
-                    if grades.setdefault(documents.setdefault(found, len(documents)), grade) != grade:
-                        raise UserError(f"{line[0]}: {shown(found)} is both a positive and a negative")
-        own = [place if (place := documents.get(text, -1)) not in judged else -1 for text, judged in items]
+                for document in texts:
+                    if grades.setdefault(places.setdefault(document, len(places)), grade) != grade:
+                        raise UserError(f"{line[0]}: {shown(document)} is both a positive and a negative")
+        own = [number if (number := places.get(text, -1)) not in judged else -1 for text, judged in items]
         judged = [grades for _, grades in items]
-        found_all = Documents([*documents], judged, np.array(own if among_all else [-1] * len(items)))
-        return Split([text for text, _ in items], None, found_all.relevant, documents=found_all)
+        documents = JudgedDocuments([*places], judged, np.array(own if among_all else [-1] * len(items)))
+        return Split([text for text, _ in items], None, documents.relevant, documents=documents)
 
     def _side(self, line: Line, columns: Sequence[str]) -> Iterator[str]:
         """Its texts, of all these columns; what is empty there is none."""
@@ -169,10 +146,25 @@ class Table:
             for text in texts_of(values.get(column)):
                 yield self._sentence((where, {column: text}), column)
 
-    def most(self, role: str) -> int:
-        """The most texts of a role that a line has."""
-        columns = self.roles.get(role, ())
-        return max(sum(1 for _ in self._side(line, columns)) for line in self.lines)
+    @cached_property
+    def most(self) -> tuple[int, int]:
+        """The most positives and the most negatives that a line has, of the lines that lack neither."""
+        whole, _ = self.whole("documents")
+        positives, negatives = (
+            max(sum(1 for _ in self._side(line, self.roles.get(role, ()))) for line in whole.lines)
+            for role in GRADES.values()
+        )
+        return positives, negatives
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether its lines are pairs of sentences."""
+        return self.has("sentence1", "sentence2")
+
+    @cached_property
+    def pair_labels(self) -> tuple[str, ...]:
+        """The labels of pairs, in order; none where they have scores or are not labelled."""
+        return () if self.has("score") or not self.has("label") else self.whole("classes")[0].labels()
 
     @cached_property
     def roles(self) -> Mapping[str, tuple[str, ...]]:
@@ -200,7 +192,7 @@ class Table:
     @cached_property
     def _unlabelled(self) -> tuple[str, ...]:
         """What stands for no label: of pairs - and, where names say that these are of NLI or the like, -1."""
-        if not self.has("sentence1", "sentence2"):
+        if not self.paired:
             return ()
         labels = [values.get(self.roles["label"][0]) for _, values in self.lines]
         return ("-",) if unclear(self.roles, labels) else ("-", "-1")

@@ -68,8 +68,8 @@ class Task(TaskFields):
 
 def _check_parts(task: Task, kind: TaskKind) -> None:
     """It may lack what its kind can do without."""
-    there = tuple(name for name in kind.splits if name in task.parts)
-    if task.parts and (task.parts != there or not {*kind.splits} - {*kind.optional} <= {*there}):
+    present = tuple(name for name in kind.splits if name in task.parts)
+    if task.parts and (task.parts != present or not {*kind.splits} - {*kind.optional} <= {*present}):
         may = f", of which it can lack {' or '.join(kind.optional)}" if kind.optional else ""
         raise UserError(
             f"task {task.name}: parts={task.parts}, but the kind {kind.name!r} needs the splits "
@@ -98,16 +98,16 @@ def _check_files(task: Task, kind: TaskKind, layout: FileLayout) -> None:
     if len(set(once)) < len(once):
         raise UserError(f"task {task.name}: a file is named twice")
     if layout.files_per_split is None:
-        right, wanted = len(task.files) == 1, "one file"
+        right, needed = len(task.files) == 1, "one file"
     elif kind.splits:
         count = layout.files_per_split * len(task.splits)
         right = len(task.files) == count
-        wanted = f"{count} files, {layout.files_per_split} for each of {', '.join(task.splits)}"
+        needed = f"{count} files, {layout.files_per_split} for each of {', '.join(task.splits)}"
     else:
         right = len(task.files) > 0 and len(task.files) % layout.files_per_split == 0
-        wanted = f"{layout.files_per_split} for each sub-corpus"
+        needed = f"{layout.files_per_split} for each sub-corpus"
     if not right:
-        raise UserError(f"task {task.name}: the layout {layout.name!r} takes {wanted}, not {len(task.files)} files")
+        raise UserError(f"task {task.name}: the layout {layout.name!r} takes {needed}, not {len(task.files)} files")
 
 
 _TRANSFER = ("transfer", "downstream")
@@ -248,11 +248,11 @@ TASKS: Registry[Task] = Registry("SentEval task", *_ROWS)
 
 def groups() -> dict[str, tuple[str, ...]]:
     """Every group with the tasks in it: SentEval's own groups, `all`, and those that added tasks name."""
-    found: dict[str, list[str]] = {name: [] for name in _GROUPS}
+    members: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for task in TASKS.values():
         for name in (*task.groups, "all"):
-            found.setdefault(name, []).append(task.name)
-    return {name: tuple(tasks) for name, tasks in found.items()}
+            members.setdefault(name, []).append(task.name)
+    return {name: tuple(tasks) for name, tasks in members.items()}
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(groups())
@@ -266,7 +266,7 @@ def kind_of(name: str) -> TaskKind:
 
 def task_names(names: Sequence[str]) -> tuple[str, ...]:
     """Task names without duplicates, groups (`sts`, `transfer`, `downstream`, `probing`, `all`) expanded."""
-    found: dict[str, None] = {}
+    tasks: dict[str, None] = {}
     known = groups()
     for name in names:
         if name not in known and name not in TASKS:
@@ -275,7 +275,7 @@ def task_names(names: Sequence[str]) -> tuple[str, ...]:
                 f"{name!r} is no SentEval task; {hint}a task of your own needs --plugin FILE; "
                 f"groups: {', '.join(known)}; tasks: {', '.join(TASKS)}"
             )
-        found.update(dict.fromkeys((name,) if name in TASKS else known[name]))
-    if not found:
+        tasks.update(dict.fromkeys((name,) if name in TASKS else known[name]))
+    if not tasks:
         raise UserError(f"no task was named; groups: {', '.join(known)}; tasks: {', '.join(TASKS)}")
-    return tuple(found)
+    return tuple(tasks)

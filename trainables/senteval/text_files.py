@@ -59,19 +59,19 @@ def json_line(path: Path, number: int, line: str) -> dict[str, object]:
 
 def read_lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]:
     """Line numbers from 1, and lines."""
-    found = read_text(path, encoding).split("\n")
-    return list(enumerate(found[:-1] if not found[-1] else found, start=1))
+    lines = read_text(path, encoding).split("\n")
+    return list(enumerate(lines[:-1] if not lines[-1] else lines, start=1))
 
 
 def read_fields(path: Path, columns: int, header: bool = False, more: bool = False) -> list[tuple[int, list[str]]]:
     """Line numbers and fields between tabs; `header` leaves out the first line, `more` admits further columns."""
-    found = []
+    rows = []
     for number, line in read_lines(path)[1 if header else 0 :]:
         fields = line.strip().split("\t")
         if len(fields) < columns or (len(fields) > columns and not more):
             raise broken(path, number, f"expected {columns} columns with tabs between them, found {len(fields)}")
-        found.append((number, fields))
-    return found
+        rows.append((number, fields))
+    return rows
 
 
 def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> int:
@@ -83,11 +83,11 @@ def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> in
     return labels.index(label)
 
 
-def score_within(found: str, path: Path, line: int, scale: tuple[float, float]) -> float:
+def score_within(cell: str, path: Path, line: int, scale: tuple[float, float]) -> float:
     """A number within a scale."""
-    (low, high), value = scale, as_number(found)
+    (low, high), value = scale, as_number(cell)
     if value is None:
-        raise broken(path, line, f"score {shown(found)} is no finite number")
+        raise broken(path, line, f"score {shown(cell)} is no finite number")
     if not low <= value <= high:
         raise broken(path, line, f"score {value:g} is not between {low:g} and {high:g}")
     return value

@@ -6,7 +6,7 @@ their label, so their order, on which folds depend, follows from nothing but the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,6 @@ from trainables.senteval.text_files import broken, class_number, read_fields, re
 
 _STS_SCALE = (0, 5)
 _SICK_SCALE = (1, 5)
-
 
 _Example = tuple[list[str], list[str] | None, float]
 
@@ -36,6 +35,13 @@ def _split(examples: Sequence[_Example], labels: type = np.int64) -> Split:
     )
 
 
+def _parsed(
+    parse: Callable[[Path], Iterator[_Example]], names: Sequence[str], paths: Sequence[Path], labels: type = np.int64
+) -> dict[str, Split]:
+    """A split for each file."""
+    return {name: _split([*parse(path)], labels) for name, path in zip(names, paths, strict=True)}
+
+
 def classes_in_files(task: Task, paths: Sequence[Path]) -> TaskData:
     """Two files, of the positive and the negative sentences, one a line."""
     positive, negative = ([line.split() for line in read_text(path, "latin-1").splitlines()] for path in paths)
@@ -47,56 +53,48 @@ def classes_in_files(task: Task, paths: Sequence[Path]) -> TaskData:
 def trec(task: Task, paths: Sequence[Path]) -> TaskData:
     """`COARSE:fine question`; the coarse class counts."""
 
-    def parse(path: Path) -> Split:
-        examples: list[_Example] = []
+    def parse(path: Path) -> Iterator[_Example]:
         for number, line in read_lines(path, "latin-1"):
             coarse, colon, rest = line.strip().partition(":")
             _, space, question = rest.partition(" ")
             if not colon or not space:
                 raise broken(path, number, f"expected 'COARSE:fine question', found {shown(line)}")
-            examples.append((question.split(), None, class_number(task.labels, coarse, path, number)))
-        return _split(examples)
+            yield question.split(), None, class_number(task.labels, coarse, path, number)
 
-    return TaskData({"train": parse(paths[0]), "test": parse(paths[1])}, len(task.labels))
+    return TaskData(_parsed(parse, ("train", "test"), paths), len(task.labels))
 
 
 def mrpc(task: Task, paths: Sequence[Path]) -> TaskData:
     """Five columns: label, two ids, two sentences."""
 
-    def parse(path: Path) -> Split:
-        examples: list[_Example] = []
+    def parse(path: Path) -> Iterator[_Example]:
         for number, fields in read_fields(path, 5, header=True):
-            examples.append((fields[3].split(), fields[4].split(), class_number(task.labels, fields[0], path, number)))
-        return _split(examples)
+            yield fields[3].split(), fields[4].split(), class_number(task.labels, fields[0], path, number)
 
-    return TaskData({"train": parse(paths[0]), "test": parse(paths[1])}, len(task.labels))
+    return TaskData(_parsed(parse, ("train", "test"), paths), len(task.labels))
 
 
 def sst2(task: Task, paths: Sequence[Path]) -> TaskData:
     """Sentence and label with a tab between them."""
 
-    def parse(path: Path) -> Split:
-        examples: list[_Example] = []
+    def parse(path: Path) -> Iterator[_Example]:
         for number, (text, label) in read_fields(path, 2):
-            examples.append((text.split(), None, class_number(task.labels, label, path, number)))
-        return _split(examples)
+            yield text.split(), None, class_number(task.labels, label, path, number)
 
-    return TaskData(_three(parse, paths), len(task.labels))
+    return TaskData(_parsed(parse, THREE, paths), len(task.labels))
 
 
 def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
     """Label and sentence with a space between them."""
 
-    def parse(path: Path) -> Split:
-        examples: list[_Example] = []
+    def parse(path: Path) -> Iterator[_Example]:
         for number, line in read_lines(path):
             label, space, text = line.strip().partition(" ")
             if not space:
                 raise broken(path, number, f"expected 'label sentence', found {shown(line)}")
-            examples.append((text.split(), None, class_number(task.labels, label, path, number)))
-        return _split(examples)
+            yield text.split(), None, class_number(task.labels, label, path, number)
 
-    return TaskData(_three(parse, paths), len(task.labels))
+    return TaskData(_parsed(parse, THREE, paths), len(task.labels))
 
 
 def snli(task: Task, paths: Sequence[Path]) -> TaskData:
@@ -129,30 +127,25 @@ def sick(task: Task, paths: Sequence[Path]) -> TaskData:
     """Five columns: id, two sentences, relatedness and entailment; the kind of task decides which of the two counts."""
     classes = KINDS[task.kind].target == "classes"
 
-    def parse(path: Path) -> Split:
-        examples: list[_Example] = []
+    def parse(path: Path) -> Iterator[_Example]:
         for number, fields in read_fields(path, 5, header=True):
             if classes:
                 value: float = class_number(task.labels, fields[4], path, number)
             else:
                 value = score_within(fields[3], path, number, _SICK_SCALE)
-            examples.append((fields[1].split(), fields[2].split(), value))
-        return _split(examples, np.int64 if classes else np.float64)
+            yield fields[1].split(), fields[2].split(), value
 
-    return TaskData(_three(parse, paths), len(task.labels))
+    return TaskData(_parsed(parse, THREE, paths, np.int64 if classes else np.float64), len(task.labels))
 
 
 def stsb(task: Task, paths: Sequence[Path]) -> TaskData:
     """At least seven columns; the fifth is the score, the next two are sentences."""
 
-    def parse(path: Path) -> Split:
-        examples: list[_Example] = [
-            (fields[5].split(), fields[6].split(), score_within(fields[4], path, number, _STS_SCALE))
-            for number, fields in read_fields(path, 7, more=True)
-        ]
-        return _split(examples, np.float64)
+    def parse(path: Path) -> Iterator[_Example]:
+        for number, fields in read_fields(path, 7, more=True):
+            yield fields[5].split(), fields[6].split(), score_within(fields[4], path, number, _STS_SCALE)
 
-    return TaskData(_three(parse, paths))
+    return TaskData(_parsed(parse, THREE, paths, np.float64))
 
 
 def sts(task: Task, paths: Sequence[Path]) -> TaskData:
@@ -193,7 +186,3 @@ def probing(task: Task, paths: Sequence[Path]) -> TaskData:
                 raise broken(path, number, f"label {shown(label)} does not occur in the train part")
         splits[name] = _split([(tokens, None, labels[label]) for _, label, tokens in part])
     return TaskData(splits, len(labels))
-
-
-def _three(parse: Callable[[Path], Split], paths: Sequence[Path]) -> dict[str, Split]:
-    return {name: parse(path) for name, path in zip(THREE, paths, strict=True)}

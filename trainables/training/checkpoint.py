@@ -27,7 +27,7 @@ TENSORS, NUMBERS = "state.safetensors", "state.json"
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """How far training is, and its running sums over the batches so far."""
 
     step: Count = 0
@@ -56,7 +56,7 @@ def save_state(
     folder: Path,
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
-    progress: Progress,
+    progress: TrainingProgress,
     kept: Mapping[str, Tensor],
 ) -> None:
     """Everything that a later process needs to go on as if nothing had happened. `kept`: `LastWeights.tensors`."""
@@ -70,7 +70,9 @@ def save_state(
     (folder / NUMBERS).write_text(json.dumps(dataclasses.asdict(progress)))
 
 
-def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, kept: dict[str, Tensor]) -> Progress:
+def load_state(
+    folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, kept: dict[str, Tensor]
+) -> TrainingProgress:
     """Put a saved state back. `kept` is filled; its tensors are on the CPU. `UserError` for a state that is none, or of
     another model."""
     with readable(folder):
@@ -82,7 +84,7 @@ def load_state(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer,
             state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
             if state:  # a fused optimiser wants all of it, `step` too, where the parameter is
                 optimiser.state[parameter] = {name: value.to(parameter.device) for name, value in state.items()}
-        return read_fields(Progress, parse_json((folder / NUMBERS).read_bytes()))
+        return read_fields(TrainingProgress, parse_json((folder / NUMBERS).read_bytes()))
 
 
 @contextlib.contextmanager
@@ -101,14 +103,14 @@ def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """As safetensors takes them: contiguous, on the CPU, and no two with the same memory, which tied weights have; each
     gets a copy, as a resume needs."""
     taken: set[int] = set()
-    found = {}
+    copies = {}
     for name, tensor in tensors.items():
         value = tensor.detach().cpu().contiguous()
         if value.untyped_storage().data_ptr() in taken:
             value = value.clone()
         taken.add(value.untyped_storage().data_ptr())
-        found[name] = value
-    return found
+        copies[name] = value
+    return copies
 
 
 def _parameters(optimiser: torch.optim.Optimizer) -> list[Tensor]:

@@ -55,7 +55,7 @@ class Chunks:
         batch_size: int,
         workers: Workers,
         gradients: GradientSum,
-        found: Chunk = None,
+        memory: Chunk = None,
     ) -> None:
         """`wish` is `optimisation.chunk`; `found`: what it has come to already, in the process that this training is
         resumed from."""
@@ -68,17 +68,13 @@ class Chunks:
             batch_size,
         )
         tight = workers.count == 1 and self._kind in TIGHT  # other workers may know other things
-        asked: Chunk = ("passes" if tight else None) if wish == "auto" else wish
-        self.chunk: Chunk = found or asked
+        chosen: Chunk = ("passes" if tight else None) if wish == "auto" else wish
+        self.chunk: Chunk = memory or chosen
         self._fitting, self._longest = 0.0, 0  # tokens of a batch that fits, and of its longest sentence
 
     def step(self, batch: TokenizedBatch, seed: int) -> Loss:
         """The loss of a batch, and at the parameters its gradients, summed over all workers. `seed`: of what all
-        workers draw alike.
-
-        With `auto`, several workers and a CPU, which raises nothing when its memory is full, also look ahead, by the
-        memory that a pass was seen to hold. `UserError` where a step does not fit one sentence at a time.
-        """
+        workers draw alike. `UserError` where a step does not fit one sentence at a time."""
         if not self.shrinks:
             return self._attempt(batch, seed)
         if self.auto and (self.workers.count > 1 or self.model.encoder.device.type == "cpu"):
@@ -89,12 +85,12 @@ class Chunks:
             try:
                 return self._attempt(batch, seed)
             except FullElsewhereError:
-                here = False
+                own_failure = False
             except torch.OutOfMemoryError:
-                here = True
+                own_failure = True
             # Only here is what the step held let go: the error has it until it is forgotten.
             self.gradients.abandon()
-            if here:
+            if own_failure:
                 self.workers.meet(full=True)
             self.model.zero_grad(set_to_none=True)
             if self.model.bank is not None and bank is not None:
@@ -128,13 +124,13 @@ class Chunks:
         passes = encoder.passes([len(ids) for ids in own], most) if own else []
         streams, embedded = [], [torch.zeros(0, encoder.dim, device=encoder.device)]
         with torch.no_grad():
-            for one in passes:
+            for rows in passes:
                 streams.append(RandomState.of(encoder.device))
-                embedded.append(encoder.embed([own[i] for i in one]))
+                embedded.append(encoder.embed([own[i] for i in rows]))
         local = torch.cat(embedded).requires_grad_()  # pass by pass
         loss = Loss(local.new_zeros(()))
         if not model.objective.mlm_only:
-            order = torch.tensor([i for one in passes for i in one], dtype=torch.long).argsort()
+            order = torch.tensor([i for rows in passes for i in rows], dtype=torch.long).argsort()
             loss = model.contrast(local[to_device(order, local.device)], batch, self.workers, generator)
             self.gradients.add(loss.value)
         value = loss.value.detach()
@@ -146,10 +142,12 @@ class Chunks:
                 value = value + guessing.detach()
         after = RandomState.of(encoder.device)
         gradients = torch.zeros_like(local) if local.grad is None else local.grad
-        for one, before, wanted in zip(passes, streams, gradients.split([len(one) for one in passes]), strict=True):
+        for rows, before, gradient in zip(
+            passes, streams, gradients.split([len(rows) for rows in passes]), strict=True
+        ):
             before.restore()
             # A number whose gradient by the embeddings is the one that is wanted.
-            self.gradients.add((encoder.embed([own[i] for i in one]) * wanted).sum())
+            self.gradients.add((encoder.embed([own[i] for i in rows]) * gradient).sum())
         after.restore()
         self.gradients.exchange()
         return Loss(value, loss.counts)
@@ -185,7 +183,7 @@ class Chunks:
         again = sum(map(len, batch.anchors)) if self.model.mlm_weight else 0
         if each * (sum(lengths) + again / self.workers.count) <= room:
             return None
-        largest = max(sum(lengths[i] for i in one) for one in own)
+        largest = max(sum(lengths[i] for i in rows) for rows in own)
         return "passes" if each * largest <= room else max(1, int(room / each))
 
     def _smaller(self, batch: TokenizedBatch) -> Chunk:
@@ -195,8 +193,8 @@ class Chunks:
         if self.chunk is None and len(own) > 1:
             return "passes"
         passes = self.model.encoder.passes(lengths, self.chunk) if isinstance(self.chunk, int) else own
-        several = [one for one in passes if len(one) > 1]  # a sentence by itself cannot be cut
-        return max(sum(lengths[i] for i in one) for one in several) // 2 if several else None
+        several = [rows for rows in passes if len(rows) > 1]  # a sentence by itself cannot be cut
+        return max(sum(lengths[i] for i in rows) for rows in several) // 2 if several else None
 
     def _take(self, chunk: Chunk, why: str) -> None:
         self.chunk = chunk

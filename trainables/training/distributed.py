@@ -64,9 +64,9 @@ class Workers:
         then. No GPU is waited for."""
         if self.count == 1:
             return
-        said = torch.tensor(int(full))
-        dist.all_reduce(said, group=self.hosts)
-        if said and not full:
+        full_somewhere = torch.tensor(int(full))
+        dist.all_reduce(full_somewhere, group=self.hosts)
+        if full_somewhere and not full:
             raise FullElsewhereError("another worker of this trial ran out of memory")
 
     def share(self, lengths: Sequence[int]) -> list[list[int]]:

@@ -35,7 +35,7 @@ class GradientSum:
     an exchange in the same order. A worker without a sentence of this batch has no gradients; it sends zeros. Tied
     weights are one parameter. One worker alone keeps its gradients as they are.
 
-    Of a table of words only the rows travel that have a gradient on some worker (`_Table`). The sum is the same.
+    Of a table of words only the rows travel that have a gradient on some worker (`_WordTable`). The sum is the same.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], workers: Workers) -> None:
@@ -109,7 +109,7 @@ class GradientSum:
         reached = self.workers.from_first([parameter in used for parameter in trained])
         order = [p for p, yes in zip(trained, reached, strict=True) if yes]
         order += [p for p, yes in zip(trained, reached, strict=True) if not yes]
-        self._buckets = [_Table(part) if _is_table(part[0]) else _Bucket(part) for part in _packed(order)]
+        self._buckets = [_WordTable(part) if _is_table(part[0]) else _Bucket(part) for part in _packed(order)]
         self._of = {parameter: bucket for bucket in self._buckets for parameter in bucket.parameters}
 
     def _ready(self, parameter: Tensor) -> None:
@@ -155,7 +155,7 @@ class _Bucket:
         self._sent.wait()
 
 
-class _Table(_Bucket):
+class _WordTable(_Bucket):
     """One table of words. First the workers tell each other which rows have a gradient that is not 0, a byte for each
     row; then those travel that have one on some worker. Where that is more than half of them, as with a head for
     masked language modelling that is tied to the table, all do."""
@@ -203,14 +203,14 @@ def _packed(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
 
 def _leaves(loss: Tensor) -> set[Tensor]:
     """The parameters that a loss depends on."""
-    found: set[Tensor] = set()
-    seen, ahead = set(), [loss.grad_fn]
+    leaves: set[Tensor] = set()
+    visited, ahead = set(), [loss.grad_fn]
     while ahead:
         node = ahead.pop()
-        if node is None or node in seen:
+        if node is None or node in visited:
             continue
-        seen.add(node)
+        visited.add(node)
         if hasattr(node, "variable"):  # where a gradient arrives at a leaf
-            found.add(node.variable)
+            leaves.add(node.variable)
         ahead.extend(following for following, _ in node.next_functions)
-    return found
+    return leaves

@@ -17,7 +17,7 @@ from trainables.corpora.batch import Sampler
 from trainables.objectives.objective import Loss
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.to_device import to_device
-from trainables.training.checkpoint import Progress, load_state, save_state
+from trainables.training.checkpoint import TrainingProgress, load_state, save_state
 from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
 from trainables.training.dropout_streams import RandomState
@@ -37,7 +37,7 @@ TEMPERATURES = 50
 class TrainingDivergedError(Exception):
     """The loss is no longer a number."""
 
-    def __init__(self, message: str, progress: Progress) -> None:
+    def __init__(self, message: str, progress: TrainingProgress) -> None:
         """`progress`: until then, with all its seconds."""
         super().__init__(message)
         self.progress = progress
@@ -65,7 +65,7 @@ class Watcher:
         """On every worker, which give the same answer: have the first one save. False ends the training."""
         return True
 
-    def rung(self, number: int, progress: Progress) -> bool:
+    def rung(self, number: int, progress: TrainingProgress) -> bool:
         """On every worker, which give the same answer, at each rung before the last step, counted from 1; of several
         at one step at the last of them. False ends the training."""
         return True
@@ -108,7 +108,7 @@ def train(
     watcher: Watcher,
     workers: Workers,
     resume: Path | None = None,
-) -> Progress:
+) -> TrainingProgress:
     """Train in place; returns how far it came, with sums over all batches. See `stepwise`."""
     steps = total_steps(sampler, recipe.optimisation)
     batches = functools.partial(_tokenized, model, sampler, Renewal(model, sampler, workers))
@@ -122,7 +122,7 @@ def train(
 class Pause:
     """A training between two steps."""
 
-    progress: Progress
+    progress: TrainingProgress
     """How far it is; a step late until `settle` is called."""
     settle: Callable[[], None]
     save: Callable[[Path], None]
@@ -140,23 +140,20 @@ def stepwise(
     resume: Path | None = None,
     rungs: RungPlan | None = None,
 ) -> Generator[Pause, None, None]:
-    """Train in place over the batches of all steps, with a pause before the first step and after each one. At the
-    end, which `optimisation.patience` may bring earlier, the encoder has the weights that `optimisation.keep` names;
-    the rest of the model, which does not outlive training, those of the last step.
+    """Train in place over the batches of all steps, with a pause before the first step and after each one. At the end
+    the encoder has the weights that `optimisation.keep` names.
 
-    Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one: exactly, but for
-    sentences of over 128 tokens on a GPU, where FlashAttention adds up gradients in any order. What all
-    workers must agree about (drawn positives, hidden tokens, the memory bank) is drawn from one stream that they have
-    in common. Dropout is drawn from a stream of each worker's own: inside the kernels of a transformer it follows the
-    place in the worker's own share, so another number of workers draws other numbers (`Progress.streams`).
+    Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one, but for
+    FlashAttention's sums over sentences of more than 128 tokens on a GPU. Draws that all workers share come from one
+    stream, dropout from each worker's own (`TrainingProgress.streams`).
 
-    The device is not waited for in a step: its numbers are read when the next step is queued. `rungs` are not in
-    epochs (`RungPlan.in_steps`). Raises `TrainingDivergedError` where the loss is not finite, and `Interrupted` where
-    the watcher ends the training at a checkpoint; both on every worker.
+    A step's numbers are read when the next step is queued, so the device is not waited for. `rungs` are not in epochs
+    (`RungPlan.in_steps`). On every worker: `TrainingDivergedError` where the loss is not finite, `Interrupted` where
+    the watcher ends the training at a checkpoint.
     """
     config, optimiser = recipe.optimisation, build_optimiser(model, recipe)
     keeping = weights_kept(config, steps, model.encoder, watcher.score)
-    progress = load_state(resume, model, optimiser, keeping.tensors) if resume else Progress()
+    progress = load_state(resume, model, optimiser, keeping.tensors) if resume else TrainingProgress()
     passed = rungs.reached(progress.step, steps, progress.sums.get("tokens", 0)) if rungs else 0
     account = _Account(progress, watcher, workers, math.ceil(steps / TEMPERATURES))
     save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress, kept=keeping.tensors)
@@ -204,7 +201,7 @@ class _Step:
     """A step that the device may still be at work on."""
 
     number: int  # counted from 1
-    told: PendingNumbers  # the loss over all workers, whether the first wants a checkpoint, counts that are tensors
+    pending: PendingNumbers  # the loss over all workers, whether the first wants a checkpoint, counts that are tensors
     rate: float
     sums: dict[str, float]  # of the batch
     counts: dict[str, float | Tensor]  # of the objective
@@ -214,12 +211,12 @@ class _Account:
     """Keeps the progress, one step late so that the device is not waited for; tells the watcher; and knows, on all
     workers alike, when a checkpoint is due."""
 
-    def __init__(self, progress: Progress, watcher: Watcher, workers: Workers, distance: int) -> None:
+    def __init__(self, progress: TrainingProgress, watcher: Watcher, workers: Workers, distance: int) -> None:
         """`distance`: between steps whose learned temperature is kept."""
         self.progress, self.watcher, self.workers, self.distance = progress, watcher, workers, distance
         self.due = False
         """Whether a checkpoint is to be taken now. `taken` says that it was."""
-        self._asked = False
+        self._wished = False
         self._began = time.perf_counter() - progress.seconds
         self._pace = Pace(progress.step, progress.sums.get("tokens", 0))
         self._last: _Step | None = None
@@ -231,25 +228,25 @@ class _Account:
 
     def add(self, number: int, batch: TokenizedBatch, loss: Loss, rate: float) -> None:
         """A step was queued; the one before it is settled."""
-        if self.workers.rank == 0 and not self._asked:
-            self._asked = self.watcher.wants_checkpoint(number)
+        if self.workers.rank == 0 and not self._wished:
+            self._wished = self.watcher.wants_checkpoint(number)
         value = loss.value.detach()
         # The wish for a checkpoint travels with the loss, so that all workers learn of it in the same step.
-        numbers = torch.stack([value, torch.full_like(value, self._asked)])
+        numbers = torch.stack([value, torch.full_like(value, self._wished)])
         counts = [to_device(count, value.device).view(1) for count in loss.counts.values() if isinstance(count, Tensor)]
         # float64 holds every count exactly.
-        told = PendingNumbers(torch.cat([part.double() for part in (self.workers.total(numbers), *counts)]))
+        pending = PendingNumbers(torch.cat([part.double() for part in (self.workers.total(numbers), *counts)]))
         self.settle()
         sums = {"pairs": len(batch.label), "sentences": len(batch.tokens), "tokens": sum(map(len, batch.tokens))}
         mined = {"mining_seconds": batch.mining_seconds} if batch.mining_seconds else {}
-        self._last = _Step(number, told, rate, sums | mined, dict(loss.counts))
+        self._last = _Step(number, pending, rate, sums | mined, dict(loss.counts))
 
     def settle(self) -> None:
         """Wait for the last step and write it down, unless that was done."""
         step, self._last = self._last, None
         if step is None:
             return
-        loss, asked, *read = step.told.read()
+        loss, wished, *read = step.pending.read()
         progress = self.progress
         progress.seconds = time.perf_counter() - self._began
         if not math.isfinite(loss):
@@ -260,14 +257,14 @@ class _Account:
         progress.add(loss=loss, **step.sums, **counts)
         if TEMPERATURE in counts and (step.number - 1) % self.distance == 0:
             progress.temperatures.append({"step": step.number, TEMPERATURE: counts[TEMPERATURE]})
-        self.due = asked > 0
+        self.due = wished > 0
         if self.workers.rank == 0:
             pace = self._pace.after(step.number, progress.sums["tokens"])
             self.watcher.step(step.number, {"loss": loss, "learning_rate": step.rate, **counts, **pace})
 
     def taken(self) -> None:
         """The checkpoint that was due was taken."""
-        self.due = self._asked = False
+        self.due = self._wished = False
 
 
 def _number(count: float | Tensor, late: Iterator[float]) -> float:

@@ -20,10 +20,12 @@ from trainables.training import loop
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Pause, stepwise, total_steps
 from trainables.training.model import TokenizedBatch
-from trainables.training.population_training import Member, Watcher, load_numbers, save_numbers, share_seconds
+from trainables.training.population_training import Member, PopulationWatcher, load_numbers, save_numbers, share_seconds
 
 
-def train_in_turns(members: Sequence[Member], watcher: Watcher | None = None, resume: Path | None = None) -> None:
+def train_in_turns(
+    members: Sequence[Member], watcher: PopulationWatcher | None = None, resume: Path | None = None
+) -> None:
     """Train all members in place, as `train_population` does; their encoders share one base.
 
     From the checkpoint in the folder `resume` it goes on as if nothing had happened. Raises `Interrupted` where the
@@ -32,7 +34,7 @@ def train_in_turns(members: Sequence[Member], watcher: Watcher | None = None, re
     steps = total_steps(members[0].sampler, members[0].optimisation)
     first = load_numbers(resume, members) if resume else 0  # tensors are read at a member's first turn
     with contextlib.ExitStack() as ending:
-        batches = ending.enter_context(_Batches(steps))
+        batches = ending.enter_context(_TokenizedBatches(steps))
         turns = [
             ending.enter_context(_Turn(member, batches, resume / str(number) if resume else None))
             for number, member in enumerate(members)
@@ -58,7 +60,7 @@ def train_in_turns(members: Sequence[Member], watcher: Watcher | None = None, re
 class _Turn(contextlib.AbstractContextManager["_Turn"]):
     """A member's training, which goes on only while it is the member's turn. One that diverged has no more turns."""
 
-    def __init__(self, member: Member, batches: _Batches, resume: Path | None) -> None:
+    def __init__(self, member: Member, batches: _TokenizedBatches, resume: Path | None) -> None:
         """It is taken up to its first step."""
         self.member = member
         self._training = stepwise(
@@ -106,7 +108,7 @@ class _Turn(contextlib.AbstractContextManager["_Turn"]):
             self.member.progress = self.pause.progress
 
 
-class _Batches(contextlib.AbstractContextManager["_Batches"]):
+class _TokenizedBatches(contextlib.AbstractContextManager["_TokenizedBatches"]):
     """Tokenized batches, each made once for all members that share a sampler, in one thread and a step ahead."""
 
     def __init__(self, steps: int) -> None:
@@ -123,9 +125,9 @@ class _Batches(contextlib.AbstractContextManager["_Batches"]):
 
     def _at(self, step: int, member: Member) -> TokenizedBatch:
         sampler = id(member.sampler)
-        for wanted in range(step, min(step + 2, self.steps)):
-            if (sampler, wanted) not in self._made:
-                self._made[sampler, wanted] = self._thread.submit(_tokenized, member, wanted)
+        for ahead in range(step, min(step + 2, self.steps)):
+            if (sampler, ahead) not in self._made:
+                self._made[sampler, ahead] = self._thread.submit(_tokenized, member, ahead)
         self._made.pop((sampler, step - 1), None)
         return self._made[sampler, step].result()
 

@@ -33,7 +33,7 @@ from trainables.labels import ENTAILMENT
 from trainables.objectives.losses.ntxent import NTXent
 from trainables.objectives.truly_false import counted
 from trainables.recipe import OptimisationConfig, Recipe
-from trainables.training.checkpoint import NUMBERS, TENSORS, Progress, on_cpu, readable
+from trainables.training.checkpoint import NUMBERS, TENSORS, TrainingProgress, on_cpu, readable
 from trainables.training.loop import Interrupted, learning_rate, total_steps
 from trainables.training.model import StudyModel
 from trainables.training.optimisers import Optimiser
@@ -60,7 +60,7 @@ class Member:
     """Members with the same object share their batches, and of one store their base embeddings."""
     seed: int = 0
     """Where a LoRA trial draws its dropout from."""
-    progress: Progress = field(default_factory=Progress)
+    progress: TrainingProgress = field(default_factory=TrainingProgress)
     """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
     diverged: str | None = None
     """Why the member's training ended early, if it did, in the words of `TrainingDivergedError`."""
@@ -82,7 +82,7 @@ class Member:
         return encoder
 
 
-class Watcher(Protocol):
+class PopulationWatcher(Protocol):
     """Follows the training of a population. Steps are counted from 1."""
 
     def looks(self, step: int) -> bool:
@@ -92,7 +92,9 @@ class Watcher(Protocol):
         """After a step. `save` writes a checkpoint into a folder; False: the training ends here, with a checkpoint."""
 
 
-def train_population(members: Sequence[Member], watcher: Watcher | None = None, resume: Path | None = None) -> None:
+def train_population(
+    members: Sequence[Member], watcher: PopulationWatcher | None = None, resume: Path | None = None
+) -> None:
     """Train all members in place, step by step together.
 
     Their recipes have one `population_key`; shapes of heads may differ. A loss that is not finite ends its member's
@@ -151,7 +153,7 @@ def embed_ahead(store: EmbeddingStore, sampler: Sampler, steps: int) -> None:
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class _StackedPairs:
     """A batch of pairs as NT-Xent sees it: 2 m texts, the first side's and then the second's."""
 
     base: Tensor  # (2 m, dim)
@@ -166,10 +168,10 @@ class _Batches:
 
     def __init__(self, step: int) -> None:
         self.number = step
-        self._made: dict[tuple[int, int, bool], _Pairs] = {}
+        self._made: dict[tuple[int, int, bool], _StackedPairs] = {}
         self._drawn: dict[int, Batch] = {}
 
-    def of(self, member: Member, like: Tensor, known: bool) -> _Pairs:
+    def of(self, member: Member, like: Tensor, known: bool) -> _StackedPairs:
         """`known`: false negatives are known by their texts and left out (`objective.false_negatives=mask`)."""
         sampler, store = member.sampler, member.encoder.store
         key = id(sampler), id(store), known
@@ -180,7 +182,9 @@ class _Batches:
         return self._made[key]
 
 
-def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool, meanings: Meanings | None) -> _Pairs:
+def _prepare(
+    batch: Batch, store: EmbeddingStore, like: Tensor, known: bool, meanings: Meanings | None
+) -> _StackedPairs:
     pairs = len(batch.label)
     if (batch.label != ENTAILMENT).any() or len(np.unique(batch.group)) != pairs:
         raise UserError(
@@ -209,8 +213,8 @@ def _prepare(batch: Batch, store: EmbeddingStore, like: Tensor, known: bool, mea
         **_judged(batch, items, excluded, meanings),
     }
     base = torch.from_numpy(store.take(rows)).to(like.device, like.dtype)
-    places = [torch.from_numpy(found).to(like.device) for found in (flat, one_way, other_way)]
-    return _Pairs(base, places[0], places[1], places[2], counts)
+    places = [torch.from_numpy(numbers).to(like.device) for numbers in (flat, one_way, other_way)]
+    return _StackedPairs(base, places[0], places[1], places[2], counts)
 
 
 def _judged(batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Meanings | None) -> dict[str, int]:
@@ -221,8 +225,8 @@ def _judged(batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Mea
     itself = np.eye(len(items), dtype=bool)
     negatives = ~itself & ~np.roll(itself, len(items) // 2, axis=1)
     false = entailed[np.tile(batch.premise, 2)][:, items]
-    found = counted(itself.any(axis=1), negatives, negatives & excluded, false)
-    return {name: int(number) for name, number in found.items()}
+    counts = counted(itself.any(axis=1), negatives, negatives & excluded, false)
+    return {name: int(number) for name, number in counts.items()}
 
 
 class _Stack:
@@ -242,7 +246,7 @@ class _Stack:
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
         self.temperature = self._column([float(member.objective.temperature) for member in members])
         self.tables: list[Tensor] | None = None
-        self.last: tuple[int, PendingNumbers, list[_Pairs]] | None = None
+        self.last: tuple[int, PendingNumbers, list[_StackedPairs]] | None = None
         """The step that the device may still be at work on, its losses and its batches."""
         own = [member.recipe.part(Optimiser) for member in members]
         self.optimiser = own[0].stacked(own, [*self.weight, *self.bias])
@@ -299,7 +303,7 @@ class _Stack:
                 for member, own in zip(self.members, tensor, strict=True):
                     yield member, f"{name}.{number}", own
 
-    def _forward(self, pairs: Sequence[_Pairs]) -> list[Tensor]:
+    def _forward(self, pairs: Sequence[_StackedPairs]) -> list[Tensor]:
         """The input and the output of each layer, (members, 2 m, dim)."""
         same = all(own is pairs[0] for own in pairs)
         first = pairs[0].base.expand(len(pairs), -1, -1) if same else torch.stack([own.base for own in pairs])
@@ -322,7 +326,7 @@ class _Stack:
                 delta = torch.bmm(delta, self.weight[layer])
         return [*weights, *biases]
 
-    def _contrast(self, projected: Tensor, pairs: Sequence[_Pairs]) -> tuple[Tensor, Tensor]:
+    def _contrast(self, projected: Tensor, pairs: Sequence[_StackedPairs]) -> tuple[Tensor, Tensor]:
         """NT-Xent of each member, (members,), and its gradient by `projected`, (members, 2 m, dim).
 
         With P the softmax of each row of scores and Y the pairing, the gradient by the normalised vectors z is
@@ -410,7 +414,7 @@ def load_numbers(folder: Path, members: Sequence[Member]) -> int:
 
 @dataclass(frozen=True)
 class _SavedMember:
-    progress: Progress
+    progress: TrainingProgress
     diverged: str | None = None
 
 

@@ -21,10 +21,9 @@ def tokenize(batch: Batch, encoder: TrainableEncoder) -> tuple[Batch, list[list[
     own: Prompts = getattr(encoder, "prompts", NO_PROMPTS)
     if batch.prompts is None and not own.differ:
         return batch, encoder.tokenize(batch.sentences)
-    said = batch.prompts or [(None, None)] * len(batch.sentences)
     prompts = [
         Prompts(own.query if query is None else query, own.document if document is None else document)
-        for query, document in said
+        for query, document in batch.prompts or [(None, None)] * len(batch.sentences)
     ]
     documents = np.unique(batch.hypothesis)
     documents = documents[[prompts[i].differ for i in documents]]
@@ -32,13 +31,13 @@ def tokenize(batch: Batch, encoder: TrainableEncoder) -> tuple[Batch, list[list[
     place = np.arange(len(prompts))  # of each sentence as a document
     place[both] = len(prompts) + np.arange(len(both))
     sentences = [*batch.sentences, *(batch.sentences[i] for i in both)]
-    before = [one.query for one in prompts] + [""] * len(both)
+    before = [prompt.query for prompt in prompts] + [""] * len(both)
     for i in documents.tolist():
         before[place[i]] = prompts[i].document
-    found: dict[int, list[int]] = {}
+    tokens: dict[int, list[int]] = {}
     for prompt in dict.fromkeys(before):
-        some = [i for i, one in enumerate(before) if one == prompt]
-        tokens = cast(PromptedEncoder, encoder).tokenize([sentences[i] for i in some], prompt)
-        found.update(zip(some, tokens, strict=True))
+        places = [i for i, of_sentence in enumerate(before) if of_sentence == prompt]
+        rows = cast(PromptedEncoder, encoder).tokenize([sentences[i] for i in places], prompt)
+        tokens.update(zip(places, rows, strict=True))
     batch = dataclasses.replace(batch, sentences=sentences, hypothesis=place[batch.hypothesis], prompts=None)
-    return batch, [found[i] for i in range(len(sentences))]
+    return batch, [tokens[i] for i in range(len(sentences))]

@@ -44,15 +44,15 @@ class Renewal:
         if self.sampler is None or not self.due(step):
             return 0.0
         began = time.perf_counter()
-        found: np.ndarray | UserError | None = None
+        negatives: np.ndarray | UserError | None = None
         if self.workers.rank == 0:
             try:
-                found = self.sampler.mine(self.model.encoder.encode)
+                negatives = self.sampler.mine(self.model.encoder.encode)
             except UserError as error:  # the others wait, and shall end with it
-                found = error
-        found = self.workers.from_first(found)
-        if isinstance(found, UserError):
-            raise found
-        self.model.get_buffer("mined").copy_(torch.from_numpy(found))
-        self.sampler.take(found)
+                negatives = error
+        negatives = self.workers.from_first(negatives)
+        if isinstance(negatives, UserError):
+            raise negatives
+        self.model.get_buffer("mined").copy_(torch.from_numpy(negatives))
+        self.sampler.take(negatives)
         return time.perf_counter() - began

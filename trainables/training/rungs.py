@@ -39,10 +39,10 @@ class Measure:
 
     def of(self, scores: Mapping[str, float | None]) -> float | None:
         """From development scores by `TASK.NUMBER`, of those that are there; None without any."""
-        found = [(scores.get(f"{task}.{self.number}"), 1.0) for task in self.tasks]
-        found += [(part.of(scores), weight) for part, weight in self.parts]
-        there = [(value, weight) for value, weight in found if value is not None]
-        return fmean(*zip(*there, strict=True)) if there else None
+        terms = [(scores.get(f"{task}.{self.number}"), 1.0) for task in self.tasks]
+        terms += [(part.of(scores), weight) for part, weight in self.parts]
+        known = [(value, weight) for value, weight in terms if value is not None]
+        return fmean(*zip(*known, strict=True)) if known else None
 
 
 STS = Measure("sts", ("STSBenchmark",), "dev_spearman_cosine")
@@ -87,8 +87,8 @@ class RungPlan:
 
     def reached(self, step: int, steps: int, tokens: float) -> int:
         """How many rungs a training of that many steps has reached after one of them, with that many tokens seen."""
-        seen = {"share": step / steps, "steps": step, "tokens": tokens}[self.unit]
-        return sum(amount <= seen * (1 + 1e-9) for amount in self.at)  # shares are seldom exact
+        spent = {"share": step / steps, "steps": step, "tokens": tokens}[self.unit]
+        return sum(amount <= spent * (1 + 1e-9) for amount in self.at)  # shares are seldom exact
 
 
 DEFAULT = RungPlan("share", (1 / 8, 1 / 4, 1 / 2))

@@ -17,14 +17,14 @@ from torch import Tensor
 from trainables.encoders.contract import TrainableEncoder
 from trainables.errors import UserError
 from trainables.recipe import OptimisationConfig
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 
 
 class LastWeights:
     """Keeps the weights of the last step, for which nothing has to be done.
 
-    The other rules keep what they have in `tensors` and in `Progress.kept`, which are both part of a checkpoint. The
-    training itself never sees them: its steps are the same under every rule.
+    The other rules keep what they have in `tensors` and in `TrainingProgress.kept`, both part of a checkpoint. The
+    steps of the training are the same under every rule.
     """
 
     def __init__(self) -> None:
@@ -35,10 +35,10 @@ class LastWeights:
         """Whether `after` waits for the device at this step. Steps are counted from 1."""
         return False
 
-    def after(self, step: int, progress: Progress) -> None:
+    def after(self, step: int, progress: TrainingProgress) -> None:
         """The optimiser has made a step. On every worker."""
 
-    def over(self, progress: Progress) -> bool:
+    def over(self, progress: TrainingProgress) -> bool:
         """Whether the training has ended before its last step, as no better weights are expected."""
         return False
 
@@ -65,7 +65,7 @@ class BestWeights(LastWeights):
     def waits(self, step: int) -> bool:
         return step % self.every == 0 or step == self.steps
 
-    def after(self, step: int, progress: Progress) -> None:
+    def after(self, step: int, progress: TrainingProgress) -> None:
         if not self.waits(step):
             return
         score, best = self.score(), progress.kept
@@ -78,7 +78,7 @@ class BestWeights(LastWeights):
             best = {"keep": "best", "step": step, "score": score}
         progress.kept = {**best, "scored": scored}
 
-    def over(self, progress: Progress) -> bool:
+    def over(self, progress: TrainingProgress) -> bool:
         kept = progress.kept
         if self.patience is None or kept is None:
             return False
@@ -98,7 +98,7 @@ class AverageWeights(LastWeights):
         self.encoder, self.steps = encoder, steps
         self.first = steps - max(1, round(share * steps)) + 1
 
-    def after(self, step: int, progress: Progress) -> None:
+    def after(self, step: int, progress: TrainingProgress) -> None:
         if step < self.first:
             return
         with torch.no_grad():

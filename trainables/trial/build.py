@@ -36,7 +36,7 @@ ENOUGH_SENTENCES = 100_000
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingParts:
     """What is trained, and on what."""
 
     model: StudyModel
@@ -75,11 +75,11 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
     return encoder
 
 
-def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None) -> Training:
+def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None) -> TrainingParts:
     """Sampler and model around an encoder; `UserError` where it cannot be trained. `shared`: see `build_encoder`."""
     learner = trainable(encoder)
     sampler, description = build_sampler(recipe, seed, encoder, shared)
-    return Training(build_model(recipe, learner, shared), sampler, description)
+    return TrainingParts(build_model(recipe, learner, shared), sampler, description)
 
 
 def build_sampler(

@@ -35,8 +35,8 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
     Quick, and nothing is downloaded; local training files are read to their end, once for all recipes that share them.
     """
     trained = [recipe for recipe in recipes if recipe.trains]
-    asked = chain.from_iterable((guide_config(recipe), recipe.part(Layout).miner) for recipe in trained)
-    frozen = {config for config in asked if config is not None}
+    beside = chain.from_iterable((guide_config(recipe), recipe.part(Layout).miner) for recipe in trained)
+    frozen = {config for config in beside if config is not None}
     for encoder in sorted({recipe.encoder for recipe in recipes} | frozen, key=lambda config: config.name):
         check_encoder(encoder)
     for recipe in recipes:
@@ -80,16 +80,16 @@ def check_development(evaluation: EvaluationConfig, measure: Measure, judged: st
         return
     if all(TASKS[task].development != measure.number for task in measure.tasks):
         raise UserError(f"{judged} while they train, when the goal {measure.name!r} is not known yet; {otherwise}")
-    asked = [task for task in task_names(evaluation.tasks) if task in measure.tasks]
-    one = len(measure.tasks) == 1
-    judged = f"{judged} by the development score of {measure.tasks[0] if one else 'tasks'}"
-    if not asked:
-        which = "which is not" if one else f"and none of {', '.join(measure.tasks)} is"
+    scored = [task for task in task_names(evaluation.tasks) if task in measure.tasks]
+    single = len(measure.tasks) == 1
+    judged = f"{judged} by the development score of {measure.tasks[0] if single else 'tasks'}"
+    if not scored:
+        which = "which is not" if single else f"and none of {', '.join(measure.tasks)} is"
         raise UserError(
             f"{judged}, {which} among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
             f"evaluation.tasks={','.join((*evaluation.tasks, measure.tasks[0]))}, or {otherwise}"
         )
-    _check_there(evaluation.senteval, asked, judged, otherwise)
+    _check_there(evaluation.senteval, scored, judged, otherwise)
 
 
 def _check_there(senteval: str, tasks: Sequence[str], judged: str, otherwise: str) -> None:
@@ -127,27 +127,27 @@ def remarks(recipes: Sequence[Recipe]) -> list[str]:
     checked."""
     encoders = (_of_encoder(recipe) for recipe in recipes)
     trained = [recipe for recipe in recipes if recipe.trains]
-    said = (recipe.part(Layout).remarks(sampler_request(recipe, seed=0)) for recipe in trained)
-    return list(dict.fromkeys(chain.from_iterable([*encoders, *said, *map(_of_looks, trained)])))
+    sentences = (recipe.part(Layout).remarks(sampler_request(recipe, seed=0)) for recipe in trained)
+    return list(dict.fromkeys(chain.from_iterable([*encoders, *sentences, *map(_of_looks, trained)])))
 
 
 def _of_looks(recipe: Recipe) -> list[str]:
     """Where a training is too short for the scores that shall choose among its weights, or end it."""
-    asked = recipe.optimisation
-    epoch = _steps_of_epoch(recipe) if asked.keep == "best" else None
+    config = recipe.optimisation
+    epoch = _steps_of_epoch(recipe) if config.keep == "best" else None
     if epoch is None:
         return []
-    steps = asked.steps(epoch)
-    needed = asked.keep_every * (1 if asked.patience is None else asked.patience + 1)
+    steps = config.steps(epoch)
+    needed = config.keep_every * (1 if config.patience is None else config.patience + 1)
     if steps > needed:
         return []
-    once = steps <= asked.keep_every
-    often = "once" if once else f"{-(-steps // asked.keep_every)} times"
-    what = "keeps its last weights" if once else f"never ends by optimisation.patience={asked.patience}"
-    fewer = max(1, steps // max(_SCORES, 2 * ((asked.patience or 0) + 1)))
+    once = steps <= config.keep_every
+    often = "once" if once else f"{-(-steps // config.keep_every)} times"
+    what = "keeps its last weights" if once else f"never ends by optimisation.patience={config.patience}"
+    fewer = max(1, steps // max(_SCORES, 2 * ((config.patience or 0) + 1)))
     return [
         f"optimisation.keep=best: a training of {steps:,} steps is scored {often} at "
-        f"optimisation.keep_every={asked.keep_every}, so that it {what}; take optimisation.keep_every={fewer} or so"
+        f"optimisation.keep_every={config.keep_every}, so that it {what}; take optimisation.keep_every={fewer} or so"
     ]
 
 
@@ -158,11 +158,11 @@ def of_tasks(evaluation: EvaluationConfig) -> list[str]:
 
 
 def _of_encoder(recipe: Recipe) -> list[str]:
-    gone, name = modules_left_out(recipe), recipe.encoder.name
+    omitted, name = modules_left_out(recipe), recipe.encoder.name
     kept = kept_ending(recipe.encoder)
     what = "scored leaves" if kept else "scored and saved leaves"
-    said = f"encoder.name={name!r}: what is {what} out {', '.join(gone)}"
-    said += f"; what is saved has {' and '.join(kept)} again" if kept else ""
+    remark = f"encoder.name={name!r}: what is {what} out {', '.join(omitted)}"
+    remark += f"; what is saved has {' and '.join(kept)} again" if kept else ""
     mode = recipe.flat().get("pooling.mode")
     follows = f"; pooling.mode={mode} follows its transformer" if mode else ""
-    return [said + follows] if gone else []
+    return [remark + follows] if omitted else []

@@ -13,7 +13,7 @@ from trainables.encoders.contract import Encoder, for_documents
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import OptimisationConfig
 from trainables.record_parts import CorpusFiles, Evaluated
-from trainables.senteval import Evaluation, development, fingerprint, task_names
+from trainables.senteval import SentEvalResult, development, fingerprint, task_names
 from trainables.senteval.cosines import cosines, sentences
 from trainables.senteval.evaluation import Embeddings, embed, score_embeddings
 from trainables.training.distributed import Workers
@@ -50,15 +50,14 @@ class Evaluator:
 
     def embed(self, encoder: Encoder) -> Embeddings | None:
         """All sentences of every task that is asked for; None on the other workers."""
-        asked = self.senteval, self.config.tasks, self.config.parts
-        return by_all(encoder, self.workers, lambda encode, documents: embed(encode, *asked, documents))
+        task_options = self.senteval, self.config.tasks, self.config.parts
+        return by_all(encoder, self.workers, lambda encode, documents: embed(encode, *task_options, documents))
 
     def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
         """What is measured at a rung, in percent, by name: means over those of a measure's tasks that are asked
         for. Without measures that no score gives or that have no data; empty on the other workers."""
-        asked = task_names(self.config.tasks)
-        wanted = {task for measure in measures for end in measure.ends for task in end.tasks}
-        tasks = [task for task in asked if task in wanted]
+        needed = {task for measure in measures for end in measure.ends for task in end.tasks}
+        tasks = [task for task in task_names(self.config.tasks) if task in needed]
         if not tasks:
             return {}
         scores = by_all(encoder, self.workers, lambda encode, own: development(encode, self.senteval, tasks, own)) or {}
@@ -69,11 +68,11 @@ def chosen_by(encoder: Encoder, config: OptimisationConfig, workers: Workers) ->
     """The score that weights are kept by while training goes on; None on the other workers, and without data."""
     measure, folder = keeping_measure(config.keep_by), senteval_folder(config.senteval)
     tasks = [task for end in measure.ends for task in end.tasks]
-    found = by_all(encoder, workers, lambda encode, documents: development(encode, folder, tasks, documents))
-    return None if found is None else measure.of(found)
+    scores = by_all(encoder, workers, lambda encode, documents: development(encode, folder, tasks, documents))
+    return None if scores is None else measure.of(scores)
 
 
-def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluation:
+def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> SentEvalResult:
     """Every task that is asked for."""
     array = embeddings.vectors
     if not array.flags.writeable:  # what came from another process may lie in memory that is shared with others
@@ -82,7 +81,7 @@ def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> Evaluati
     return score_embeddings(embeddings, folder, config.tasks, config.protocol, parts=config.parts)
 
 
-def describe_senteval(config: EvaluationConfig, evaluation: Evaluation) -> CorpusFiles:
+def describe_senteval(config: EvaluationConfig, evaluation: SentEvalResult) -> CorpusFiles:
     """The evaluation data, for the record."""
     digits = fingerprint(senteval_folder(config.senteval), config.tasks)
     scales = {name: f"{low:g} to {high:g}" for name, (low, high) in evaluation.scales.items()}
@@ -103,8 +102,8 @@ def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encod
     if workers.count == 1:
         return evaluate(encoder.encode, None if own is None else own.encode)
     if workers.rank > 0:
-        for one in encoders:
-            _encode_share(one, workers, workers.from_first(None))
+        for model in encoders:
+            _encode_share(model, workers, workers.from_first(None))
         return None
 
     def encode_next(sentences: Sequence[str]) -> np.ndarray:

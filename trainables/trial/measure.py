@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 
 from trainables.record_parts import TrainingNumbers, TrialCost
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.model import TEMPERATURE
 from trainables.trial.peak import Peak
@@ -19,7 +19,7 @@ FILTERED = "filtered_negatives"
 """What scores took from the negatives, added up likewise where an objective filters them."""
 
 
-class Clock:
+class TrialClock:
     """The seconds of a trial: those until training ended, and those of the evaluation after it; and its memory."""
 
     def __init__(self, already: float = 0.0, resumed: float = 0.0, peak: Peak | None = None) -> None:
@@ -72,9 +72,9 @@ def gpus_of(workers: Workers) -> float:
     return workers.count * workers.gpus if torch.cuda.is_available() else 0.0
 
 
-def measured(progress: Progress, resumed_seconds: float, **more: Any) -> TrainingNumbers:
+def measured(progress: TrainingProgress, resumed_seconds: float, **more: Any) -> TrainingNumbers:
     """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum. `streams` is
-    there where something was drawn at random in the forward passes: see `Progress.streams`."""
+    there where something was drawn at random in the forward passes: see `TrainingProgress.streams`."""
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     numbers = {

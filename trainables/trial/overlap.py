@@ -18,17 +18,16 @@ from trainables.trial.data_requests import sampler_request
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
 ) -> dict[str, Overlap] | None:
-    """By task with a test part `items`, how many test items it has, and `seen`, how many of them hold a sentence that
-    stands in the corpus of the recipe. None for a recipe without training, and for a layout without sentences.
+    """By task with a test part: `items`, how many test items it has, and `seen`, how many hold a sentence of the
+    corpus. None for a recipe without training, and for a layout without sentences.
 
-    Sentences are compared without case, white space and punctuation. `senteval` is the tasks' folder. `fingerprints`
-    are those of the corpus and of the tasks' files: in one process the same files are counted once. Errors are those of
-    reading the corpus or the tasks.
+    Sentences are compared without case, white space and punctuation. `senteval` is the tasks' folder, `fingerprints`
+    are those of corpus and tasks. Errors are those of reading them.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
-    found = _counted(recipe.part(Layout), sampler_request(recipe, seed=0), senteval, tuple(tasks), fingerprints)
-    return {name: counts.copy() for name, counts in found.items()}
+    by_task = _counted(recipe.part(Layout), sampler_request(recipe, seed=0), senteval, tuple(tasks), fingerprints)
+    return {name: counts.copy() for name, counts in by_task.items()}
 
 
 @functools.lru_cache(maxsize=32)
@@ -43,12 +42,12 @@ def _counted(
 
     Only test sentences are kept, which are few; those of the corpus pass by one after another.
     """
-    items = {name: found for name in tasks if (found := _test_items(name, senteval))}
-    tested = {sentence for found in items.values() for item in found for sentence in item}
-    seen = tested.intersection(map(plain, all_sentences(layout, request)))
+    items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
+    tested = {sentence for texts in items.values() for item in texts for sentence in item}
+    trained_on = tested.intersection(map(plain, all_sentences(layout, request)))
     return {
-        name: {"items": len(found), "seen": sum(not seen.isdisjoint(item) for item in found)}
-        for name, found in items.items()
+        name: {"items": len(texts), "seen": sum(not trained_on.isdisjoint(item) for item in texts)}
+        for name, texts in items.items()
     }
 
 

@@ -19,11 +19,10 @@ STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Peak:
-    """From when it is made. On a GPU what torch has allocated there; else the resident memory of the process.
+    """The most memory since it was made: on a GPU what torch allocates, else the resident memory of the process.
 
-    What stays for the trials to come is left out: what is kept on purpose (`trainables.process_cache`), and pages of
-    files, as libraries' are. These two may be the same pages (weights are read as a map of their file), so the larger
-    counts.
+    Memory that stays for later trials is left out: the process's cache, and pages of files. These two may be the same
+    pages, so the larger counts.
     """
 
     def __init__(self) -> None:
@@ -82,8 +81,8 @@ class _Memory:
         if not STATUS.exists():
             return None
         lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
-        told = [lines[name] for name in ("VmRSS", "VmHWM", "RssFile") if name in lines]
-        if len(told) < 3:  # some containers' systems leave lines out
+        sizes = [lines[name] for name in ("VmRSS", "VmHWM", "RssFile") if name in lines]
+        if len(sizes) < 3:  # some containers' systems leave lines out
             return None
-        held, peak, files = (int(line.split()[0]) * 1024 for line in told)
+        held, peak, files = (int(line.split()[0]) * 1024 for line in sizes)
         return cls(held, peak, files)

@@ -27,14 +27,14 @@ from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
 from trainables.trial.build import base_fingerprint, build_encoder, build_model, build_sampler, describe_encoder
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.measure import Clock, measured
+from trainables.trial.measure import TrialClock, measured
 from trainables.trial.peak import Peak
 from trainables.trial.population_key import population_key, takes_turns
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.save_and_score import embed_and_score, save_model
 from trainables.trial.spec import TrialSpec
-from trainables.trial.watcher import Checkpoints
+from trainables.trial.watcher import CheckpointClock
 
 POINTS = 100
 """How often in a training losses are reported. Reporting each step could take longer than the step."""
@@ -49,12 +49,11 @@ def run_population(
     shared: Path | None = None,
     hand_over: bool = False,
 ) -> Iterator[TrialResult | Unscored | None]:
-    """Train recipe x seed pairs together, then evaluate one after another. `UserError` unless their `population_key` is
-    one and the same.
+    """Train recipe x seed pairs together, then evaluate one after another. `UserError` unless they have one
+    `population_key`.
 
-    A member that is done still trains, since all resume together, and gives None. Each other result is that of
-    `run_trial`, but for rounding and for the cost: a member counts an even share of the training. A member that
-    diverges is stopped, the others go on. The other arguments are those of `run_trial`, as is `Interrupted`.
+    Results are those of `run_trial` but for rounding and cost: a member counts an even share of the training. A member
+    that is done still trains, but gives None; one that diverges is stopped, and the others go on.
     """
     import_late()
     peak, began = Peak(), time.perf_counter()
@@ -75,7 +74,7 @@ def run_population(
         if spec.done:
             yield None
             continue
-        clock = Clock(already=share, resumed=resumed, peak=peak)
+        clock = TrialClock(already=share, resumed=resumed, peak=peak)
         encoder = describe_encoder(spec.recipe, fingerprint, member.model.encoder, member.model)
         data: Trained = {"encoder": encoder, "corpus": description.copy()}
         training = measured(member.progress, resumed, population=len(members))
@@ -133,7 +132,7 @@ class _Watch:
         self.members, self.reporter = members, reporter
         reporter.begin(self.steps)
         self.every = max(1, self.steps // POINTS)
-        self.checkpoints = Checkpoints(reporter)
+        self.checkpoints = CheckpointClock(reporter)
         self.due = False
         self.pace: Pace | None = None
 

@@ -15,11 +15,9 @@ from trainables.training.optimisers import Optimiser
 def population_key(recipe: Recipe) -> str | None:
     """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
 
-    Members share the base, the corpus and its layout, batch size and number of steps. They may differ in the keys that
-    a recipe marks as `together`: pooling, head, temperature, and how parameters move. Those that
-    take turns also share the pooling. Without turns, layout, objective, head and optimiser must be ones that a stack
-    knows (`stacks`). A trial that keeps other weights than the last trains alone, and so does one that mines negatives
-    anew by its own weights.
+    Members share base, corpus, layout, batch size and number of steps, and may differ in keys that are marked
+    `together`. Members that take turns share the pooling, too; others need layout, objective, head and optimiser that
+    `stacks`.
     """
     objective = recipe.part(Objective)
     parts = objective, recipe.part(Layout), recipe.part(Projection), recipe.part(Optimiser)

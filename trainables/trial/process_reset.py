@@ -116,23 +116,23 @@ def _resident() -> int:
 
 def _forget_locals(error: BaseException) -> None:
     """Of all functions that the error, and those before it, came through."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        one = waiting.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            traceback.clear_frames(one.__traceback__)
-            waiting += [one.__cause__, one.__context__]
+        raised = waiting.pop()
+        if raised is not None and id(raised) not in visited:
+            visited.add(id(raised))
+            traceback.clear_frames(raised.__traceback__)
+            waiting += [raised.__cause__, raised.__context__]
 
 
 def _hooks() -> dict[str, Any]:
     """Hooks that are called for all modules and optimisers."""
     owners = {"module": module, "optimizer": optimizer}
-    found = {(owner, name): value for owner in owners for name, value in vars(owners[owner]).items()}
+    hooks = {(owner, name): value for owner in owners for name, value in vars(owners[owner]).items()}
     return {
         f"{owner} {name}": dict(value) if isinstance(value, dict) else value
-        for (owner, name), value in found.items()
+        for (owner, name), value in hooks.items()
         if name.startswith("_global_")
     }
 

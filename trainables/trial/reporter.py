@@ -19,10 +19,9 @@ class Reporter:
         """Before the first step: how many the training has."""
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
-        """After each step, while the next one is computed; in a population after about every hundredth part of the
-        steps, and after the last. `scalars`: `loss` and `learning_rate`, or `loss/0`, `loss/1`... of a population's
-        members; `steps_per_second` and `tokens_per_second` over about the last ten seconds; what the objective
-        counts."""
+        """After each step; in a population after about every hundredth part of the steps, and after the last.
+        `scalars`: `loss` (`loss/0`, `loss/1`... of members), `learning_rate`, `steps_per_second`,
+        `tokens_per_second`, and counts of the objective."""
 
     def rung(self, number: int, scores: Mapping[str, float]) -> bool:
         """At a rung of a single trial what `rung_plan` measures there, by name, where there is data for all of it.

@@ -19,7 +19,7 @@ from trainables.training.loop import TrainingDivergedError, total_steps, train
 from trainables.training.model import TEMPERATURE
 from trainables.training.population_training import embed_ahead
 from trainables.trial.build import (
-    Training,
+    TrainingParts,
     base_fingerprint,
     build_encoder,
     build_training,
@@ -27,7 +27,7 @@ from trainables.trial.build import (
     postprocessed,
 )
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.measure import Clock, measured
+from trainables.trial.measure import TrialClock, measured
 from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
@@ -87,14 +87,13 @@ def run_trial(
 ) -> TrialResult | Unscored:
     """Train and evaluate. Every worker calls it; only the first one's result holds scores.
 
-    `model_folder` receives the trained encoder as a sentence-transformers model. `shared` is a folder where trials
-    leave embeddings of frozen encoders for each other. `resume` is the folder of a checkpoint to go on from. With
-    `hand_over` a trial that was not stopped ends after its last embedding, for `trainables.trial.save_and_score.score`.
-    Raises `Interrupted` (`trainables.training.loop`) on every worker where the reporter ends it at a checkpoint.
+    `model_folder` receives the trained encoder. `shared` is a folder where trials leave embeddings of frozen encoders
+    for each other. `resume` is the folder of a checkpoint. With `hand_over` a trial ends after its last embedding, for
+    `save_and_score.score`. `Interrupted` on every worker where the reporter ends it at a checkpoint.
     """
     import_late()
     spec = TrialSpec(recipe, seed, evaluation, model_folder)
-    clock, workers, reporter = Clock(), workers or Workers(), reporter or Reporter()
+    clock, workers, reporter = TrialClock(), workers or Workers(), reporter or Reporter()
     base = build_encoder(recipe, seed, shared)
     evaluator = Evaluator(evaluation, workers)
     evaluator.before_training(base)
@@ -119,7 +118,7 @@ def run_trial(
 
 
 def _train(
-    recipe: Recipe, seed: int, training: Training, watcher: TrialWatcher, workers: Workers, resume: Path | None
+    recipe: Recipe, seed: int, training: TrainingParts, watcher: TrialWatcher, workers: Workers, resume: Path | None
 ) -> tuple[TrainingNumbers, str | None]:
     """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
     model, sampler = training.model, training.sampler

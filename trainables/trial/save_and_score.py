@@ -18,11 +18,11 @@ from trainables.errors import unforeseen
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.record_parts import Evaluated, TaskScores, Trained, TrainingNumbers, TrialCost
-from trainables.senteval import Evaluation, import_late
+from trainables.senteval import SentEvalResult, import_late
 from trainables.senteval.evaluation import Embeddings
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
-from trainables.trial.measure import Clock, after_scoring, gpus_of
+from trainables.trial.measure import TrialClock, after_scoring, gpus_of
 from trainables.trial.overlap import overlap
 from trainables.trial.peak import Peak
 from trainables.trial.result import TrialResult, Unscored
@@ -44,7 +44,7 @@ def embed_and_score(
     spec: TrialSpec,
     encoder: Encoder,
     evaluator: Evaluator,
-    clock: Clock,
+    clock: TrialClock,
     *,
     training: TrainingNumbers,
     data: Trained,
@@ -75,13 +75,9 @@ def embed_and_score(
 
 
 def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) -> TrialResult:
-    """Fit the classifiers and score a trial. `gpus` are held meanwhile, and their seconds counted.
-
-    `peak` is the trial's own. Without it this may be another process: what that takes counts, unless the trial's memory
-    is a GPU's.
-
-    Raises `UserError` where the evaluation data is no longer that of the embeddings.
-    """
+    """Fit the classifiers and score a trial. `gpus` are held meanwhile, and their seconds counted. `peak` is the
+    trial's own; without it the memory of this process counts, unless the trial's is a GPU's. `UserError` where the
+    evaluation data is no longer that of the embeddings."""
     began = time.perf_counter()
     recipe, config = unscored.spec.recipe, unscored.spec.evaluation
     if peak is None and not unscored.cost["gpu_seconds"]:
@@ -121,12 +117,12 @@ def scores_at_widths(recipe: Recipe, config: EvaluationConfig, embeddings: Embed
     return {"widths": {width: _scores(score_senteval(config, cut[width])) for width in dims}}
 
 
-def _scores(evaluation: Evaluation) -> dict[str, TaskScores]:
+def _scores(evaluation: SentEvalResult) -> dict[str, TaskScores]:
     return cast(dict[str, TaskScores], evaluation.tasks)  # a plugin's kind of task may have more numbers
 
 
 def _overlap(
-    recipe: Recipe, config: EvaluationConfig, evaluation: Evaluation, data: Trained, evaluated: Evaluated
+    recipe: Recipe, config: EvaluationConfig, evaluation: SentEvalResult, data: Trained, evaluated: Evaluated
 ) -> Evaluated:
     """For the record; empty where it is not known. Whatever goes wrong here, the trained and scored trial is kept."""
     fingerprints = data.get("corpus", {}).get("fingerprint"), evaluated["senteval"].get("fingerprint")

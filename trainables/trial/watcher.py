@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trainables.encoders.contract import Encoder
 from trainables.recipe import OptimisationConfig
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher
 from trainables.training.rungs import RungPlan
@@ -20,7 +20,7 @@ CHECKPOINT_SECONDS, CHECKPOINT_STEPS = 60.0, 2
 """A checkpoint is taken after the first step at which so much time and so many steps have passed since the last."""
 
 
-class Checkpoints:
+class CheckpointClock:
     """When a checkpoint is taken, and how it gets to the reporter. For the first worker."""
 
     def __init__(self, reporter: Reporter) -> None:
@@ -61,7 +61,7 @@ class TrialWatcher(Watcher):
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
         self.optimisation = optimisation
         self.rung_plan: RungPlan | None = workers.from_first(reporter.rung_plan)
-        self.checkpoints = Checkpoints(reporter)
+        self.checkpoints = CheckpointClock(reporter)
         self.began = time.perf_counter()
         self.stopped: str | None = None
 
@@ -79,17 +79,17 @@ class TrialWatcher(Watcher):
         going_on = self.checkpoints.take(step, save) if self.workers.rank == 0 else None
         return bool(self.workers.from_first(going_on))
 
-    def rung(self, number: int, progress: Progress) -> bool:
+    def rung(self, number: int, progress: TrainingProgress) -> bool:
         assert self.rung_plan is not None
         measures = self.rung_plan.measures
-        found = self.evaluator.measured(self.encoder, measures)
-        found |= {measure.name: -progress.seconds for measure in measures if measure.number == "seconds"}
+        measured = self.evaluator.measured(self.encoder, measures)
+        measured |= {measure.name: -progress.seconds for measure in measures if measure.number == "seconds"}
         going_on = True
-        if self.workers.rank == 0 and len(found) == len(measures):
-            scores = {measure.name: found[measure.name] for measure in measures}
+        if self.workers.rank == 0 and len(measured) == len(measures):
+            scores = {measure.name: measured[measure.name] for measure in measures}
             tokens = int(progress.sums.get("tokens", 0))
-            told = {"rung": number, "step": progress.step, "seconds": progress.seconds, "tokens": tokens}
-            progress.rungs.append({**told, "scores": scores})
+            report = {"rung": number, "step": progress.step, "seconds": progress.seconds, "tokens": tokens}
+            progress.rungs.append({**report, "scores": scores})
             going_on = self.reporter.rung(number, scores)
         if not self.workers.from_first(going_on):
             self.stopped = f"stopped at rung {number}"
@@ -97,5 +97,5 @@ class TrialWatcher(Watcher):
 
     def score(self) -> float | None:
         assert self.optimisation is not None, "a recipe that keeps weights by a score says by which"
-        found: float | None = self.workers.from_first(chosen_by(self.encoder, self.optimisation, self.workers))
-        return found
+        value: float | None = self.workers.from_first(chosen_by(self.encoder, self.optimisation, self.workers))
+        return value

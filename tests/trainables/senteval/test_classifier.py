@@ -11,8 +11,8 @@ import torch
 
 from benchmarks.senteval import _one_by_one as oracle
 from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out, initial_weights
-from trainables.senteval.features import Pairs, Singles
-from trainables.senteval.optimiser import Optimiser
+from trainables.senteval.features import PairRows, Singles
+from trainables.senteval.optimiser import ClassifierOptimiser
 from trainables.senteval.protocol import PROTOCOLS, Fit
 from trainables.senteval.regressor import bins, fit_regressor
 
@@ -119,7 +119,7 @@ def looped(
 ) -> torch.Tensor:  # (classifiers, columns, dim + 1)
     inputs = torch.from_numpy(np.c_[x, np.ones(len(x), np.float32)])
     step = round(fit.batch * len(x) / np.mean([len(fold.train) for fold in folds]))
-    found = []
+    fits = []
     for fold in folds:
         for decay in DECAYS:
             start = initial_weights(classes, x.shape[1], 16, 7)[:, : x.shape[1] + 1]
@@ -136,8 +136,8 @@ def looped(
                     optimiser.zero_grad()
                     loss.backward()
                     optimiser.step()
-            found.append(weights.data[1:] if classes == 2 else weights.data)
-    return torch.stack(found)
+            fits.append(weights.data[1:] if classes == 2 else weights.data)
+    return torch.stack(fits)
 
 
 def test_a_classifier_does_not_notice_when_others_stop() -> None:
@@ -161,8 +161,8 @@ def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None
     small = replace(small, fit=replace(small.fit, batch=16, max_epochs=16))
     data = TaskData({"all": Split([str(i) for i in range(len(y))], None, y)}, classes=2)
     given = Embedded(TASKS["MR"], data, torch.from_numpy(x), lambda texts: torch.tensor([int(t) for t in texts]))
-    numbers, found = score_task(given, small, 1111)
-    (answers,) = found.answers
+    numbers, scores = score_task(given, small, 1111)
+    (answers,) = scores.answers
     dev, test = oracle.nested_cv(x, y, small)
     assert numbers["dev_accuracy"] == pytest.approx(dev, abs=1.5)
     assert numbers["test_accuracy"] == pytest.approx(test, abs=2.0)
@@ -183,9 +183,9 @@ def test_pair_features() -> None:
     u, v = torch.randn(3, 4), torch.randn(3, 4)
     table = torch.cat([u, v])
     left, right = torch.arange(3), torch.arange(3, 6)
-    plain = Pairs(table, left, right)
+    plain = PairRows(table, left, right)
     torch.testing.assert_close(plain.take(left)[:, :8], torch.cat([(u - v).abs(), u * v], dim=1))
-    both = Pairs(table, left, right, both=True)
+    both = PairRows(table, left, right, both=True)
     torch.testing.assert_close(both.take(left)[:, :16], torch.cat([u, v, u * v, (u - v).abs()], dim=1))
     assert (both.take(left)[:, 16] == 1).all()
     assert (both.take(left)[:, 17:] == 0).all()
@@ -195,7 +195,7 @@ def test_optimiser_is_torch_adam() -> None:
     weights, gradient = torch.randn(4, 3), torch.randn(4, 3)
     plain = torch.nn.Parameter(weights.clone())
     reference = torch.optim.Adam([plain])
-    ours = Optimiser("adam", weights)
+    ours = ClassifierOptimiser("adam", weights)
     for _ in range(5):
         plain.grad = gradient.clone()
         reference.step()

@@ -33,7 +33,7 @@ def test_a_file(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "do not exist; use `topics`"),
         (b"\xff\xfe\x00", "cannot be read"),
@@ -41,11 +41,11 @@ def test_a_file(tmp_path: Path):
         (b"x\n" * 41, "has 41"),
     ],
 )
-def test_bad_files(tmp_path: Path, content: bytes | None, said: str):
+def test_bad_files(tmp_path: Path, content: bytes | None, message: str):
     path = tmp_path / "mine.txt"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         sentences(str(path))
 
 
@@ -55,10 +55,10 @@ def test_cosines():
     def encode(listed: Sequence[str]) -> np.ndarray:
         return np.array([rows[name] for name in listed], dtype=np.float32)
 
-    found = cosines(encode, ["a", "b", "c"])
+    table = cosines(encode, ["a", "b", "c"])
     half = 0.5**0.5
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, [[1, 0, -half], [0, 1, half], [-half, half, 1]], atol=1e-7)
+    assert table.dtype == np.float32
+    np.testing.assert_allclose(table, [[1, 0, -half], [0, 1, half], [-half, half, 1]], atol=1e-7)
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])

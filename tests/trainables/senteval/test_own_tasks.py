@@ -58,6 +58,15 @@ def test_the_columns_tell_the_kind(name: str, split: str, tmp_path: Path) -> Non
     read_task(task, Path())
 
 
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS.values() if kind.scenes])
+def test_the_files_of_a_built_in_task_are_of_its_kind_and_always_the_same(kind: str) -> None:
+    (task,), (again,) = (own_tasks([f"scenes:{kind}"], [f"scenes:{kind}"]) for _ in range(2))
+    assert task == again
+    folder = Path(task.files[0]).parent
+    files = [task.files[0], task.files[1]] if task.layout == "table" else [str(folder), str(folder)]
+    assert [same.kind for same in own_tasks(files[:1], files[1:])] == [task.kind] == [kind]
+
+
 FORMS: Mapping[str, Callable[[pandas.DataFrame, Path], object]] = {
     "mine.csv": lambda table, file: table.to_csv(file, index=False),
     "mine.tsv": lambda table, file: table.to_csv(file, index=False, sep="\t", quoting=csv.QUOTE_ALL),
@@ -75,8 +84,9 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kinds", HEADS)
+@pytest.mark.parametrize(
+    ("kinds", "form"), [*((kinds, "mine.csv") for kinds in HEADS), *((("classes", "nli"), form) for form in FORMS)]
+)
 def test_forms_and_names_are_those_of_training_data(kinds: tuple[str, str], form: str, tmp_path: Path) -> None:
     numbers = range(9)
     table = pandas.DataFrame({name: [f"{name}, {number}" for number in numbers] for name in HEADS[kinds]})
@@ -182,12 +192,12 @@ def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
     assert (dev.left, dev.labels.tolist()) == (["a b", "e f"], [1, 1])
     registered.append(task)
     TASKS.add(task)
-    found = evaluate(bag_of_words, "nowhere", ["faq"])
-    assert found.tasks["faq"]["test_ndcg@10"] == pytest.approx(100.0)
-    assert found.tasks["faq"]["dev_recall@100"] == 50.0, "what is not in the corpus cannot be found"
-    assert development(bag_of_words, "nowhere", ["faq"])["faq.dev_ndcg@10"] == found.tasks["faq"]["dev_ndcg@10"]
-    said = of_tasks(EvaluationConfig(str(tmp_path), ("faq",)))
-    assert [one.split(" in ")[0] for one in said] == [
+    scores = evaluate(bag_of_words, "nowhere", ["faq"])
+    assert scores.tasks["faq"]["test_ndcg@10"] == pytest.approx(100.0)
+    assert scores.tasks["faq"]["dev_recall@100"] == 50.0, "what is not in the corpus cannot be found"
+    assert development(bag_of_words, "nowhere", ["faq"])["faq.dev_ndcg@10"] == scores.tasks["faq"]["dev_ndcg@10"]
+    notes = of_tasks(EvaluationConfig(str(tmp_path), ("faq",)))
+    assert [note.split(" in ")[0] for note in notes] == [
         "task faq: 1 of 3 queries",
         "task faq: 1 documents",
         "task faq: 1 of 3 queries",
@@ -264,10 +274,11 @@ def test_items_are_named_by_their_documents_too(tmp_path: Path) -> None:
     first, second = folder_of(tmp_path / "a"), folder_of(tmp_path / "b")
     more = [{"_id": f"d{n}", "text": text} for n, text in enumerate(("a b x", "c y", "other"))]
     third = folder_of(tmp_path / "c", corpus=more)
-    found = [
-        digest([*read_task(own_tasks([], [str(one)])[0], Path()).splits.values()]) for one in (first, second, third)
+    digests = [
+        digest([*read_task(own_tasks([], [str(folder)])[0], Path()).splits.values()])
+        for folder in (first, second, third)
     ]
-    assert found[0] == found[1] != found[2]
+    assert digests[0] == digests[1] != digests[2]
 
 
 def test_pairs_without_labels_are_a_search_among_all_of_the_file(tmp_path: Path) -> None:
@@ -286,7 +297,10 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("one,two\na,b\n", "mine.csv, line 2: the columns are one, two; a task needs sentence1, sentence2 and score"),
+        (
+            "one,two\na,b\n",
+            "mine.csv, line 2: the columns are one, two; a task needs anchor, positive and negative; or ",
+        ),
         ("", "mine.csv is empty"),
         ("sentence1,sentence2,score\n", "mine.csv holds no example"),
         ("sentence1,sentence2,score\na,b,high\n", "mine.csv, line 2: score 'high' is no finite number"),
@@ -354,7 +368,7 @@ def test_what_is_no_task_at_all(tmp_path: Path) -> None:
     for given, sentence in (
         (str(tmp_path / "none.csv"), "--test .*none.csv: .*none.csv does not exist"),
         (str(tmp_path / "empty"), "empty is no folder of a search task: it has no queries.jsonl"),
-        ("scenes:rings", "--test scenes:rings: the built-in tasks are scenes:classes, scenes:clustering"),
+        ("scenes:rings", "--test scenes:rings: the built-in tasks are scenes:triplets, scenes:reranking"),
     ):
         with pytest.raises(UserError, match=sentence):
             own_tasks([], [given])
@@ -397,24 +411,24 @@ def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registere
     for name, number in (("first", "dev_accuracy"), ("second", "test_accuracy")):
         scores = evaluate(bag_of_words, tmp_path, [name])
         assert scores.errors == {}
-        found = scores.tasks[name][number]
-        assert isinstance(found, float)
-        assert found > 20
+        score = scores.tasks[name][number]
+        assert isinstance(score, float)
+        assert score > 20
     answers, kind = scores.answers["second"], KINDS["classes"]
     protocol = PROTOCOLS["full"]
-    assert kind.numbers(registered[1], answers, protocol)["test_accuracy"] == pytest.approx(found)
+    assert kind.numbers(registered[1], answers, protocol)["test_accuracy"] == pytest.approx(score)
     assert kind.effects(registered[1], "test_accuracy", answers, protocol) is not None
 
 
 def test_the_place_of_files_is_no_part_of_what_they_are(tmp_path: Path, registered: list[Task]) -> None:
-    found = set()
+    digits = set()
     for first, second in (("a", "b"), ("b", "a")):
         places = [folder_of(tmp_path / first / "dev", dev="q1\td0\t1\n"), folder_of(tmp_path / second / "test")]
         (task,) = own_tasks([f"faq={places[0]}"], [f"faq={places[1]}"])
         TASKS.add(task)
-        found.add(fingerprint("anywhere", ["faq"]))
+        digits.add(fingerprint("anywhere", ["faq"]))
         TASKS.remove("faq")
-    assert len(found) == 1
+    assert len(digits) == 1
 
 
 def test_embeddings_that_are_all_the_same_show_no_skill(registered: list[Task]) -> None:

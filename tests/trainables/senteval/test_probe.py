@@ -17,13 +17,13 @@ def _one_by_one(embeddings: Tensor, labels: Tensor) -> Tensor:
     columns = torch.cat([centred, torch.ones(count, 1, dtype=torch.float64)], dim=1)
     penalty = PENALTY * centred.square().mean() * count * torch.eye(dim + 1, dtype=torch.float64)
     penalty[dim, dim] = 0  # the intercept is free
-    found = []
+    accuracies = []
     for i in range(count):
         others = torch.arange(count) != i
         kept = columns[others]
         weights = torch.linalg.solve(kept.mT @ kept + penalty, kept.mT @ targets[others])
-        found.append((columns[i] @ weights).argmax())
-    return torch.stack(found)
+        accuracies.append((columns[i] @ weights).argmax())
+    return torch.stack(accuracies)
 
 
 @pytest.mark.parametrize(("count", "dim", "classes"), [(30, 4, 2), (47, 9, 3), (12, 20, 2)])

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainables.corpora import scenes
 from trainables.errors import UserError, answer_user_errors
 from trainables.evaluation_config import EvaluationConfig
-from trainables.senteval import GROUPS, check_data, evaluate, fingerprint, projections, task_names
+from trainables.senteval import GROUPS, SentEvalResult, check_data, evaluate, fingerprint, projections, task_names
 from trainables.senteval.__main__ import main, table
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.items import Answers
@@ -28,11 +27,6 @@ from trainables.senteval.recalls import CAPTIONS, FOLDS
 from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
 from trainables.trial.evaluation import describe_senteval
-
-
-@pytest.fixture(scope="module")
-def corpus() -> Path:
-    return scenes.ensure() / "senteval"
 
 
 @pytest.fixture(autouse=True)
@@ -83,13 +77,12 @@ def own_tasks(folder: Path) -> list[Task]:
     ]
 
 
-BUILT_IN = ("scored_pairs", "labelled_pairs", "triplets", "classes", "search", "reranking", "clustering")
+BUILT_IN = [f"scenes:{kind.name}" for kind in KINDS.values() if kind.scenes]
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Task]]:
-    built_in = [f"scenes:{name}" for name in BUILT_IN]
-    tasks = [*own_tasks(tmp_path_factory.mktemp("own")), *tasks_of_files(built_in, built_in)]
+    tasks = [*own_tasks(tmp_path_factory.mktemp("own")), *tasks_of_files(BUILT_IN, BUILT_IN)]
     TASKS.add(*tasks)
     yield tasks
     for task in tasks:
@@ -97,6 +90,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Task]]:
 
 
 class TestEveryTask(TaskContract):
+    def test_it_is_scored_with_the_numbers_that_it_names(self, task: Task, whole: SentEvalResult) -> None:  # type: ignore[override]
+        self.check_scores(task, whole)
+
     @pytest.fixture(params=list(TASKS))
     def task(self, request: pytest.FixtureRequest) -> Task:
         return TASKS[request.param]
@@ -191,16 +187,16 @@ class TestOwnGroups:
         assert kept["gold.mine_similarity"][:24].tolist() == [value for _, _, value in SENTENCES]
 
     def test_the_fingerprint_follows_content_not_place(self, own: list[Task], tmp_path: Path) -> None:
-        here = fingerprint("anywhere", ["mine"])
+        digits = fingerprint("anywhere", ["mine"])
         copies = [tmp_path / Path(file).name for file in TASKS["mine"].files]
         for file, copy in zip(TASKS["mine"].files, copies, strict=True):
             copy.write_bytes(Path(file).read_bytes())
         TASKS.remove("mine")
         TASKS.add(Task("mine", "split", "table", tuple(map(str, copies))))
         try:
-            assert fingerprint("elsewhere", ["mine"]) == here
+            assert fingerprint("elsewhere", ["mine"]) == digits
             copies[1].write_text("sentence,label\nx,good\ny,bad\n")
-            assert fingerprint("elsewhere", ["mine"]) != here
+            assert fingerprint("elsewhere", ["mine"]) != digits
         finally:
             TASKS.remove("mine")
             TASKS.add(own[2])
@@ -252,9 +248,9 @@ def test_a_plugin_adds_tasks_to_the_command_line(tmp_path: Path, capsys: pytest.
         'from trainables.senteval.tasks import TASKS, Task\nTASKS.add(Task("mine", "splits", "table", ()))'
     )
     assert answer_user_errors(lambda: main([*options, "--tasks", "mine"])) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: {plugin}, line 2: there is no kind of task 'splits'; did you mean 'split'? the ")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"error: {plugin}, line 2: there is no kind of task 'splits'; did you mean 'split'? the ")
+    assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -412,7 +408,7 @@ def scaled(folder: Path, low: float, high: float, **more: Any) -> Task:
 
 
 def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) -> None:
-    found = {}
+    by_scale = {}
     for low, high in ((1, 5), (0, 1), (0, 5), (-1, 1), (0, 100)):
         TASKS.add(scaled(tmp_path, low, high))
         try:
@@ -423,10 +419,10 @@ def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) ->
         assert described["scales of scores"] == {"mine_scaled": f"{low} to {high}"}
         assert result.scales == {"mine_scaled": (low, high)}
         assert f"scores from {low} to {high}" in table(result, {})
-        found[low, high] = {number: result.tasks["mine_scaled"][number] for number in KINDS["relatedness"].reported}
-    as_sick = found.pop((1, 5))
+        by_scale[low, high] = {number: result.tasks["mine_scaled"][number] for number in KINDS["relatedness"].reported}
+    as_sick = by_scale.pop((1, 5))
     assert as_sick["test_spearman_regressor"] > 30
-    for scores in found.values():
+    for scores in by_scale.values():
         assert scores == pytest.approx(as_sick, abs=1e-4)
 
 

@@ -9,21 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainables.corpora import scenes
 from trainables.senteval import evaluate
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.kinds import KINDS, TaskKind
 from trainables.senteval.kinds.classification import KFold, TrainDevTest
-from trainables.senteval.kinds.contract import Scores
+from trainables.senteval.kinds.contract import KindScores
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import TaskKindContract, bag_of_words
-
-
-@pytest.fixture(scope="module")
-def corpus() -> Path:
-    return scenes.ensure() / "senteval"
 
 
 @pytest.fixture
@@ -33,7 +27,7 @@ def wrong() -> Iterator[TaskKind]:
     class Wrong(KFold):
         name = "wrong"
 
-        def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
             return super().score_without_test(given, dataclasses.replace(protocol, folds=protocol.folds + 1), seed)
 
     KINDS.add(Wrong())
@@ -49,7 +43,7 @@ def test_a_kind_that_scores_otherwise_without_tests_is_found(wrong: TaskKind, co
 
 def test_who_inherits_a_kind_and_scores_in_another_way_is_scored_whole(corpus: Path) -> None:
     class Other(TrainDevTest):
-        def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+        def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
             return super().score(given, protocol, seed + 1)
 
     class Same(TrainDevTest):
@@ -63,18 +57,18 @@ def test_who_inherits_a_kind_and_scores_in_another_way_is_scored_whole(corpus: P
 
 def test_only_what_it_needs_is_embedded(corpus: Path) -> None:
     """Of relatedness the development pairs alone; of classes in folds the whole training part."""
-    asked: list[list[str]] = []
+    calls: list[list[str]] = []
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
-        asked.append([*sentences])
+        calls.append([*sentences])
         return bag_of_words(sentences)
 
     tasks = ["STSBenchmark", "TREC"]
-    found = evaluate(encode, corpus, tasks, "fast", parts="development")
+    scores = evaluate(encode, corpus, tasks, "fast", parts="development")
     parts = {name: read_task(TASKS[name], corpus).splits for name in tasks}
     dev, train = parts["STSBenchmark"]["dev"], parts["TREC"]["train"]
-    assert {*asked[0]} == {*dev.left, *(dev.right or []), *train.left}
-    assert {*found.answers} == {"dev.STSBenchmark"}
-    assert found.geometry == {}
-    assert [*found.tasks["STSBenchmark"]] == ["dev_spearman_cosine", "examples", "seconds"]
-    assert [*found.tasks["TREC"]] == ["dev_accuracy", "examples", "seconds"]
+    assert {*calls[0]} == {*dev.left, *(dev.right or []), *train.left}
+    assert {*scores.answers} == {"dev.STSBenchmark"}
+    assert scores.geometry == {}
+    assert [*scores.tasks["STSBenchmark"]] == ["dev_spearman_cosine", "examples", "seconds"]
+    assert [*scores.tasks["TREC"]] == ["dev_accuracy", "examples", "seconds"]

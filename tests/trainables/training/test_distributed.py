@@ -35,57 +35,63 @@ def alone() -> dict[str, Any]:
 def test_loss_and_gradients_equal_one_worker(
     workers: int, batch: str, case: int, gloo_answers: Answers, alone: dict[str, Any]
 ):
-    wanted = alone["losses"][f"{case} {batch}"]
+    expected = alone["losses"][f"{case} {batch}"]
     if batch == "odd number of sentences":
-        assert any((gradient != 0).any() for gradient in wanted["gradients"])
+        assert any((gradient != 0).any() for gradient in expected["gradients"])
     for answer in gloo_answers[workers]:
         ours = answer["losses"][f"{case} {batch}"]
-        torch.testing.assert_close(ours["loss"], wanted["loss"], **EXACT)
-        torch.testing.assert_close(ours["gradients"], wanted["gradients"], **EXACT)
-        assert ours["counts"] == wanted["counts"]
+        torch.testing.assert_close(ours["loss"], expected["loss"], **EXACT)
+        torch.testing.assert_close(ours["gradients"], expected["gradients"], **EXACT)
+        assert ours["counts"] == expected["counts"]
 
 
 def test_without_the_gather_they_would_differ(gloo_answers: Answers, alone: dict[str, Any]):
     """The negative control: each worker contrasts within its own half only."""
-    wanted = alone["losses"]["0 odd number of sentences"]
+    expected = alone["losses"]["0 odd number of sentences"]
     ours = gloo_answers[2][0]["halves"]
-    assert abs(ours["loss"] - wanted["loss"]) > 1e-3
+    assert abs(ours["loss"] - expected["loss"]) > 1e-3
     with pytest.raises(AssertionError):
-        torch.testing.assert_close(ours["gradients"], wanted["gradients"], rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(ours["gradients"], expected["gradients"], rtol=1e-3, atol=1e-3)
 
 
 def test_three_steps_of_training_end_at_the_same_parameters(gloo_answers: Answers, alone: dict[str, Any]):
-    wanted = alone["steps"]
-    assert wanted["sums"]["pairs"] == 13
+    expected = alone["steps"]
+    assert expected["sums"]["pairs"] == 13
     for rank, answer in enumerate(gloo_answers[2]):
         ours = answer["steps"]
-        torch.testing.assert_close(ours["parameters"], wanted["parameters"], rtol=1e-9, atol=1e-9)
-        assert ours["sums"] == pytest.approx(wanted["sums"], rel=1e-10)
+        torch.testing.assert_close(ours["parameters"], expected["parameters"], rtol=1e-9, atol=1e-9)
+        assert ours["sums"] == pytest.approx(expected["sums"], rel=1e-10)
         assert ours["told"] == (3 if rank == 0 else 0)
-        assert ours["rungs"] == wanted["rungs"] == 2
+        assert ours["rungs"] == expected["rungs"] == 2
 
 
 def test_lora_is_trained_alike(gloo_answers: Answers, alone: dict[str, Any]):
-    wanted = alone["low_rank"]
-    moved = [not torch.equal(now, was) for now, was in zip(wanted["parameters"], wanted["first"], strict=True)]
+    expected = alone["low_rank"]
+    moved = [not torch.equal(now, was) for now, was in zip(expected["parameters"], expected["first"], strict=True)]
     assert sum(moved) > 2 * 12
     for ours in (alone["low_rank"], *(answer["low_rank"] for answer in gloo_answers[2])):
         assert ours["frozen"]
-        torch.testing.assert_close(ours["parameters"], wanted["parameters"], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(ours["parameters"], expected["parameters"], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", ["1", "300", str(BUCKET_BYTES), "rows"])
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_buckets_add_up_to_the_plain_sum(workers: int, size: str, gloo_answers: Answers, alone: dict[str, Any]):
     """Of gradients of all sizes, tied, frozen and unused, in two steps; the last of several workers has no sentence."""
-    told = [alone["buckets"]] if workers == 1 else [answer["buckets"] for answer in gloo_answers[workers]]
-    for rank, answer in enumerate(told):
-        for found, plain, one in zip(answer[size]["steps"], answer["plain"], alone["buckets"]["plain"], strict=True):
+    answers = [alone["buckets"]] if workers == 1 else [answer["buckets"] for answer in gloo_answers[workers]]
+    for rank, answer in enumerate(answers):
+        for actual, plain, single in zip(
+            answer[size]["steps"], answer["plain"], alone["buckets"]["plain"], strict=True
+        ):
             # Two numbers have one sum; the order of three follows their place in a bucket.
-            torch.testing.assert_close(found, plain, rtol=0 if workers < 3 else 1e-14, atol=0 if workers < 3 else 1e-14)
-            torch.testing.assert_close(found, one, **EXACT)
+            torch.testing.assert_close(
+                actual, plain, rtol=0 if workers < 3 else 1e-14, atol=0 if workers < 3 else 1e-14
+            )
+            torch.testing.assert_close(actual, single, **EXACT)
             assert all(
-                (gradient != 0).any() for name, gradient in found.items() if "unused" not in name and name not in FROZEN
+                (gradient != 0).any()
+                for name, gradient in actual.items()
+                if "unused" not in name and name not in FROZEN
             )
         assert answer[size]["frozen"] is None
         assert answer[size]["hooks"] == 0
@@ -102,18 +108,18 @@ def test_buckets_add_up_to_the_plain_sum(workers: int, size: str, gloo_answers: 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_only_rows_with_a_gradient_travel(workers: int, gloo_answers: Answers):
     """Of 50 places those that some worker looks up, of 13 unused ones none, of tied words all 12."""
-    told = [answer["buckets"] for answer in gloo_answers[workers]]
+    answers = [answer["buckets"] for answer in gloo_answers[workers]]
     for step in range(2):
         looked_up = len(places_of(sentences_of(step)).unique())
-        own = [int(answer["own"][step]["places.weight"].any(dim=1).sum()) for answer in told]
+        own = [int(answer["own"][step]["places.weight"].any(dim=1).sum()) for answer in answers]
         assert 0 == own[-1] < own[0] <= looked_up < 25
         assert (own[0] < looked_up) == (workers == 3)
-        assert [sorted(answer["rows"]["rows"][step]) for answer in told] == [[0, 12, looked_up]] * workers
+        assert [sorted(answer["rows"]["rows"][step]) for answer in answers] == [[0, 12, looked_up]] * workers
         wrong = {
             name
-            for answer in told
-            for name, wanted in answer["rows"]["steps"][step].items()
-            if not torch.allclose(answer["a row is dropped"]["steps"][step][name], wanted, rtol=1e-3)
+            for answer in answers
+            for name, expected in answer["rows"]["steps"][step].items()
+            if not torch.allclose(answer["a row is dropped"]["steps"][step][name], expected, rtol=1e-3)
         }
         assert wrong == {"places.weight"}, "the negative control"
 
@@ -135,63 +141,67 @@ def test_resumed_equals_unbroken(workers: int, step: str, gloo_answers: Answers,
 @pytest.mark.parametrize("batches", ["one", "mixed"])
 def test_a_mixture_of_corpora(batches: str, gloo_answers: Answers, alone: dict[str, Any]):
     """Resumed to the last bit; on two workers as on one."""
-    wanted = alone["mixtures"][batches]["whole"]
-    assert wanted["step"] == 12
+    expected = alone["mixtures"][batches]["whole"]
+    assert expected["step"] == 12
     for answer in (alone, *gloo_answers[2]):
         whole, resumed = (answer["mixtures"][batches][name] for name in ("whole", "resumed"))
         assert all(torch.equal(value, whole["state"][name]) for name, value in resumed["state"].items())
         assert resumed["sums"] == whole["sums"]
-        torch.testing.assert_close(whole["state"], wanted["state"], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(whole["state"], expected["state"], rtol=1e-9, atol=1e-9)
 
 
 def test_dropout_follows_the_worker(gloo_answers: Answers, alone: dict[str, Any]):
     """What `streams` warns of: with dropout the number of workers decides about the result."""
-    one, two = alone["resumes"]["unbroken"], gloo_answers[2][0]["resumes"]["unbroken"]
-    assert abs(one["last loss"] - two["last loss"]) > 1e-3
+    single, two = alone["resumes"]["unbroken"], gloo_answers[2][0]["resumes"]["unbroken"]
+    assert abs(single["last loss"] - two["last loss"]) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["sgd", "adamw"])
 def test_one_worker_then_two_then_one_equal_one(name: str, gloo_answers: Answers):
     """Without dropout, in float64. Two workers add the same numbers up in another order, so that each step differs by
     some 1e-16; 1e-9 leaves room for what later steps make of it, AdamW's division by small gradients first of all."""
-    found = gloo_answers[2][0]["elastic"][name]
-    torch.testing.assert_close(found["resized"]["state"], found["unbroken"]["state"], rtol=1e-9, atol=1e-9)
-    assert found["resized"]["sums"] == pytest.approx(found["unbroken"]["sums"], rel=1e-9)
-    assert found["resized"]["step"] == found["unbroken"]["step"] == 12
-    assert found["resized"]["streams"] is found["unbroken"]["streams"] is None
+    actual = gloo_answers[2][0]["elastic"][name]
+    torch.testing.assert_close(actual["resized"]["state"], actual["unbroken"]["state"], rtol=1e-9, atol=1e-9)
+    assert actual["resized"]["sums"] == pytest.approx(actual["unbroken"]["sums"], rel=1e-9)
+    assert actual["resized"]["step"] == actual["unbroken"]["step"] == 12
+    assert actual["resized"]["streams"] is actual["unbroken"]["streams"] is None
 
 
 @pytest.mark.parametrize("keep", ["last", "best", "average"])
 def test_all_workers_keep_what_one_keeps(keep: str, gloo_answers: Answers, alone: dict[str, Any]):
     """The score is the first worker's, of embeddings that both computed."""
-    wanted, last = alone["keeps"][keep], alone["keeps"]["last"]
+    expected, last = alone["keeps"][keep], alone["keeps"]["last"]
     first, second = (answer["keeps"][keep] for answer in gloo_answers[2])
-    torch.testing.assert_close(first["state"], wanted["state"], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(first["state"], expected["state"], rtol=1e-9, atol=1e-9)
     assert all(torch.equal(value, second["state"][name]) for name, value in first["state"].items())
     assert first["kept"] == second["kept"]
     if keep == "best":
-        assert (wanted["kept"]["step"], first["step"], second["step"]) == (6, 10, 10), "after two scores without a gain"
-        assert first["kept"] == {**wanted["kept"], "score": pytest.approx(wanted["kept"]["score"], abs=1e-5)}
+        assert (expected["kept"]["step"], first["step"], second["step"]) == (6, 10, 10), (
+            "after two scores without a gain"
+        )
+        assert first["kept"] == {**expected["kept"], "score": pytest.approx(expected["kept"]["score"], abs=1e-5)}
     else:
-        assert first["kept"] == wanted["kept"]
+        assert first["kept"] == expected["kept"]
     assert (keep == "last") == torch.equal(
-        wanted["state"]["encoder.layer.weight"], last["state"]["encoder.layer.weight"]
+        expected["state"]["encoder.layer.weight"], last["state"]["encoder.layer.weight"]
     )
 
 
 def test_a_mean_over_workers_would_differ(gloo_answers: Answers):
     """The negative control of the test above."""
-    found = gloo_answers[2][0]["elastic"]["averaged"]
+    actual = gloo_answers[2][0]["elastic"]["averaged"]
     with pytest.raises(AssertionError):
-        torch.testing.assert_close(found["resized"]["state"], found["unbroken"]["state"], rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(actual["resized"]["state"], actual["unbroken"]["state"], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_exchanges(workers: int, gloo_answers: Answers):
-    told = [run("exchanges", Workers())] if workers == 1 else [answer["exchanges"] for answer in gloo_answers[workers]]
+    answers = (
+        [run("exchanges", Workers())] if workers == 1 else [answer["exchanges"] for answer in gloo_answers[workers]]
+    )
     shares = {1: [[2, 0, 1]], 2: [[2, 0], [1]], 3: [[2, 0], [], [1]]}[workers]
     weights = workers * torch.arange(6.0).reshape(3, 2) + 100 * sum(range(workers))
-    for rank, answer in enumerate(told):
+    for rank, answer in enumerate(answers):
         assert answer["gathered"].tolist() == [[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]]
         assert answer["gradient"].tolist() == weights[shares[rank]].reshape(-1, 2).tolist()
         assert answer["total"].tolist() == [sum(range(workers)), workers]
@@ -215,9 +225,9 @@ def test_workers_evaluate_together_and_stay_in_step(workers: int, gloo_answers: 
     assert first["refused"] == "broken"
     assert first["few"].tolist() == first["half"].tolist() == [[3.0, 0.0]]
     assert first["documents"].tolist() == [[n, 100] for n in (3, 1, 4, 15, 9)]
-    asked = ("encoded", "nothing", "refused", "few", "half", "documents")
+    cases = ("encoded", "nothing", "refused", "few", "half", "documents")
     for other in others:
-        assert other == dict.fromkeys(asked) | {"after": "still in step"}
+        assert other == dict.fromkeys(cases) | {"after": "still in step"}
 
 
 @given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 7))

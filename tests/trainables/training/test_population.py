@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.conftest import slow_case
 from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
@@ -24,7 +25,7 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.training import population_training
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
 from trainables.training.optimisers import OPTIMISERS, Optimiser
@@ -112,7 +113,7 @@ def members_of(
     return members
 
 
-def by_itself(member: Member, resume: Path | None = None) -> Progress:
+def by_itself(member: Member, resume: Path | None = None) -> TrainingProgress:
     return train(member.model, member.sampler, member.recipe, 0, Watcher(), Workers(), resume)
 
 
@@ -187,7 +188,7 @@ class TestTraining:
             assert own.progress.sums == pytest.approx(other.progress.sums)
             assert math.isfinite(own.progress.sums["loss"])
 
-    @pytest.mark.parametrize("step", [1, 4, 5, 11, 12])
+    @pytest.mark.parametrize("step", [1, slow_case(4), 5, slow_case(11), 12])
     def test_a_resumed_training_is_an_unbroken_one(self, stores: list[EmbeddingStore], folder: Path, step: int) -> None:
         """Wherever it was interrupted; an epoch has 4 steps."""
         whole, broken, resumed = (members_of(DIFFERENT, stores) for _ in range(3))
@@ -196,7 +197,7 @@ class TestTraining:
             train_population(broken, Interrupting(step, folder))
         watcher = Interrupting(None, folder)
         train_population(resumed, watcher, resume=folder)
-        assert watcher.seen == list(range(step + 1, 13))
+        assert watcher.steps == list(range(step + 1, 13))
         for own, other, before in zip(whole, resumed, broken, strict=True):
             assert other.progress.seconds > before.progress.seconds > 0
             assert own.progress.sums == other.progress.sums
@@ -206,10 +207,10 @@ class TestTraining:
 
     def test_who_does_not_look_changes_nothing(self, stores: list[EmbeddingStore], folder: Path) -> None:
         """Losses are read a step late where nobody looks."""
-        seen, unseen = members_of(DIFFERENT, stores), members_of(DIFFERENT, stores)
-        train_population(seen, Interrupting(None, folder))
+        watched, unseen = members_of(DIFFERENT, stores), members_of(DIFFERENT, stores)
+        train_population(watched, Interrupting(None, folder))
         train_population(unseen)
-        for own, other in zip(seen, unseen, strict=True):
+        for own, other in zip(watched, unseen, strict=True):
             assert (own.progress.step, own.progress.sums) == (other.progress.step, other.progress.sums)
 
 
@@ -218,10 +219,10 @@ class Interrupting:
 
     def __init__(self, at: int | None, folder: Path) -> None:
         self.at, self.folder = at, folder
-        self.seen: list[int] = []
+        self.steps: list[int] = []
 
     def looks(self, step: int) -> bool:
-        self.seen.append(step)
+        self.steps.append(step)
         return True
 
     def step(self, step: int, save: Any) -> bool:
@@ -333,17 +334,17 @@ class Listening(Reporter):
 
     def __init__(self, at: int | None = None, keep: Path | None = None) -> None:
         self.at, self.keep = at, keep
-        self.asked = 0
-        self.told: dict[int, dict[str, float]] = {}
+        self.calls = 0
+        self.reported: dict[int, dict[str, float]] = {}
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
-        self.told[step] = dict(scalars)
+        self.reported[step] = dict(scalars)
 
     def wants_checkpoint(self) -> bool:
-        self.asked += 1
+        self.calls += 1
         if self.at is not None:
             time.sleep(0.2)  # so that its steps take longer than all else that a resumed process does
-        return self.asked == self.at
+        return self.calls == self.at
 
     def checkpoint(self, folder: Path) -> bool:
         assert self.keep is not None
@@ -368,20 +369,20 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
     with pytest.raises(Interrupted, match=r"after step 5$"):
         list(run_population(specs, reporter=first, shared=shared))
     resumed = list(run_population(specs, reporter=second, resume=tmp_path / "kept", shared=shared))
-    assert list(unbroken.told) == [2, 4, 6, 8]
-    assert (list(first.told), list(second.told)) == ([2, 4], [6, 8])
-    for step, scalars in {**first.told, **second.told}.items():
+    assert list(unbroken.reported) == [2, 4, 6, 8]
+    assert (list(first.reported), list(second.reported)) == ([2, 4], [6, 8])
+    for step, scalars in {**first.reported, **second.reported}.items():
         for name in ("loss/0", "loss/1"):
-            assert scalars[name] == unbroken.told[step][name]
-    assert unbroken.told[8]["steps_per_second"] > 0
-    assert unbroken.told[8]["tokens_per_second"] > 32
-    for one, other in zip(whole, resumed, strict=True):
-        assert one is not None
+            assert scalars[name] == unbroken.reported[step][name]
+    assert unbroken.reported[8]["steps_per_second"] > 0
+    assert unbroken.reported[8]["tokens_per_second"] > 32
+    for first_result, other in zip(whole, resumed, strict=True):
+        assert first_result is not None
         assert other is not None
-        scores, unbroken_scores = (dict(result.scores["STSBenchmark"]) for result in (other, one))
+        scores, unbroken_scores = (dict(result.scores["STSBenchmark"]) for result in (other, first_result))
         assert scores.pop("seconds") > 0 < unbroken_scores.pop("seconds")
         assert scores == unbroken_scores
-        assert other.training["last_loss"] == one.training["last_loss"]
+        assert other.training["last_loss"] == first_result.training["last_loss"]
         assert other.training["resumed_seconds"] > 0
         assert "streams" not in other.training
 
@@ -393,8 +394,8 @@ def test_the_last_step_is_told_wherever_it_falls(stores: list[EmbeddingStore], m
     reporter = Listening()
     members = members_of(DIFFERENT[:2], stores)
     train_population(members, _Watch(members, reporter))
-    assert list(reporter.told) == [5, 10, 11]
-    assert reporter.told[11]["loss/0"] == members[0].progress.last_loss
+    assert list(reporter.reported) == [5, 10, 11]
+    assert reporter.reported[11]["loss/0"] == members[0].progress.last_loss
 
 
 def test_a_strangers_layout_may_stack() -> None:

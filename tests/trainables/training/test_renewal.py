@@ -46,26 +46,26 @@ def test_they_are_mined_by_the_weights_of_that_step(step: int, tmp_path: Path) -
     then, following = (load_file(tmp_path / name / "state.safetensors") for name in ("then", "next"))
     made = model()
     made.load_state_dict({name[6:]: value for name, value in then.items() if name.startswith("model.")}, strict=False)
-    wanted = mined_table(corpus(), made.encoder.encode, RULES)
-    assert np.array_equal(following["model.mined"].numpy(), wanted)
-    assert not np.array_equal(then["model.mined"].numpy(), wanted)
+    expected = mined_table(corpus(), made.encoder.encode, RULES)
+    assert np.array_equal(following["model.mined"].numpy(), expected)
+    assert not np.array_equal(then["model.mined"].numpy(), expected)
 
 
 def test_a_step_trains_on_what_was_mined_for_it() -> None:
     """Every batch is asked for with the negatives of its time, the first of a renewal too."""
-    mined, seen, tables = sampler(EVERY), dict[int, np.ndarray](), list[np.ndarray]()
+    mined, trained, tables = sampler(EVERY), dict[int, np.ndarray](), list[np.ndarray]()
     ask, take = mined.batch, mined.take
 
     def batch(step: int) -> Any:
-        seen[step] = mined.table.copy()
+        trained[step] = mined.table.copy()
         return ask(step)
 
     mined.batch = batch  # type: ignore[method-assign]
     mined.take = lambda table: (tables.append(table.copy()), take(table))[1]  # type: ignore[method-assign]
     twelve_steps(Workers(), mined)
     assert len(tables) == 3  # at the beginning, before the sixth step, and before the eleventh
-    assert all(np.array_equal(seen[step], tables[step // EVERY]) for step in range(12))
-    assert not any(np.array_equal(one, other) for one, other in itertools.pairwise(tables))
+    assert all(np.array_equal(trained[step], tables[step // EVERY]) for step in range(12))
+    assert not any(np.array_equal(first, other) for first, other in itertools.pairwise(tables))
 
 
 @pytest.mark.parametrize("step", [4, 5, 6, 10])
@@ -123,8 +123,8 @@ def test_anchors_and_positives_of_a_step_stay() -> None:
 def test_a_trial_renews_beside_a_guide(tmp_path: Path) -> None:
     """It embeds all that may come ahead; the record holds the seconds of mining."""
     torch.set_default_dtype(torch.float32)
-    asked = {"objective.false_negatives": "guide", "objective.guide": "scenes-small", "optimisation.max_steps": 4}
-    recipe = asked_of(tmp_path, **{**asked, "corpus.mined_every": 2, "optimisation.learning_rate": 1e-3})
+    changes = {"objective.false_negatives": "guide", "objective.guide": "scenes-small", "optimisation.max_steps": 4}
+    recipe = asked_of(tmp_path, **{**changes, "corpus.mined_every": 2, "optimisation.learning_rate": 1e-3})
     training = build_training(recipe, 0, build_encoder(recipe, 0, None))
     guide = training.model.guide
     assert guide is not None

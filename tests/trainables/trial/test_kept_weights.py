@@ -17,6 +17,7 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.senteval import GROUPS, development
+from trainables.senteval.kinds import KINDS
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import bag_of_words
@@ -68,10 +69,10 @@ def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
 
     class Losses(Reporter):
         def __init__(self, keep: str) -> None:
-            self.seen = losses.setdefault(keep, [])
+            self.losses = losses.setdefault(keep, [])
 
         def step(self, step: int, scalars: Mapping[str, float]) -> None:
-            self.seen.append(scalars["loss"])
+            self.losses.append(scalars["loss"])
 
     run_trial(trial, 1, EVALUATION, reporter=Losses("last"))
     best = trial.override({"optimisation.keep": "best"})
@@ -113,11 +114,11 @@ def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
 @pytest.mark.slow
 def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path) -> None:
     class Leaving(Reporter):
-        asked = 0
+        calls = 0
 
         def wants_checkpoint(self) -> bool:
-            self.asked += 1
-            return self.asked == 4
+            self.calls += 1
+            return self.calls == 4
 
         def checkpoint(self, folder: Path) -> bool:
             shutil.copytree(folder, tmp_path / "kept")
@@ -137,15 +138,7 @@ def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path) ->
 
 # --- by which score
 
-OWN = {
-    "scored_pairs": "dev_spearman",
-    "labelled_pairs": "dev_ap",
-    "triplets": "dev_accuracy",
-    "classes": "dev_accuracy",
-    "search": "dev_ndcg@10",
-    "reranking": "dev_map",
-    "clustering": "dev_v_measure",
-}
+OWN = {kind.name: kind.development for kind in KINDS.values() if kind.scenes}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -235,7 +228,7 @@ def test_a_training_that_overtrains_ends_with_its_best_weights(trial: Recipe, tm
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         ({"keep_every": 8}, "of 8 steps is scored once at optimisation.keep_every=8, so that it keeps its last"),
         (
@@ -250,25 +243,29 @@ def test_a_training_that_overtrains_ends_with_its_best_weights(trial: Recipe, tm
         ({"keep_every": 2, "patience": 2}, None),
     ],
 )
-def test_a_training_too_short_for_its_scores_is_said(trial: Recipe, changes: dict[str, int], said: str | None) -> None:
-    asked = {f"optimisation.{key}": value for key, value in changes.items()}
-    found = [one for one in remarks([trial.override({"optimisation.keep": "best", **asked})]) if "keep=best" in one]
-    assert len(found) == (said is not None)
-    assert said is None or re.search(said, found[0])
+def test_a_training_too_short_for_its_scores_is_said(
+    trial: Recipe, changes: dict[str, int], sentence: str | None
+) -> None:
+    options = {f"optimisation.{key}": value for key, value in changes.items()}
+    notes = [
+        note for note in remarks([trial.override({"optimisation.keep": "best", **options})]) if "keep=best" in note
+    ]
+    assert len(notes) == (sentence is not None)
+    assert sentence is None or re.search(sentence, notes[0])
 
 
 class TestRefusals:
     def test_its_data_must_be_there(self, trial: Recipe, tmp_path: Path) -> None:
         (tmp_path / "downstream").mkdir()
-        there = trial.preferring({"corpus.senteval": str(tmp_path)})
-        check_recipes([there], EVALUATION)
+        moved = trial.preferring({"corpus.senteval": str(tmp_path)})
+        check_recipes([moved], EVALUATION)
         with pytest.raises(UserError, match=r"^optimisation\.keep=best .* of STSBenchmark: .* holds no task"):
-            check_recipes([there.override({"optimisation.keep": "best"})], EVALUATION)
+            check_recipes([moved.override({"optimisation.keep": "best"})], EVALUATION)
         own = {"optimisation.keep": "best", "optimisation.keep_by": ("search",)}
-        check_recipes([there.override(own)], EVALUATION)
+        check_recipes([moved.override(own)], EVALUATION)
 
     @pytest.mark.parametrize(
-        ("by", "said"),
+        ("by", "sentence"),
         [
             ("serach", "there is no SentEval task 'serach'; did you mean 'search'?"),
             ("search*0", "'search*0' needs a number above 0 behind the star, as in search*2"),
@@ -279,9 +276,9 @@ class TestRefusals:
             ("", "names no task"),
         ],
     )  # fmt: skip
-    def test_what_no_weights_are_kept_by(self, by: str, said: str, trial: Recipe) -> None:
+    def test_what_no_weights_are_kept_by(self, by: str, sentence: str, trial: Recipe) -> None:
         best = {"optimisation.keep": "best", "optimisation.keep_by": tuple(by.split(",") if by else ())}
-        with pytest.raises(UserError, match=rf"^optimisation\.keep_by:? .*{re.escape(said)}"):
+        with pytest.raises(UserError, match=rf"^optimisation\.keep_by:? .*{re.escape(sentence)}"):
             check_recipes([trial.override(best)], EVALUATION)
 
     @pytest.mark.parametrize("changes", [{"optimisation.epochs": 0}, {"optimisation.keep": "average"}])

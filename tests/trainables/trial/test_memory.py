@@ -38,11 +38,11 @@ def test_trials_of_minilms_shape_leave_nothing_and_take_the_same(tmp_path: Path)
     count = len(BATCHES) + 1
     command = [sys.executable, "-m", "benchmarks.engine._soak_trials", str(tmp_path / "encoder"), str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert (found[-1]["after"] - found[0]["after"]) / (count - 1) < MB_A_TRIAL
-    assert found[-1]["batch"] == found[0]["batch"]
-    assert found[-1]["peak"] == pytest.approx(found[0]["peak"], rel=SAME)
-    assert found[0]["peak"] > 4 * 4 * 30_522 * 384 / 2**20, "weights, gradients, and what AdamW keeps"
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert (figures[-1]["after"] - figures[0]["after"]) / (count - 1) < MB_A_TRIAL
+    assert figures[-1]["batch"] == figures[0]["batch"]
+    assert figures[-1]["peak"] == pytest.approx(figures[0]["peak"], rel=SAME)
+    assert figures[0]["peak"] > 4 * 4 * 30_522 * 384 / 2**20, "weights, gradients, and what AdamW keeps"
 
 
 def test_a_measured_pass_lets_go_of_its_graph(make_encoder: Any) -> None:
@@ -94,13 +94,13 @@ class TestTrials:
     def test_members_of_a_population_take_all_that_it_takes(self, tmp_path: Path) -> None:
         frozen = ALONE.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
         recipes = [frozen.override({"objective.temperature": 0.1 * number}) for number in (1, 2, 3)]
-        found = [
+        peaks = [
             [peak_of(result) for result in run_trials([TrialSpec(recipe, 1, FEW) for recipe in recipes], shared=folder)]
             for folder in (tmp_path / "first", tmp_path / "second")
         ]
-        for members in found:
-            assert members == pytest.approx([found[0][0]] * 3, rel=SAME, abs=16)
-        assert found[0][0] > 16
+        for members in peaks:
+            assert members == pytest.approx([peaks[0][0]] * 3, rel=SAME, abs=16)
+        assert peaks[0][0] > 16
 
     def test_scoring_counts_here_and_in_another_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
         alone = peak_of(run_trial(ALONE, 1, FEW))

@@ -37,20 +37,20 @@ def pairs(left: list[str], right: list[str], labels: list[float]) -> Split:
 
 
 class TestItems:
-    ONE = TaskData({"train": pairs(["x"], ["y"], [1.0]), "test": pairs(["a", "b"], ["c", "d"], [1.0, 4.5])})
+    DATA = TaskData({"train": pairs(["x"], ["y"], [1.0]), "test": pairs(["a", "b"], ["c", "d"], [1.0, 4.5])})
 
     def of(self, data: TaskData, task: str = "STSBenchmark") -> str:
         return items.digest(kind_of(task).tested(data))
 
     def changed(self, **changes: Any) -> str:
-        test = dataclasses.replace(self.ONE.splits["test"], **changes)
-        return self.of(TaskData({**self.ONE.splits, "test": test}))
+        test = dataclasses.replace(self.DATA.splits["test"], **changes)
+        return self.of(TaskData({**self.DATA.splits, "test": test}))
 
     def test_they_follow_texts_labels_and_order_of_the_test_part_alone(self) -> None:
-        own = self.of(self.ONE)
+        own = self.of(self.DATA)
         assert len(own) == 16
         assert int(own, 16) >= 0
-        other = TaskData({"train": pairs(["z"], ["y"], [1.0]), "test": self.ONE.splits["test"]})
+        other = TaskData({"train": pairs(["z"], ["y"], [1.0]), "test": self.DATA.splits["test"]})
         assert self.of(other) == own
         different = [
             self.changed(left=["a", "B"]),
@@ -122,8 +122,8 @@ class TestGeometry:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("trainables.senteval.geometry._ROWS_AT_ONCE", rows)
-            found = geometry(data, torch.from_numpy(draws), lookup)
-        return found, dict(zip(self.TEXTS, draws, strict=True))
+            figures = geometry(data, torch.from_numpy(draws), lookup)
+        return figures, dict(zip(self.TEXTS, draws, strict=True))
 
     def split(self, seed: int, texts: int = 30) -> Split:
         draws = np.random.default_rng(seed)
@@ -134,16 +134,16 @@ class TestGeometry:
     def test_a_loop_over_pairs_agrees(self, rows: int) -> None:
         benchmark = {name: self.split(seed) for seed, name in enumerate(("train", "dev", "test"))}
         other = {"STS12": TaskData({"MSRpar": self.split(9, texts=40)}), "MR": TaskData({})}
-        found, vectors = self.of({"STSBenchmark": TaskData(benchmark), **other}, rows=rows)
-        assert found.pop("sentences") == "STSBenchmark"
-        assert found == pytest.approx(naive_geometry(vectors, list(benchmark.values())), rel=1e-5)
-        assert found != pytest.approx(naive_geometry(vectors, list(other["STS12"].splits.values())), rel=1e-3)
+        figures, vectors = self.of({"STSBenchmark": TaskData(benchmark), **other}, rows=rows)
+        assert figures.pop("sentences") == "STSBenchmark"
+        assert figures == pytest.approx(naive_geometry(vectors, list(benchmark.values())), rel=1e-5)
+        assert figures != pytest.approx(naive_geometry(vectors, list(other["STS12"].splits.values())), rel=1e-3)
 
     def test_without_the_benchmark_all_sts_tasks_that_are_there(self) -> None:
         data = {"STS16": TaskData({"a": self.split(1), "b": self.split(2)}), "STS13": TaskData({"c": self.split(3)})}
-        found, vectors = self.of(data)
-        assert found.pop("sentences") == "STS13, STS16"
-        assert found == pytest.approx(naive_geometry(vectors, [self.split(n) for n in (1, 2, 3)]), rel=1e-5)
+        figures, vectors = self.of(data)
+        assert figures.pop("sentences") == "STS13, STS16"
+        assert figures == pytest.approx(naive_geometry(vectors, [self.split(n) for n in (1, 2, 3)]), rel=1e-5)
 
     def test_what_cannot_be_measured(self) -> None:
         assert self.of({"MR": TaskData({"all": Split(["t1"], None, np.array([1]))})})[0] == {}
@@ -284,8 +284,8 @@ class TestOverlapInATrial:
         result = run_trial(base, 1, EVALUATION)
         assert result.scores["STSBenchmark"]["test_spearman_cosine"] is not None
         assert "overlap" not in result.data
-        said = [line for line in capsys.readouterr().err.splitlines() if "seen in training" in line]
-        assert said == ["test sentences seen in training are not counted (RuntimeError: a file is gone)"]
+        lines = [line for line in capsys.readouterr().err.splitlines() if "seen in training" in line]
+        assert lines == ["test sentences seen in training are not counted (RuntimeError: a file is gone)"]
 
     def test_the_corpus_is_read_once(self, base: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         file = tmp_path / "nli.jsonl"
@@ -323,8 +323,8 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     assert first["fresh"] == ["head.weight", "head.bias"]
     assert untrained.data["encoder"] == {**first, "fresh": []}
     assert "overlap" not in untrained.data
-    seen = results[0].evaluated["overlap"]["STSBenchmark"]
-    assert seen["items"] == len(results[0].predictions["STSBenchmark"])
+    overlap = results[0].evaluated["overlap"]["STSBenchmark"]
+    assert overlap["items"] == len(results[0].predictions["STSBenchmark"])
     assert results[0].geometry["sentences"] == "STSBenchmark"
     assert results[0].geometry != untrained.geometry
     assert results[0].predictions["items.STSBenchmark"].item() == untrained.predictions["items.STSBenchmark"].item()

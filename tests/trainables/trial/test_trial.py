@@ -20,14 +20,14 @@ from tests.conftest import slow_case
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.recipe import Recipe
-from trainables.training.checkpoint import NUMBERS, Progress
+from trainables.training.checkpoint import NUMBERS, TrainingProgress
 from trainables.training.loop import Interrupted
 from trainables.training.rungs import RungPlan, parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, watcher
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import measured
 from trainables.trial.run import run_trial
-from trainables.trial.watcher import Checkpoints
+from trainables.trial.watcher import CheckpointClock
 
 STEPS = 10
 
@@ -90,7 +90,7 @@ class Scheduler(Reporter):
         self.losses: list[float] = []
         self.rungs: list[int] = []
         self.scores: list[float] = []
-        self.asked = 0
+        self.calls = 0
         self.taken: list[Path] = []
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
@@ -103,8 +103,8 @@ class Scheduler(Reporter):
         return number != self.stop_at
 
     def wants_checkpoint(self) -> bool:
-        self.asked += 1
-        return self.asked == self.checkpoint_after
+        self.calls += 1
+        return self.calls == self.checkpoint_after
 
     def checkpoint(self, folder: Path) -> bool:
         self.taken.append(folder)
@@ -134,7 +134,7 @@ def test_end_to_end(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path
     assert SELECTION.of(result.scores, {}) == pytest.approx(sum(dev) / 2)
     assert reporter.rungs == list(range(1, 8))
     assert all(score is not None and -100 <= score <= 100 for score in reporter.scores)
-    assert [(told["rung"], told["scores"]["sts"]) for told in result.training["rungs"]] == list(
+    assert [(rung["rung"], rung["scores"]["sts"]) for rung in result.training["rungs"]] == list(
         zip(reporter.rungs, reporter.scores, strict=True)
     )
     assert result.training["planned_steps"] == STEPS
@@ -176,7 +176,7 @@ def test_stopped_at_a_rung(recipe: Recipe, evaluation: EvaluationConfig, tmp_pat
     assert stopped.scores == {}
     assert stopped.training["steps"] == 5
     assert stopped.training["planned_steps"] == STEPS
-    assert [told["step"] for told in stopped.training["rungs"]] == [2, 3, 4, 5]
+    assert [rung["step"] for rung in stopped.training["rungs"]] == [2, 3, 4, 5]
     assert reporter.rungs == [1, 2, 3, 4]
     assert not (tmp_path / "model").exists()
 
@@ -235,7 +235,7 @@ def test_checkpoints_come_by_time_not_by_rung(
     reporter = Scheduler()
     run_trial(recipe, 1, evaluation, reporter=reporter)
     assert reporter.taken == []
-    assert reporter.asked == STEPS
+    assert reporter.calls == STEPS
     monkeypatch.setattr(watcher, "CHECKPOINT_SECONDS", 0.0)
     reporter = Scheduler()
     run_trial(recipe, 1, evaluation, reporter=reporter)
@@ -249,7 +249,7 @@ def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, 
     """Sixty seconds or two steps, whichever is longer, rounded up to whole steps; also after a resume."""
     clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
     monkeypatch.setattr(watcher, "time", clock)
-    checkpoints = Checkpoints(Reporter())
+    checkpoints = CheckpointClock(Reporter())
     taken, wanted_at = [first - 1], None
     for step in range(first, first + 10 * every):
         clock.now += seconds
@@ -263,20 +263,20 @@ def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, 
 
 
 def test_no_score_is_computed_that_nobody_asked_for(
-    recipe: Recipe, evaluation: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
+    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
 ):
-    asked: list[int] = []
-    monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: asked.append(1))
+    calls: list[int] = []
+    monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: calls.append(1))
     reporter = Scheduler(stop_at=8)
-    assert run_trial(recipe, 1, evaluation, reporter=reporter).stopped is None
-    assert reporter.rungs == asked == []
+    assert run_trial(recipe, 1, one_task, reporter=reporter).stopped is None
+    assert reporter.rungs == calls == []
 
 
-def test_a_rung_without_a_score_is_none(recipe: Recipe, evaluation: EvaluationConfig, monkeypatch: pytest.MonkeyPatch):
+def test_a_rung_without_a_score_is_none(recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch):
     """There may be no data for it: then nobody can judge the trial."""
     monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: {})
     reporter = Scheduler(rung_plan=EIGHTHS, stop_at=1)
-    assert run_trial(recipe, 1, evaluation, reporter=reporter).stopped is None
+    assert run_trial(recipe, 1, one_task, reporter=reporter).stopped is None
     assert reporter.rungs == []
 
 
@@ -346,11 +346,13 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
     for fidelity in ("paper", "released"):
 
         class Rates(Reporter):
-            def step(self, step: int, scalars: Mapping[str, float], seen: list[float] = rates[fidelity]) -> None:
-                seen.append(scalars["learning_rate"])
+            def step(
+                self, step: int, scalars: Mapping[str, float], scalars_of_step: list[float] = rates[fidelity]
+            ) -> None:
+                scalars_of_step.append(scalars["learning_rate"])
 
-        def watched(self: Any, sentences: Any, seen: set[bool] = padded[fidelity], **options: Any) -> Any:
-            seen.add(self.pooling.counts_padding)
+        def watched(self: Any, sentences: Any, scalars_of_step: set[bool] = padded[fidelity], **options: Any) -> Any:
+            scalars_of_step.add(self.pooling.counts_padding)
             return encode(self, sentences, **options)
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)
@@ -383,7 +385,7 @@ def test_missing_data_is_refused_before_anything_runs(
 
 
 def test_what_only_one_objective_counts_is_kept_as_a_sum():
-    progress = Progress(step=2, seconds=3.0)
+    progress = TrainingProgress(step=2, seconds=3.0)
     for _ in range(2):
         progress.add(loss=1.0, anchors=4, positives=6, easy=5, seconds=9)
     training = measured(progress, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainables.corpora import scenes
 from trainables.recipe import Recipe
-from trainables.training.checkpoint import Progress
+from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, train
 from trainables.trial.build import build_encoder, build_training
@@ -12,7 +12,7 @@ from trainables.trial.build import build_encoder, build_training
 COUNTS = {"judged_anchors", "false_negatives", "caught_false_negatives", "wrongly_masked_negatives"}
 
 
-def trained(nli: str) -> Progress:
+def trained(nli: str) -> TrainingProgress:
     recipe = Recipe().preferring(
         {
             "encoder.name": "scenes-small",

@@ -99,14 +99,14 @@ def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word} 1 {number} 3\n" for number, word in enumerate(("a", "man", "is", "two"))))
 
-    def told(recipe: Recipe) -> str:
+    def answers(recipe: Recipe) -> str:
         with between.trial():
             return repr(without_seconds(run_trial(recipe, 3, EVALUATION)))
 
     expected = of_fresh_processes([ROWS, MASKED])
     assert len(set(expected)) == 2
-    assert told(ROWS) == expected[0]
-    assert told(MASKED) == expected[1]
+    assert answers(ROWS) == expected[0]
+    assert answers(MASKED) == expected[1]
     others: list[Callable[[], object]] = [
         lambda: run_trial(PAIRS, 1, EVALUATION),
         lambda: run_trial(adapted, 1, EVALUATION, shared=tmp_path / "embeddings"),
@@ -129,7 +129,7 @@ def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset
     for other in others:
         with between.trial():
             other()
-    assert [told(ROWS), told(MASKED)] == expected
+    assert [answers(ROWS), answers(MASKED)] == expected
 
 
 class Leak:
@@ -215,10 +215,10 @@ def test_a_leak_would_change_the_next_trial(name: str, between: ProcessReset, le
         if clean:
             between.leave_clean()
         try:
-            found = without_seconds(run_trial(PAIRS, 1, FEW))
+            result = without_seconds(run_trial(PAIRS, 1, FEW))
         except RuntimeError:
-            found = None
-        assert (found == expected) == clean
+            result = None
+        assert (result == expected) == clean
 
 
 def test_random_streams_start_anew(between: ProcessReset):
@@ -386,11 +386,11 @@ class TestWhatIsKept:
         source = tmp_path / "nli.jsonl"
         rows = [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": "entailment"} for i in range(4)]
         source.write_text("\n".join(map(json.dumps, rows)))
-        layout, asked = nli_layouts.PairLayout(nli=str(source)), SamplerRequest(2, 1, None, None, 128)
-        first = layout._load(asked)
+        layout, request = nli_layouts.PairLayout(nli=str(source)), SamplerRequest(2, 1, None, None, 128)
+        first = layout._load(request)
         first.premises.clear()
         first.labels[:] = 2
-        second = layout._load(asked)
+        second = layout._load(request)
         assert (second.premises, second.labels.tolist()) == ([f"p {i}" for i in range(4)], [0] * 4)
 
     def test_tokens_that_a_trial_has_changed(self, monkeypatch: pytest.MonkeyPatch):

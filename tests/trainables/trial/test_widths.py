@@ -15,7 +15,7 @@ from tests.conftest import SENTENCES
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
-from trainables.senteval import Evaluation
+from trainables.senteval import SentEvalResult
 from trainables.senteval.evaluation import Embeddings
 from trainables.trial import save_and_score
 from trainables.trial.build import build_encoder
@@ -23,16 +23,16 @@ from trainables.trial.check import check_widths
 
 
 def test_the_record_has_the_scores_of_each_width(monkeypatch: pytest.MonkeyPatch):
-    def scored(config: EvaluationConfig, embeddings: Embeddings) -> Evaluation:
-        return Evaluation("fast", {"MR": {"test_accuracy": float(embeddings.vectors.sum())}}, {}, {}, 0.0, 0.0)
+    def scored(config: EvaluationConfig, embeddings: Embeddings) -> SentEvalResult:
+        return SentEvalResult("fast", {"MR": {"test_accuracy": float(embeddings.vectors.sum())}}, {}, {}, 0.0, 0.0)
 
     monkeypatch.setattr(save_and_score, "score_senteval", scored)
     embeddings = Embeddings(np.arange(6, dtype=np.float32).reshape(2, 3), "digits", 0.0)
     pairs = Recipe().override({"objective.name": "mnrl", "corpus.layout": "pairs"})
-    found: Any = save_and_score.scores_at_widths(
+    record: Any = save_and_score.scores_at_widths(
         pairs.override({"objective.dims": ("2", "1")}), EvaluationConfig(), embeddings
     )
-    assert found == {"widths": {"2": {"MR": {"test_accuracy": 8.0}}, "1": {"MR": {"test_accuracy": 3.0}}}}
+    assert record == {"widths": {"2": {"MR": {"test_accuracy": 8.0}}, "1": {"MR": {"test_accuracy": 3.0}}}}
     assert save_and_score.scores_at_widths(pairs, EvaluationConfig(), embeddings) == {}
     assert (
         save_and_score.scores_at_widths(Recipe().override({"optimisation.epochs": 0}), EvaluationConfig(), embeddings)
@@ -43,8 +43,8 @@ def test_the_record_has_the_scores_of_each_width(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("kind", ["transformer", "static"])
 def test_a_saved_model_is_cut_by_sentence_transformers(kind: str, tmp_path: Path):
     """`truncate_dim` gives the first numbers of ours, those that are scored at that width."""
-    asked = {"encoder.kind": kind, "encoder.name": SCENES_ENCODER, "objective.name": "mnrl", "corpus.layout": "pairs"}
-    recipe = Recipe().preferring({**asked, "objective.dims": ("64", "16")})
+    changes = {"encoder.kind": kind, "encoder.name": SCENES_ENCODER, "objective.name": "mnrl", "corpus.layout": "pairs"}
+    recipe = Recipe().preferring({**changes, "objective.dims": ("64", "16")})
     encoder = build_encoder(recipe, 0, None)
     folder = save_and_score.save_model(encoder, tmp_path / "model")
     for width in map(int, recipe.flat()["objective.dims"]):  # type: ignore[arg-type]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from trainables.registry import Registry
-from trainables.senteval.kinds.classes import Classes
+from trainables.senteval.kinds.classes import TextClasses
 from trainables.senteval.kinds.classification import KFold, NestedCrossValidation, TrainDevTest
 from trainables.senteval.kinds.clustering import Clustering
 from trainables.senteval.kinds.contract import TaskKind
-from trainables.senteval.kinds.labelled_pairs import LabelledPairs
+from trainables.senteval.kinds.labelled_pairs import PairClassification
 from trainables.senteval.kinds.relatedness import Relatedness
 from trainables.senteval.kinds.reranking import Reranking
 from trainables.senteval.kinds.retrieval import Retrieval
-from trainables.senteval.kinds.scored_pairs import ScoredPairs
+from trainables.senteval.kinds.scored_pairs import PairSimilarity
 from trainables.senteval.kinds.search import Search
 from trainables.senteval.kinds.similarity import Similarity
 from trainables.senteval.kinds.triplets import Triplets
@@ -24,14 +24,14 @@ KINDS: Registry[TaskKind] = Registry(
     Similarity(),
     Relatedness(),
     Retrieval(),
-    Classes(),
-    ScoredPairs(),
-    LabelledPairs(),
     Triplets(),
-    Search(),
     Reranking(),
+    Search(),
+    PairSimilarity(),
+    PairClassification(),
     Clustering(),
+    TextClasses(),
 )
-"""Every kind of task, by its name."""
+"""Every kind of task, by its name. A person's file is a task of the first that it fits."""
 
 __all__ = ["KINDS", "TaskKind"]

@@ -11,7 +11,7 @@ import numpy as np
 from trainables.senteval.effects import mean_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import SHARE, Scores, TaskKind
+from trainables.senteval.kinds.contract import SHARE, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
@@ -44,12 +44,12 @@ class ByParts(TaskKind):
     def range_of(self, number: str) -> tuple[float, float]:
         return SHARE
 
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
-        found = tuple(self.answers(given, part, seed) for part in PARTS if part in given.data.splits)
-        sizes = [len(one.gold) for one in found]
-        return Scores(found, sizes if len(sizes) > 1 else sizes[0])
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
+        answers = tuple(self.answers(given, part, seed) for part in PARTS if part in given.data.splits)
+        sizes = [len(part.gold) for part in answers]
+        return KindScores(answers, sizes if len(sizes) > 1 else sizes[0])
 
-    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         return self.score(given, protocol, seed)
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainables.errors import UserError
+from trainables.errors import UserError, choices, shown
 from trainables.senteval.effects import accuracy_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
@@ -17,17 +18,19 @@ from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
+from trainables.tabular import unclear
+
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
 
 NEIGHBOURS = "neighbours"
 """Beside the classes that the regression gives: those of the nearest neighbours."""
 
 
-class Classes(MeanOverItems):
+class TextClasses(MeanOverItems):
     """Accuracies of two readers of embeddings (`logistic.py`), each of rows that it has not seen.
 
-    What reads `dev` is fitted to `train`: an encoder that learned from `train` has not seen these rows either, so that
-    the development accuracy is no memory. What reads `test` is fitted to both. Where nothing stands before a part, it
-    is read fold by fold, each by the others.
+    The readers of `dev` are fitted to `train`, those of `test` to both. A first part is read fold by fold.
     """
 
     name = "classes"
@@ -38,6 +41,24 @@ class Classes(MeanOverItems):
     predicted = "classes"
     measures = ("accuracy", "knn_accuracy")
     checked = "test_knn_accuracy"
+    columns = "sentence, or sentence1 and sentence2, and label"
+    scenes = "trainables.corpora.scenes_tasks:classes"
+
+    def fits(self, table: TaskTable) -> bool:
+        if not table.paired:
+            return table.has("sentence", "label")
+        labels = table.pair_labels
+        if len(labels) == 1:
+            raise UserError(
+                f"all {len(table.lines):,} pairs in {table.path} have one label, {shown(labels[0])}; it needs two"
+            )
+        (column,) = table.roles["label"]
+        if unclear(table.roles, labels) and column.lower() != "class":
+            raise UserError(
+                f"{table.path}: {column!r} holds {choices(labels)}, which may be classes, those of NLI among them, or "
+                "say how alike the two texts are; call it class or score, or the texts premise and hypothesis"
+            )
+        return True
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)

@@ -15,7 +15,7 @@ from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import SHARE, THREE, Scores, TaskKind
+from trainables.senteval.kinds.contract import SHARE, THREE, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 from trainables.to_device import to_device
@@ -62,7 +62,7 @@ class Classification(TaskKind):
             raise UserError(f"{task.name}: F1 is for two classes, not {data.classes}")
 
     @abstractmethod
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores: ...
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores: ...
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         return {"test_accuracy": self.accuracy(answers, protocol)} | ({"test_f1": f1(answers)} if task.f1 else {})
@@ -108,7 +108,7 @@ class NestedCrossValidation(Classification):
     splits_without_test = ("all",)
     fewest = 3
 
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         import torch
 
         from trainables.senteval.classifier import fit_classifiers, hold_out
@@ -124,11 +124,11 @@ class NestedCrossValidation(Classification):
         for number, fold in enumerate(outer):
             tested = rows.take(to_device(torch.from_numpy(fold.dev), rows.device))
             predicted[fold.dev] = classifiers.predict(tested, [number])[:, 0]
-        return Scores((Answers(predicted, labels),), [len(labels), len(labels)], _development(means))
+        return KindScores((Answers(predicted, labels),), [len(labels), len(labels)], _development(means))
 
-    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         _, means = self._chosen(given, protocol, seed)
-        return Scores((), len(given.data.splits["all"]), _development(means))
+        return KindScores((), len(given.data.splits["all"]), _development(means))
 
     def _chosen(self, given: Embedded, protocol: Protocol, seed: int) -> tuple[list[Fold], np.ndarray]:
         """The outer folds, and of each the mean accuracy over its inner folds: (outer, L2)."""
@@ -139,16 +139,16 @@ class NestedCrossValidation(Classification):
         parts = [_folds(labels[fold.train], protocol.folds) for fold in outer]
         inner = [
             Fold(fold.train[part.train], fold.train[part.dev])
-            for fold, those in zip(outer, parts, strict=True)
-            for part in those
+            for fold, inner_folds in zip(outer, parts, strict=True)
+            for part in inner_folds
         ]
         classifiers = fit_classifiers(
             rows, labels, classes, inner, protocol.decays, protocol.fit, seed, precision=fast_precision(rows.device)
         )
         sizes = np.array([len(part.dev) for part in inner])[:, None]
         accuracy = classifiers.dev_correct.reshape(len(inner), -1) / sizes
-        of_outer = np.split(accuracy, np.cumsum([len(those) for those in parts])[:-1])
-        return outer, _rounded(np.array([one.mean(axis=0) for one in of_outer]))
+        of_outer = np.split(accuracy, np.cumsum([len(inner_folds) for inner_folds in parts])[:-1])
+        return outer, _rounded(np.array([accuracies.mean(axis=0) for accuracies in of_outer]))
 
     def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
         if protocol is None:
@@ -186,7 +186,7 @@ class KFold(Classification):
     splits_without_test = ("train",)
     fewest = 2
 
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         from trainables.senteval.classifier import fit_classifiers, hold_out
 
         rows, labels, classes = given.rows("train"), given.labels("train"), given.data.classes
@@ -196,10 +196,10 @@ class KFold(Classification):
         refit = hold_out(np.arange(len(labels)), seed)
         classifier = fit_classifiers(rows, labels, classes, [refit], [decay], protocol.fit, seed)
         predicted, gold = classifier.predict(given.all_rows("test"))[:, 0], given.labels("test")
-        return Scores((Answers(predicted, gold),), [len(labels), len(gold)], _development(means))
+        return KindScores((Answers(predicted, gold),), [len(labels), len(gold)], _development(means))
 
-    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
-        return Scores((), len(given.data.splits["train"]), _development(self._chosen(given, protocol, seed)))
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
+        return KindScores((), len(given.data.splits["train"]), _development(self._chosen(given, protocol, seed)))
 
     def _chosen(self, given: Embedded, protocol: Protocol, seed: int) -> np.ndarray:  # (L2,)
         """The mean accuracy over the folds."""
@@ -219,16 +219,16 @@ class TrainDevTest(Classification):
     splits = THREE
     splits_without_test = ("train", "dev")
 
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         classifiers, dev = self._fitted(given, protocol, seed)
         accuracy = _rounded(classifiers.dev_correct / dev)
         predicted = classifiers.predict(given.all_rows("test"), [int(accuracy.argmax())])[:, 0]
         gold = given.labels("test")
-        return Scores((Answers(predicted, gold),), [dev, len(gold)], _best_of(classifiers, dev))
+        return KindScores((Answers(predicted, gold),), [dev, len(gold)], _best_of(classifiers, dev))
 
-    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         classifiers, dev = self._fitted(given, protocol, seed)
-        return Scores((), dev, _best_of(classifiers, dev))
+        return KindScores((), dev, _best_of(classifiers, dev))
 
     def _fitted(self, given: Embedded, protocol: Protocol, seed: int) -> tuple[Classifiers, int]:
         """A classifier for each L2 value, and how many development examples there are."""

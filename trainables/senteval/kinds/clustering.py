@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
+
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
 
 STARTS = 10
 """Of k-means, of which the best fit is taken: a start moves V by points."""
@@ -28,6 +32,11 @@ class Clustering(ByParts):
     name = "clustering"
     target = "classes"
     measures = ("v_measure",)
+    columns = "sentence and cluster"
+    scenes = "trainables.corpora.scenes_tasks:clusters"
+
+    def fits(self, table: TaskTable) -> bool:
+        return not table.paired and table.has("sentence", "label") and table.roles["label"][0].lower() == "cluster"
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
@@ -43,8 +52,8 @@ class Clustering(ByParts):
         unit = (rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)).double().numpy()
         count = min(len(np.unique(labels)), len(np.unique(unit, axis=0)))
         with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
-            found = KMeans(count, n_init=STARTS, random_state=DRAWN).fit_predict(unit)
-        return Answers(found, labels, split=part)
+            clusters = KMeans(count, n_init=STARTS, random_state=DRAWN).fit_predict(unit)
+        return Answers(clusters, labels, split=part)
 
     def measure(self, name: str, answers: Answers) -> float:
         return v_measure(_table(answers)[0])

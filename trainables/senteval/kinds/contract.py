@@ -1,11 +1,11 @@
 """What a kind of task is: one class that says what it needs of a task's files, how a task is scored, which numbers
 follow from the answers that are kept, and what each test item does to them. Imports nothing heavy.
 
-To add one, derive from `TaskKind` in a plugin file, and add an instance:
+To add one, derive from `TaskKind`, or from `MeanOverItems` of `by_parts.py`, and add an instance:
 
-    KINDS.add(Agreement())     # from trainables.senteval.kinds
+    KINDS.add(Agreement())     # in a plugin file; in this folder it is a row of `KINDS`
 
-What is heavy (torch) is imported inside `score`, since reports ask the class, too, and they load none of it.
+What is heavy (torch) is imported inside `score`, since reports read the class, too, and they load none of it.
 `trainables/testing/tasks.py` has the tests that a kind must pass.
 """
 
@@ -16,20 +16,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.embedded import Embedded
-from trainables.senteval.examples import Split, TaskData
+from trainables.senteval.examples import Split, Target, TaskData
 from trainables.senteval.items import Answers, pair_groups
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
-Target = Literal["classes", "scores", "images", "documents"]
-"""What an example is labelled with: a class, a number (its sentences are then a pair), the image of a caption, or the
-documents that are relevant to a query."""
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
 
 Predicted = Literal["classes", "cosines", "other"]
 """What is predicted for a test item: its class, the cosine of its two sentences, or something else. Of classes the
@@ -44,7 +43,7 @@ SHARE, CORRELATION, RANK = (0.0, 100.0), (-100.0, 100.0), (1.0, math.inf)
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class KindScores:
     """What `TaskKind.score` finds: the answers, and the numbers that do not follow from them."""
 
     answers: tuple[Answers, ...]
@@ -59,10 +58,9 @@ class Scores:
 
 
 class TaskKind(ABC):
-    """An entry of `KINDS`. Every number that is reported comes from `numbers` or is one of `Scores.fitted`.
+    """An entry of `KINDS`. Every number that is reported comes from `numbers` or is one of `KindScores.fitted`.
 
-    It has no keys: a score is known by its task, protocol and data, and a key would give two kinds of scores one name.
-    What tasks of a kind differ in are fields of `Task`; what else it shall be able to do is another kind.
+    It has no keys: a score is known by task, protocol and data. What tasks of a kind differ in are fields of `Task`.
     """
 
     name: ClassVar[str]
@@ -95,12 +93,21 @@ class TaskKind(ABC):
     """The number that is a check of `main`: by another reader of the embeddings, for which nothing is fitted."""
     chance: ClassVar[str] = ""
     """The number of which `Task.chance` is the level by chance; empty: there is no such level."""
+    columns: ClassVar[str] = ""
+    """The columns of a person's file that `fits`, for a message; empty: no file does."""
+    scenes: ClassVar[str] = ""
+    """`"module:function"` that writes the built-in task `scenes:NAME`, such as one of `corpora/scenes_tasks.py`; empty:
+    there is none."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Who inherits a kind and scores in another way inherits no way to leave tests out."""
         super().__init_subclass__(**more)
         if "score" in vars(cls) and "score_without_test" not in vars(cls):
             cls.splits_without_test, cls.score_without_test = (), TaskKind.score_without_test  # type: ignore[method-assign]
+
+    def fits(self, table: TaskTable) -> bool:
+        """Whether a person's file is a task of this kind, by its columns and labels. The first of `KINDS` takes it."""
+        return False
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
         """Names of the numbers that this task is scored with: those of the parts that it has."""
@@ -135,18 +142,18 @@ class TaskKind(ABC):
                 raise UserError(f"{task.name}: every example in {files[name]} must be a {needed}")
 
     @abstractmethod
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         """The answers that embeddings give, with whatever is fitted under the protocol. One seed gives one score."""
 
-    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         """The number `development`, bit for bit as by `score`, of `splits_without_test` alone."""
         return self.score(given, protocol, seed)
 
     @abstractmethod
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> Mapping[str, float | None]:
-        """Every number that follows from the answers of one part (`answers.split`), in percent; scores, reports and
-        `--check` have them from here. None for one that these answers cannot have. Of answers that lack what a number
-        needs, as those of older studies may, the number is left out. `protocol` is None where it is unknown."""
+        """Every number that follows from the answers of one part (`answers.split`), in percent; None for one that
+        they cannot have. A number is left out where the answers lack what it needs. `protocol` is None where it is
+        unknown."""
 
     @abstractmethod
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,17 +19,26 @@ from trainables.senteval.precision import average_precision, best_threshold
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
+
+_BINARY = ({"0", "1"}, {"False", "True"}, {"false", "true"})
 MATCHED = "matched"
 """Beside the cosines of the test part: whether each lies above the threshold that is best on the development part."""
 
 
-class LabelledPairs(ByParts):
+class PairClassification(ByParts):
     """Average precision of label 1, and the F1 of a threshold where there is a development part that chooses it."""
 
     name = "labelled_pairs"
     target = "classes"
     predicted = "cosines"
     measures = ("ap",)
+    columns = "sentence1, sentence2 and label"
+    scenes = "trainables.corpora.scenes_tasks:labelled_pairs"
+
+    def fits(self, table: TaskTable) -> bool:
+        return table.paired and {*table.pair_labels} in _BINARY
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
         both = {*self.splits} == {*self.splits_of(task)}
@@ -45,16 +55,16 @@ class LabelledPairs(ByParts):
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
         splits = given.data.splits
-        found = Answers(given.cosine(splits[part]), splits[part].labels, split=part)
+        cosines, gold = given.cosine(splits[part]), splits[part].labels
         if part == "dev" or "dev" not in splits:
-            return found
+            return Answers(cosines, gold, split=part)
         threshold = best_threshold(given.cosine(splits["dev"]), splits["dev"].labels)
-        matched = (found.predicted >= threshold).astype(np.int8)
-        return Answers(found.predicted, found.gold, split=part, more={MATCHED: matched})
+        return Answers(cosines, gold, split=part, more={MATCHED: (cosines >= threshold).astype(np.int8)})
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
-        found = super().numbers(task, answers, protocol)
-        return found | ({"test_f1": f1(self._matched(answers))} if MATCHED in answers.more else {})
+        matched = answers.more.get(MATCHED)
+        with_f1 = {} if matched is None else {"test_f1": f1(Answers(matched, answers.gold))}
+        return super().numbers(task, answers, protocol) | with_f1
 
     def measure(self, name: str, answers: Answers) -> float:
         return average_precision(answers.predicted, answers.gold)
@@ -63,6 +73,3 @@ class LabelledPairs(ByParts):
         if number == "test_f1":
             return f1_effects(answers.more[MATCHED], answers.gold)
         return average_precision_effects(answers.predicted, answers.gold)
-
-    def _matched(self, answers: Answers) -> Answers:
-        return Answers(answers.more[MATCHED], answers.gold)

@@ -14,7 +14,7 @@ from trainables.senteval.effects import correlation_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import THREE, Scores, TaskKind, check_scale
+from trainables.senteval.kinds.contract import THREE, KindScores, TaskKind, check_scale
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
@@ -54,7 +54,7 @@ class Relatedness(TaskKind):
                 f"{task.name}: the scores in {files['train']} go from {low:g} to {high:g}, which is no scale to learn"
             )
 
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         from trainables.senteval.regressor import fit_regressor, onto_bins
 
         splits = given.data.splits
@@ -63,7 +63,7 @@ class Relatedness(TaskKind):
         train, on_dev, on_test = (given.all_rows(name) for name in self.splits)
         bins = onto_bins(splits["train"].labels, scale)
         predict = fit_regressor(train, bins, on_dev, dev.labels, given.rows("dev").dim, seed)
-        return Scores(
+        return KindScores(
             (
                 Answers(given.cosine(test), test.labels, more={REGRESSED: predict(on_test)}),
                 Answers(given.cosine(dev), dev.labels, split="dev"),
@@ -73,18 +73,18 @@ class Relatedness(TaskKind):
             scale=scale if given.task.scale is None else None,
         )
 
-    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         dev = given.data.splits["dev"]
-        return Scores((Answers(given.cosine(dev), dev.labels, split="dev"),), len(dev))
+        return KindScores((Answers(given.cosine(dev), dev.labels, split="dev"),), len(dev))
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
-        found: dict[str, float | None] = {
+        values: dict[str, float | None] = {
             f"{answers.split}_spearman_cosine": 100 * spearman(answers.predicted, answers.gold)
         }
         if REGRESSED in answers.more:
             for name, correlation in CORRELATIONS.items():
-                found[f"test_{name}_regressor"] = 100 * correlation(answers.more[REGRESSED], answers.gold)
-        return found
+                values[f"test_{name}_regressor"] = 100 * correlation(answers.more[REGRESSED], answers.gold)
+        return values
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         predicted = answers.more[REGRESSED] if number.endswith("_regressor") else answers.predicted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from trainables.senteval.kinds.triplets import anchor_groups
 from trainables.senteval.ranking import MAP, MRR, NDCG
 from trainables.senteval.task_fields import TaskFields
 
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
+
 
 class Reranking(MeanOverItems):
     """By cosines; of two texts that lie equally near the less relevant one counts as nearer. A value of each query:
@@ -26,6 +30,11 @@ class Reranking(MeanOverItems):
     name = "reranking"
     target = "documents"
     measures = (MAP, MRR, NDCG)
+    columns = "anchor, positive and negative"
+    scenes = "trainables.corpora.scenes_tasks:reranking"
+
+    def fits(self, table: TaskTable) -> bool:
+        return table.has("anchor", "positive", "negative") and table.most != (1, 1)
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
@@ -47,11 +56,11 @@ class Reranking(MeanOverItems):
         places = [place for grades in judged for place in grades]
         near = cosine(given.embeddings, queries.repeat_interleave(given.lookup([]).new_tensor(sizes)), texts[places])
         cuts = np.cumsum(sizes)[:-1]
-        found = [
+        ranked = [
             [place for _, _, place in sorted(zip(-cosines, grades.values(), grades, strict=True))]
             for cosines, grades in zip(np.split(near, cuts), judged, strict=True)
         ]
-        return measured(self.measures, found, split, part)
+        return measured(self.measures, ranked, split, part)
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """The examples of a query are drawn together."""

@@ -11,7 +11,7 @@ from trainables.senteval.effects import mean_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import RANK, SHARE, THREE, Scores, TaskKind
+from trainables.senteval.kinds.contract import RANK, SHARE, THREE, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.recalls import AT, CAPTIONS, FOLDS, WAYS, fold_size, recalls
 from trainables.senteval.task_fields import TaskFields
@@ -37,34 +37,34 @@ class Retrieval(TaskKind):
     def range_of(self, number: str) -> tuple[float, float]:
         return RANK if number.endswith("_medr") else SHARE
 
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         from trainables.senteval.projections import fit_projections
 
         parts = {name: (given.embeddings[given.lookup(part.left)], part) for name, part in given.data.splits.items()}
         dev, to_images, to_captions = fit_projections(parts, seed)
         answers = Answers(to_images, np.zeros_like(to_images), more={BACK: to_captions.repeat(CAPTIONS)})
-        return Scores((answers,), [len(parts[name][0]) for name in ("dev", "test")], {"dev_recall": dev})
+        return KindScores((answers,), [len(parts[name][0]) for name in ("dev", "test")], {"dev_recall": dev})
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         if BACK not in answers.more or len(answers.gold) % (FOLDS * CAPTIONS):
             return {}
         to_images, to_captions = answers.predicted, answers.more[BACK][::CAPTIONS]
-        found = recalls(to_images, to_captions)
+        shares = recalls(to_images, to_captions)
         medians = {
             f"{way}_medr": float(np.mean([np.floor(np.median(fold)) + 1 for fold in np.split(ranks, FOLDS)]))
             for way, ranks in (("i2t", to_captions), ("t2i", to_images))
         }
-        numbers = {f"test_{name}": value for name, value in {**found, **medians}.items()}
-        return {"test_recall": math.fsum(found.values()) / len(found), **numbers}
+        numbers = {f"test_{name}": value for name, value in {**shares, **medians}.items()}
+        return {"test_recall": math.fsum(shares.values()) / len(shares), **numbers}
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
         if number.endswith("_medr"):
             return None
-        asked = (
+        names = (
             [number.removeprefix("test_")] if number != "test_recall" else [f"{way}_r{k}" for way in WAYS for k in AT]
         )
         ranks = {"i2t": answers.more[BACK], "t2i": answers.predicted}
-        hits = [ranks[name[:3]] < int(name.partition("_r")[2]) for name in asked]
+        hits = [ranks[name[:3]] < int(name.partition("_r")[2]) for name in names]
         return mean_effects(np.mean(hits, axis=0), [len(answers.gold) // FOLDS] * FOLDS)
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:

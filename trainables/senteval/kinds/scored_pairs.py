@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,15 +18,24 @@ from trainables.senteval.kinds.by_parts import ByParts
 from trainables.senteval.kinds.contract import CORRELATION
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
+from trainables.tabular import is_graded
+
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
 
 
-class ScoredPairs(ByParts):
+class PairSimilarity(ByParts):
     """Spearman's and Pearson's correlation of cosines and scores."""
 
     name = "scored_pairs"
     target = "scores"
     predicted = "cosines"
     measures = tuple(CORRELATIONS)
+    columns = "sentence1, sentence2 and score"
+    scenes = "trainables.corpora.scenes_tasks:scored_pairs"
+
+    def fits(self, table: TaskTable) -> bool:
+        return table.paired and (table.has("score") or is_graded(table.pair_labels))
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)

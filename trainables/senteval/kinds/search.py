@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from trainables.errors import UserError
 from trainables.senteval.embedded import Embedded
-from trainables.senteval.examples import Documents, Split, TaskData
+from trainables.senteval.examples import JudgedDocuments, Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.ranking import MAP, MRR, NDCG, RECALL, measures, nearest
+
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
 
 PROBED_QUERIES, PROBED_DOCUMENTS = 500, 5000
 """So many are held against each other while a training goes on."""
@@ -23,6 +29,20 @@ class Search(MeanOverItems):
     target = "documents"
     among_all = True
     measures = (NDCG, MRR, MAP, RECALL)
+    columns = "anchor and positive"
+    scenes = "trainables.corpora.scenes_tasks:search"
+
+    def fits(self, table: TaskTable) -> bool:
+        judged = table.roles.get("label") or table.roles.get("score")
+        if not table.has("anchor", "positive"):
+            return table.paired and not judged
+        if judged and not table.has("negative"):
+            (anchor,), positive = table.roles["anchor"], table.roles["positive"]
+            raise UserError(
+                f"{table.path}: beside {anchor!r} and {positive[0]!r} stands {judged[0]!r}, which may say that some "
+                f"are wrong; call them sentence1, sentence2 and label or score, or leave {judged[0]!r} out"
+            )
+        return not table.has("negative")
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
         import torch
@@ -30,9 +50,9 @@ class Search(MeanOverItems):
         split = given.data.splits[part]
         documents = split.documents
         assert documents is not None
-        rows, asked = given.documents(documents.texts), given.lookup(split.left)
-        found = nearest(given.embeddings, asked, rows, torch.from_numpy(documents.own)).tolist()
-        return measured(self.measures, found, split, part)
+        rows, queries = given.documents(documents.texts), given.lookup(split.left)
+        ranked = nearest(given.embeddings, queries, rows, torch.from_numpy(documents.own)).tolist()
+        return measured(self.measures, ranked, split, part)
 
     def development_part(self, data: TaskData) -> Split:
         """At most so many queries, among what was judged for them and a draw of the other documents: the number is its
@@ -41,27 +61,30 @@ class Search(MeanOverItems):
         documents = split.documents
         assert documents is not None
         random = np.random.default_rng(DRAWN)
-        asked = np.sort(random.permutation(len(split))[:PROBED_QUERIES])
-        needed = {place for query in asked for place in documents.judged[query] if place >= 0}
+        queries = np.sort(random.permutation(len(split))[:PROBED_QUERIES])
+        needed = {place for query in queries for place in documents.judged[query] if place >= 0}
         others = (place for place in random.permutation(len(documents.texts)).tolist() if place not in needed)
         room = range(max(0, PROBED_DOCUMENTS - len(needed)))
         kept = sorted(needed.union(place for place, _ in zip(others, room, strict=False)))
         places = {place: number for number, place in enumerate(kept)}
-        fewer = Documents(
+        fewer = JudgedDocuments(
             [documents.texts[place] for place in kept],
-            [{places.get(place, place): grade for place, grade in documents.judged[query].items()} for query in asked],
-            np.array([places.get(int(documents.own[query]), -1) for query in asked]),
+            [
+                {places.get(place, place): grade for place, grade in documents.judged[query].items()}
+                for query in queries
+            ],
+            np.array([places.get(int(documents.own[query]), -1) for query in queries]),
         )
-        return Split([split.left[query] for query in asked], None, fewer.relevant, documents=fewer)
+        return Split([split.left[query] for query in queries], None, fewer.relevant, documents=fewer)
 
 
-def measured(names: tuple[str, ...], found: list[list[int]], split: Split, part: str) -> Answers:
+def measured(names: tuple[str, ...], rankings: list[list[int]], split: Split, part: str) -> Answers:
     """The answers of queries, from the documents that each found, the best first."""
     assert split.documents is not None
     each = [
         measures([place for place in ranked if place >= 0], judged)
-        for ranked, judged in zip(found, split.documents.judged, strict=True)
+        for ranked, judged in zip(rankings, split.documents.judged, strict=True)
     ]
-    first, *others = ({name: np.array([one[name] for one in each])} for name in names)
+    first, *others = ({name: np.array([values_of[name] for values_of in each])} for name in names)
     more = {name: values for other in others for name, values in other.items()}
     return Answers(first[names[0]], split.labels, more=more, split=part)

@@ -10,7 +10,7 @@ from trainables.senteval.correlation import CORRELATIONS, correlation_in
 from trainables.senteval.effects import Over, correlation_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import Scores, TaskKind
+from trainables.senteval.kinds.contract import KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
@@ -26,20 +26,20 @@ class Similarity(TaskKind):
     unfitted = reported
     main = "spearman_wmean"
 
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> Scores:
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
         parts = [(given.cosine(part), part.labels) for part in given.data.splits.values()]
         predicted, gold = (np.concatenate(side) for side in zip(*parts, strict=True))
         sizes = np.array([len(labels) for _, labels in parts])
-        return Scores((Answers(predicted, gold, sizes),), examples=len(gold))
+        return KindScores((Answers(predicted, gold, sizes),), examples=len(gold))
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
-        found: dict[str, float | None] = {}
+        values: dict[str, float | None] = {}
         for name, correlation in CORRELATIONS.items():
             each = [100 * correlation(predicted, gold) for predicted, gold in answers.in_parts()]
-            found[f"{name}_all"] = 100 * correlation(answers.predicted, answers.gold)
-            found[f"{name}_mean"] = float(np.mean(each))
-            found[f"{name}_wmean"] = float(np.average(each, weights=answers.sizes))
-        return found
+            values[f"{name}_all"] = 100 * correlation(answers.predicted, answers.gold)
+            values[f"{name}_mean"] = float(np.mean(each))
+            values[f"{name}_wmean"] = float(np.average(each, weights=answers.sizes))
+        return values
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         how = cast(Over, number.rpartition("_")[2])

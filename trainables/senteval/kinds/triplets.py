@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.task_fields import TaskFields
 
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
+
 
 class Triplets(MeanOverItems):
     """By cosines; a negative that lies as near as the positive counts as nearer. `predicted` is 1 where the positive
@@ -24,6 +28,11 @@ class Triplets(MeanOverItems):
     target = "documents"
     predicted = "classes"
     measures = ("accuracy",)
+    columns = "anchor, positive and negative"
+    scenes = "trainables.corpora.scenes_tasks:triplets"
+
+    def fits(self, table: TaskTable) -> bool:
+        return table.has("anchor", "positive", "negative") and table.most == (1, 1)
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)

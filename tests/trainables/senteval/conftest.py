@@ -1,0 +1,33 @@
+"""The built-in corpus, and its 28 tasks scored once for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trainables.corpora import scenes
+from trainables.senteval import SentEvalResult, evaluate
+from trainables.testing.tasks import bag_of_words
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    return scenes.ensure() / "senteval"
+
+
+@pytest.fixture(scope="session")
+def whole(corpus: Path) -> SentEvalResult:
+    calls = []
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        calls.append(len(sentences))
+        assert len(set(sentences)) == len(sentences)
+        assert all(sentences)
+        return bag_of_words(sentences)
+
+    result = evaluate(encode, corpus, ["all"], "fast")
+    assert len(calls) == 1
+    return result
