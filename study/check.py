@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from reports.markdown import count
 from search_spaces.goals import searched
 from search_spaces.space import Domain
-from study.plan import Plan
+from study.plan import Plan, sampler_of, scheduler_of
 from study.search.learning_curve import check_curve
 from study.search.points import reachable
-from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
-from study.search.schedulers import SCHEDULERS
 from trainables.errors import UserError, choices
 from trainables.evaluation_config import split
 from trainables.keys import Value
@@ -41,23 +39,24 @@ def check_plan(plan: Plan) -> None:
     if plan.explored or plan.races:
         _check_goals(plan)
     judged = f"--scheduler {plan.request.scheduler} judges trials"
-    for measure in [end for one in plan.rungs.measures for end in one.ends] if plan.rungs else ():
-        check_development(plan.evaluation, measure, judged, "leave --scheduler out")
+    for measure in plan.rungs.measures if plan.rungs else ():
+        for end in measure.ends:
+            check_development(plan.evaluation, end, judged, "leave --scheduler out")
     if plan.rungs:
         _check_reach(plan.rungs, plan.base, plan.space.domains)
 
 
 def notes(plan: Plan) -> list[str]:
     """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
-    sampler, scheduler = SAMPLERS[plan.request.sampler or DEFAULT_SAMPLER], SCHEDULERS[plan.request.scheduler]
+    sampler, scheduler = sampler_of(plan.request), scheduler_of(plan.request)
     unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
     lost = plan.explored and scheduler.stops and sampler.needs_finished
     first = (
         f"--scheduler {scheduler.name} judges an explored recipe under its first seed; the others run where that one "
         "came to its end, and alone say how good the recipe is"
     )
-    said = [*remarks(recipes_of(plan)), *of_tasks(plan.evaluation)]
-    return [*said, *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
+    remarked = [*remarks(recipes_of(plan)), *of_tasks(plan.evaluation)]
+    return [*remarked, *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
 
 
 def warnings(plan: Plan, on_gpu: bool) -> list[str]:
@@ -66,13 +65,13 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
     A GPU is asked only where this machine has one: in a cluster the head node may have none.
     """
     recipes = [plan.base, *(recipe for recipe in plan.rows.values() if recipe is not None)]
-    asked = {
+    keys = {
         key
         for recipe in recipes
         for key in ("optimisation.precision", "encoder.precision", "encoder.dtype")
         if recipe.flat().get(key) == "bf16"
     }
-    if not asked:
+    if not keys:
         return []
     import torch
 
@@ -80,8 +79,8 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
         return []
     from trainables.encoders.precision import slow_bf16
 
-    found = [slow_bf16("bf16", "cuda" if on_gpu else "cpu", key) for key in sorted(asked)]
-    return [warning for warning in found if warning]
+    slow = [slow_bf16("bf16", "cuda" if on_gpu else "cpu", key) for key in sorted(keys)]
+    return [warning for warning in slow if warning]
 
 
 def recipes_of(plan: Plan) -> list[Recipe]:
@@ -118,12 +117,12 @@ def _check_keys(plan: Plan) -> None:
 def _check_goals(plan: Plan) -> None:
     """`UserError` where no task asked for has a development score that a search would go by, or no test that would
     judge what it finds."""
-    asked = set(task_names(plan.evaluation.tasks))
+    scored = set(task_names(plan.evaluation.tasks))
     for goal in searched(plan.space.goals):
         needed = [part.needs for part in goal.parts] if goal.weights else [goal.needs]
         needed += [frozenset({task}) for task, _ in goal.judged_by]
         for tasks in needed:
-            if tasks and not tasks & asked:
+            if tasks and not tasks & scored:
                 own = (*plan.evaluation.tasks, sorted(tasks)[0])
                 raise UserError(
                     f"the goal {goal.name} looks at {choices(sorted(tasks))}, and evaluation.tasks has no task that "
@@ -134,10 +133,10 @@ def _check_goals(plan: Plan) -> None:
 def _check_reach(rungs: RungPlan, base: Recipe, domains: Sequence[Domain]) -> None:
     """`UserError` where even the longest training ends before the first rung, as far as that is known by now."""
     longest = None if rungs.unit == "share" else _longest(base, domains)
-    found = None if longest is None else comes_to(rungs, longest)
-    if found is not None and not found[0]:
+    reach = None if longest is None else comes_to(rungs, longest)
+    if reach is not None and not reach[0]:
         raise UserError(
-            f"--rungs {rungs}: no training comes to the first of them, for the longest has {count(found[1], 'step')}; "
+            f"--rungs {rungs}: no training comes to the first of them, for the longest has {count(reach[1], 'step')}; "
             "take smaller amounts, or leave it out"
         )
 

@@ -59,10 +59,10 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         begin = "; recipes begin on a part of the data" if plan.course.parts else ""
         lines.append(f"estimate: {duration(seconds)} per whole training ({source}), room for about {room}{begin}")
     else:
-        wanted = total - ready + finals
-        coming = int(min(wanted, _room(plan, ledger, allotment, seconds)))
+        to_run = total - ready + finals
+        coming = int(min(to_run, _room(plan, ledger, allotment, seconds)))
         left = makespan([seconds] * coming, allotment.concurrent) + (START_SECONDS if coming else 0.0)
-        beyond = f" without {count(wanted - coming, 'trial')} beyond the limits" if wanted > coming else ""
+        beyond = f" without {count(to_run - coming, 'trial')} beyond the limits" if to_run > coming else ""
         gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
         cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
         further = makespan([seconds] * perhaps, allotment.concurrent)
@@ -106,7 +106,7 @@ def in_short(plan: Plan, cluster: Cluster) -> str:
     ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
     seconds, source = _estimate(plan, cluster, ledger)
-    search = f"a search of {_asked(plan)}" if plan.explored else f"{count(len(plan.fixed_trials()), 'trial')}"
+    search = f"a search of {_by_optuna(plan)}" if plan.explored else f"{count(len(plan.fixed_trials()), 'trial')}"
     finals = "" if plan.finals is None else f", then finals: {printable(plan.finals.in_words())}"
     lines = {
         "budget": ", ".join(spent) or "no limit; --limit minutes=60 sets one",
@@ -128,13 +128,13 @@ def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
     parts = [
         (len(rows), count(len(set(rows)), "row"), len(set(rows))),
         (len(grid), count(len(set(grid)), "recipe") + " of the grid", len(set(grid))),
-        (plan.explored * len(plan.seeds), _asked(plan), plan.explored),
+        (plan.explored * len(plan.seeds), _by_optuna(plan), plan.explored),
     ]
-    said = [what if trials == recipes else f"{trials:,} of {what}" for trials, what, recipes in parts if trials]
-    return ", ".join([*said, count(len(plan.seeds), "seed")])
+    words = [what if trials == recipes else f"{trials:,} of {what}" for trials, what, recipes in parts if trials]
+    return ", ".join([*words, count(len(plan.seeds), "seed")])
 
 
-def _asked(plan: Plan) -> str:
+def _by_optuna(plan: Plan) -> str:
     """`3 recipes from Optuna`; `at most` where the seeds of some, or they themselves, may not run."""
     most = plan.first_decides or bool(of_study(plan.limits))
     return f"{count(plan.explored, 'recipe')} from Optuna{' at most' if most else ''}"
@@ -162,22 +162,22 @@ def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int]:
         return 0, 0
     before = StudyInfo.load(plan.results) if (plan.results / STUDY).is_file() else None
     chosen = before.finals.finalists if before is not None and before.finals is not None else []
-    grid = {one.hash for one in plan.grid}
+    grid = {recipe.hash for recipe in plan.grid}
     stays = before is not None and plan.explored <= (before.trials or 0) and grid <= {*before.explored}
     finalists = [(key, seed) for key in chosen for seed in fresh_seeds(plan.finals.seeds)] if stays else []
-    beside = [(one.recipe.hash, seed) for one in plan.finals.beside for seed in one.seeds]
-    wanted = plan.finals.of_curve + len(beside) + (len(finalists) or plan.finals.recipes * plan.finals.seeds)
-    return wanted, wanted - sum(ledger.has(*one) for one in (*beside, *finalists))
+    beside = [(entrant.recipe.hash, seed) for entrant in plan.finals.beside for seed in entrant.seeds]
+    trials = plan.finals.of_curve + len(beside) + (len(finalists) or plan.finals.recipes * plan.finals.seeds)
+    return trials, trials - sum(ledger.has(key, seed) for key, seed in (*beside, *finalists))
 
 
-def _finals(plan: Plan, wanted: int, left: int) -> list[str]:
+def _finals(plan: Plan, trials: int, left: int) -> list[str]:
     """`then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`."""
     if plan.finals is None:
         return []
-    ready = f", {wanted - left} of them done" if wanted > left else ""
+    ready = f", {trials - left} of them done" if trials > left else ""
     after = f"; a learning curve of {plan.finals.of_curve}" if plan.finals.curve else ""
     what = f"{printable(plan.finals.in_words())}{after}"
-    return [f"then the finals, up to {count(wanted, 'trial')}{ready}: {what}"]
+    return [f"then the finals, up to {count(trials, 'trial')}{ready}: {what}"]
 
 
 def _explored_done(plan: Plan, ledger: Ledger) -> int:
@@ -185,8 +185,8 @@ def _explored_done(plan: Plan, ledger: Ledger) -> int:
     if not plan.explored or not (plan.results / STUDY).is_file():
         return 0
     rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
-    asked = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]
-    return sum(ledger.has(key, seed) for key in asked for seed in plan.seeds)
+    explored = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]
+    return sum(ledger.has(key, seed) for key in explored for seed in plan.seeds)
 
 
 def _goal(goal: Goal) -> str:
@@ -198,16 +198,16 @@ def _goal(goal: Goal) -> str:
 def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:
     """What each limit bounds; of those on the whole study what is spent of them."""
     budget, usual = _budget(plan, ledger, allotment)
-    said = []
+    lines = []
     for name, number in plan.limits.items():
         limit = LIMITS[name]
         line = f"limit {name}={number:g} ({limit.meaning})"
         if limit.whole:
             line += f": {round(budget.spent(name), 2):.3g} {limit.unit} spent"
-            one = budget.guess(name, usual)
-            line += f", room for about {count(int(budget.left(name) / one), 'trial')}" if one else ""
-        said.append(line)
-    return said
+            a_trial = budget.guess(name, usual)
+            line += f", room for about {count(int(budget.left(name) / a_trial), 'trial')}" if a_trial else ""
+        lines.append(line)
+    return lines
 
 
 def _budget(plan: Plan, ledger: Ledger, allotment: Allotment) -> tuple[Budget, str | None]:
@@ -222,8 +222,8 @@ def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> f
     budget, usual = _budget(plan, ledger, allotment)
     workers = allotment.workers
     cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * allotment.gpus_per_worker}
-    ones = {name: budget.guess(name, usual) or LIMITS[name].of(cost) for name in budget.limits}
-    rooms = [max(0.0, budget.left(name)) / one for name, one in ones.items() if one]
+    a_trial = {name: budget.guess(name, usual) or LIMITS[name].of(cost) for name in budget.limits}
+    rooms = [max(0.0, budget.left(name)) / amount for name, amount in a_trial.items() if amount]
     return min(rooms, default=math.inf) + 1e-9  # rounding must not cost a trial
 
 
@@ -237,8 +237,8 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
     are done, else from elsewhere."""
     done = [record for record in ledger.sift()[0] if record.cost.get("seconds") and record.seed != PART]
     trained = [record for record in done if Recipe.from_flat(record.recipe).trains]
-    if there := trained or done:
-        return fmean(record.cost["seconds"] for record in there), f"mean of {count(len(there), 'finished trial')}"
+    if measured := trained or done:
+        return fmean(record.cost["seconds"] for record in measured), f"mean of {count(len(measured), 'finished trial')}"
     base = plan.base
     built_in = base.encoder.name == SCENES_ENCODER and base.encoder.adapter != "lora"
     if plan.evaluation.senteval == SCENES and built_in:

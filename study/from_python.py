@@ -9,6 +9,7 @@ Outcome("results/pairs")        # what a finished study says
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import os
@@ -22,8 +23,9 @@ from reports.answer_words import as_text, lines
 from reports.findings import Findings
 from reports.formats import FORMATS
 from reports.ledger.folders import JOURNAL
+from reports.ledger.request import Request
 from reports.results import Results
-from study.run import main
+from study.run import run
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
 from trainables.recipe import Recipe
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 DATA = ("train", "dev", "test")
-_TOGETHER = (*DATA, "encoder")
-"""Options that take several values at once; others are said again for each."""
 _COLUMNS = {
     (str,): ("sentence",),
     (str, str): ("anchor", "positive"),
@@ -62,44 +62,41 @@ class Study:
         )
         self.options = options
 
-    def arguments(self, **more: Any) -> list[str]:
-        """What would be typed behind `study/run.py`. Data at hand are written."""
-        found = ["--results", str(self.results)]
-        for name, value in {**self.options, **more}.items():
-            option, values = f"--{name.replace('_', '-')}", self._values(name, value)
-            if name in _TOGETHER:
-                if name == "train" and not values and value is not None:
-                    raise UserError(f"{name} is empty; give data or a path, or leave it out")
-                found += [option, *values] if values else []
-            else:
-                found += [part for one in values for part in ([option] if one is True else [option, str(one)])]
-        return found
+    def request(self, **more: Any) -> Request:
+        """What is asked for, as the command line would. Data at hand are written."""
+        options = {name: self._values(name, value) for name, value in {**self.options, **more}.items()}
+        request = Request.of({"results": str(self.results), **options})
+        request.check()
+        return request
 
     def run(self, minutes: float | None = None, **more: Any) -> Outcome:
         """Run or continue it; `minutes` bounds the whole of it. Returns what came out. `UserError` for a mistake in
         what was asked for, and where no trial finished."""
-        limit = [] if minutes is None else ["--limit", f"minutes={minutes:g}"]
-        main([*self.arguments(**more), *limit])
+        request = self.request(**more)
+        if minutes is not None:
+            request = dataclasses.replace(request, limit=(*request.limit, f"minutes={minutes:g}"))
+        run(request)
         return Outcome(self.results)
 
-    def _values(self, name: str, value: Any) -> list[Any]:
-        if value is None or value is False:
-            return []
+    def _values(self, name: str, value: Any) -> Any:
+        if value is None:
+            return None
         if name in DATA:
-            return [*self._paths(name, value)]
-        if isinstance(value, Mapping):
-            return [f"{key}={one}" for key, one in value.items()]
-        return [*value] if isinstance(value, list | tuple) else [value]
+            paths = [*self._paths(name, value)]
+            if name == "train" and not paths:
+                raise UserError("train is empty; give data or a path, or leave it out")
+            return paths
+        return [f"{key}={part}" for key, part in value.items()] if isinstance(value, Mapping) else value
 
     def _paths(self, part: str, value: Any) -> Iterator[str]:
         if isinstance(value, str | Path):
             yield str(value)
         elif isinstance(value, Mapping):
-            for name, one in value.items():
-                yield from (f"{name}={path}" for path in self._paths(f"{part}_{name}", one))
-        elif isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
-            if value and all(_is_sentence(one) for one in value):
-                yield from self._paths(part, [{"sentence": one} for one in value])
+            for name, item in value.items():
+                yield from (f"{name}={path}" for path in self._paths(f"{part}_{name}", item))
+        elif isinstance(value, list | tuple) and all(isinstance(item, str | Path) for item in value):
+            if value and all(_is_sentence(item) for item in value):
+                yield from self._paths(part, [{"sentence": item} for item in value])
                 return
             yield from map(str, value)
         else:
@@ -144,7 +141,9 @@ class Outcome:
         best = kept.recipe if kept else Findings.of(self._read).praised
         if best is None:
             raise UserError(f"{self.results} holds no finished recipe; let the study run on")
-        return Recipe.from_flat(next(one.recipe for one in self._read.of_all_trials if one.recipe_hash == best))
+        return Recipe.from_flat(
+            next(record.recipe for record in self._read.of_all_trials if record.recipe_hash == best)
+        )
 
     @property
     def report(self) -> Path:
@@ -183,8 +182,8 @@ class Outcome:
 
 
 def _first_path(value: Any) -> str | Path | None:
-    found = value[0] if isinstance(value, list | tuple) and value else value
-    return found if isinstance(found, str | Path) else None
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    return first if isinstance(first, str | Path) else None
 
 
 def _rows(part: str, value: Any) -> Iterator[dict[str, Any]]:
@@ -197,8 +196,8 @@ def _rows(part: str, value: Any) -> Iterator[dict[str, Any]]:
                 f"{part}, row {number:,}: {type(row).__name__} is no row; give a mapping, or a tuple such as "
                 "(anchor, positive), (anchor, positive, negative) or (sentence1, sentence2, score)"
             )
-        found = dict(row) if names is None else dict(zip(names, row, strict=True))
-        yield {name: _plain(one) for name, one in found.items()}
+        cells = dict(row) if names is None else dict(zip(names, row, strict=True))
+        yield {name: _plain(cell) for name, cell in cells.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -215,4 +214,4 @@ def _is_sentence(text: str | Path) -> bool:
 def _columns(row: Any) -> Sequence[str] | None:
     if not isinstance(row, list | tuple):
         return None
-    return _COLUMNS.get(tuple(str if isinstance(one, str) else float for one in row))
+    return _COLUMNS.get(tuple(str if isinstance(cell, str) else float for cell in row))

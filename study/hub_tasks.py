@@ -29,12 +29,12 @@ def fetched(given: str, part: str, folder: Path) -> str:
     name, place = named(given)
     if place.startswith("scenes:") or Path(place).expanduser().exists() or not is_data_set(place):
         return given
-    found = DataSet.of(place)
-    target = folder / part / re.sub(r"[^\w-]+", "_", Path(found.name).name)
+    data_set = DataSet.of(place)
+    target = folder / part / re.sub(r"[^\w-]+", "_", Path(data_set.name).name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    if {*_TEXTS} <= {*configurations(place)} and found.configuration not in _TEXTS:
+    if {*_TEXTS} <= {*configurations(place)} and data_set.configuration not in _TEXTS:
         _check_new(target, place)
-        _as_search(found, place, part, target)
+        _as_search(data_set, place, part, target)
     else:
         target = target.with_suffix(".parquet")
         _check_new(target, place)
@@ -42,12 +42,12 @@ def fetched(given: str, part: str, folder: Path) -> str:
     return f"{name}={target}" if name else str(target)
 
 
-def _as_search(found: DataSet, place: str, part: str, folder: Path) -> None:
+def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
     """Three configurations of a data set as the files of a search task: texts of queries, of a corpus, and the qrels,
     which are the third one."""
     source = place.partition(":")[0]
-    known = [one for one in configurations(place) if one not in _TEXTS]
-    judged = found.configuration or next((one for one in ("default", "qrels") if one in known), None)
+    known = [name for name in configurations(place) if name not in _TEXTS]
+    judged = data_set.configuration or next((name for name in ("default", "qrels") if name in known), None)
     if not known:
         raise UserError(f"{place} holds texts of a search and no qrels; give a folder as BEIR has it, with both")
     if judged is None:
@@ -55,11 +55,11 @@ def _as_search(found: DataSet, place: str, part: str, folder: Path) -> None:
     (folder / JUDGED).mkdir(parents=True, exist_ok=True)
     for configuration, file in _TEXTS.items():
         rows = load_data_set(f"{source}:{configuration}", (configuration, "train", *_SPLITS[part]))
-        name = _there(f"{source}:{configuration}", rows, ("_id", "id"))
+        name = _column(f"{source}:{configuration}", rows, ("_id", "id"))
         _write(folder / file, ({**row, "_id": str(row[name])} for row in rows))
-    qrels = load_data_set(f"{source}:{judged}:{found.split or ''}", _SPLITS[part])
+    qrels = load_data_set(f"{source}:{judged}:{data_set.split or ''}", _SPLITS[part])
     for name in _IDS:
-        _there(f"{source}:{judged}", qrels, (name,))
+        _column(f"{source}:{judged}", qrels, (name,))
     lines = ("\t".join(str(row[name]) for name in _IDS) + "\n" for row in qrels)
     (folder / JUDGED / f"{part}.tsv").write_text("\t".join(_IDS) + "\n" + "".join(lines), encoding="utf-8")
 
@@ -70,7 +70,7 @@ def _check_new(target: Path, place: str) -> None:
         raise UserError(f"{place}: two data sets are called {target.stem}; give one of them as a file or folder")
 
 
-def _there(place: str, rows: Any, names: Sequence[str]) -> str:
+def _column(place: str, rows: Any, names: Sequence[str]) -> str:
     """The first of these columns that is there; `UserError` where none is."""
     name = next((name for name in names if name in rows.column_names), None)
     if name is None:

@@ -10,7 +10,6 @@ import pprint
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,14 @@ from reports.answer import Answer
 from reports.commands import study_command
 from reports.ledger import STUDY
 from reports.ledger.location import open_location
+from reports.ledger.request import Request
 from reports.recipe_names import BASE
 from reports.results import Results
-from search_spaces import load_space
 from search_spaces.goals import kept_by
 from search_spaces.paper import NEED_KEYS, Row
 from search_spaces.space import Scale, Space
-from study.cli.options import Request
-from study.given import overrides, space_file
 from study.rows import chosen_row
+from study.subject import Subject, named_space, overrides
 from study.trial import SourceFile
 from trainables.errors import UserError, reason
 from trainables.evaluation_config import parse_assignment, split
@@ -48,20 +46,7 @@ from trainables.recipe import Recipe
 SPACE = '''
 
 
-@dataclass(frozen=True)
-class OneRecipe:
-    """A space of one row, and what it needs."""
-
-    space: Space
-    file: SourceFile
-    """The text that makes the space."""
-    plugins: tuple[SourceFile, ...]
-    """What must run before it, beside those of the command."""
-    scale: Scale | None = None
-    """That of the study whose answer it is."""
-
-
-def read_recipe(request: Request) -> OneRecipe:
+def read_recipe(request: Request) -> Subject:
     """What `--recipe` names. `UserError` for what is no recipe, and for an answer that names none."""
     assert request.recipe is not None
     is_file = request.recipe.endswith(SUFFIXES)
@@ -71,7 +56,8 @@ def read_recipe(request: Request) -> OneRecipe:
                 f"--recipe {request.recipe} changes the base recipe of a space; name the space with --space"
             )
         return _of_results(request)
-    space, own = load_space(request.space), space_file(request.space)
+    named = named_space(request.space)
+    space, own = named.space, named.file
     if is_file:
         path = expanded(Path(request.recipe))
         changes = dict(_keys(path))
@@ -99,7 +85,7 @@ def _alone(
     plugins: tuple[SourceFile, ...] = (),
     scale: Scale | None = None,
     number: str = "",
-) -> OneRecipe:
+) -> Subject:
     """The space with that row alone. `own`: the person's file that it is of, which may have added names. `number`: that
     of an explored recipe, which is its folder's name."""
     called = number or re.sub(r"[^A-Za-z0-9.]+", "-", row.label)[:LONGEST].strip("-.")
@@ -120,10 +106,10 @@ def _alone(
     file = SourceFile("space", "space.py", text)
     if own is not None:
         plugins = (*plugins, dataclasses.replace(own, what="plugin"))
-    return OneRecipe(run_source(text, file.path, file.what).SPACE, file, plugins, scale)
+    return Subject(run_source(text, file.path, file.what).SPACE, file, plugins, scale)
 
 
-def _of_results(request: Request) -> OneRecipe:
+def _of_results(request: Request) -> Subject:
     """What the answer of a study says to use, in the study's own space, scale and evaluation."""
     assert request.recipe is not None
     place = open_location(request.recipe, Path())
@@ -184,12 +170,12 @@ def _keys(path: Path) -> Iterator[tuple[str, Value]]:
     try:
         check_plain(path)
         text = path.read_text(encoding="utf-8")
-        found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"--recipe {path} cannot be read: {reason(error)}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise UserError(f"--recipe {path} must hold keys with their values, as --set takes them")
-    for key, value in _flat(found):
+    for key, value in _flat(content):
         try:
             yield parse_assignment(f"{key}={_as_text(value)}")
         except UserError as error:

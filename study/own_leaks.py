@@ -36,23 +36,25 @@ def held_against(
     dev, test = ({task.name: _items(task, part) for task in tasks} for part in PARTS)
     named = {
         f"{name} ({part})": items
-        for part, those in zip(PARTS, (dev, test), strict=True)
-        for name, items in those.items()
+        for part, of_part in zip(PARTS, (dev, test), strict=True)
+        for name, items in of_part.items()
     }
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
-    found = leaks(rows, named, _in_folder(tasks, aside))
+    leaked = leaks(rows, named, _in_folder(tasks, aside))
     between = leaks((item for items in dev.values() for item in items), test)
-    said = [
-        *_said(found.parts, "the training data", "{}"),
-        *_said(between.parts, "the dev part", "{} (test)"),
+    sentences = [
+        *_sentences(leaked.parts, "the training data", "{}"),
+        *_sentences(between.parts, "the dev part", "{} (test)"),
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
-    if drop and found.drop:
+    if drop and leaked.drop:
         what = "an item that is put aside" if prepared.held_out else "an item"  # of files that were given, none is left
-        said.append(f"{count(len(found.drop), 'training row')} that held {what}, exactly or nearly: left out")
-        return leave_out(prepared, found.drop, where), said
-    if found.drop:
-        said.append(f"{count(len(found.drop), 'training row')} with such an item; --drop-leaks leaves these rows out")
-    return prepared, said
+        sentences.append(f"{count(len(leaked.drop), 'training row')} that held {what}, exactly or nearly: left out")
+        return leave_out(prepared, leaked.drop, where), sentences
+    if leaked.drop:
+        sentences.append(
+            f"{count(len(leaked.drop), 'training row')} with such an item; --drop-leaks leaves these rows out"
+        )
+    return prepared, sentences
 
 
 def rows_that_hold(source: TrainingFiles, tasks: Sequence[Task], aside: Path | None = None) -> frozenset[int]:
@@ -89,15 +91,15 @@ def _texts(split: Split) -> Iterator[tuple[str, ...]]:
         yield query, *(documents.texts[number] for number, grade in judged.items() if grade > 0)
 
 
-def _said(parts: Mapping[str, PartLeaks], where: str, name: str) -> Iterator[str]:
+def _sentences(parts: Mapping[str, PartLeaks], where: str, name: str) -> Iterator[str]:
     """A sentence for each part of which something is there."""
-    for part, found in parts.items():
-        if found.texts.all:
-            items = f"{found.items.all:,} of {found.of_items:,} items{_kinds(found.items)}"
-            single = f"{found.texts.all:,} of {found.of_texts:,} single texts{_kinds(found.texts)}"
+    for part, leaked in parts.items():
+        if leaked.texts.all:
+            items = f"{leaked.items.all:,} of {leaked.of_items:,} items{_kinds(leaked.items)}"
+            single = f"{leaked.texts.all:,} of {leaked.of_texts:,} single texts{_kinds(leaked.texts)}"
             yield f"{name.format(part)}: {where} holds {items}, and {single}"
 
 
 def _kinds(counts: Counts) -> str:
-    there = [f"{number:,} {_IN_WORDS[kind]}" for kind in KINDS if (number := getattr(counts, kind))]
-    return f" ({', '.join(there)})" if there else ""
+    counted = [f"{number:,} {_IN_WORDS[kind]}" for kind in KINDS if (number := getattr(counts, kind))]
+    return f" ({', '.join(counted)})" if counted else ""

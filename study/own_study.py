@@ -14,24 +14,26 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import OWN_DATA
 from reports.ledger.location import is_url
+from reports.ledger.request import Request
 from reports.markdown import count
 from search_spaces.goals import GOALS
 from search_spaces.limits import parse_limits
 from search_spaces.own_data import GENERAL_TASK, OWN_GOAL, OwnEncoder, OwnSpace, space_text
-from study.cli.options import Request
 from study.cli.terminal import printable
 from study.engine.cluster import inside_copy
-from study.given import plugin
 from study.hub_tasks import fetched
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
+from study.subject import Subject, named_space, plugin
+from study.trial import SourceFile
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, prepare
-from trainables.corpora.own_data import MORE, TrainingFiles, find_kind
+from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, find_kind
 from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.availability import known_width
 from trainables.encoders.check import check_encoder
@@ -58,21 +60,45 @@ _put: set[Path] = set()
 """Folders of prepared data that this process made, and may replace until a study came of them: others may be in use."""
 
 
-def own_study(request: Request) -> Request:
-    """The request for the space that is made of `--train`. What the files hold is said on the console. With
-    `--write-space` the space is written, and nothing is to be run.
+def own_space(request: Request) -> Subject:
+    """The space that is made of `--train`; with `--recipe` that recipe, on all rows of `--train`. What the files hold
+    is said on the console.
 
     `UserError` for data that cannot be used, and where the results hold a study of other data.
     """
-    parse_limits(request.limit)  # before data are read, which may take minutes
-    withdraw_spaces()  # of two studies in a notebook each has its own names
-    for given in request.plugins:  # their objectives are offered for data that these learn from
-        plugin(given)
     if request.recipe is not None:
         return _of_recipe(request)
+    file, text, results = _made(request)
+    write_whole(file, text)
+    # Columns and labels were said of the person's files, and not of the prepared ones.
+    return dataclasses.replace(named_space(str(file)), results=results, options={"columns": None, "labels": None})
+
+
+def write_space(request: Request) -> None:
+    """The same as a file of the person's own, for `--write-space`; nothing is to be run."""
+    assert request.write_space is not None
+    begin(request)
+    file, text, _ = _made(request)
+    write_whole(request.write_space, text)
+    print(f"wrote {request.write_space}, and its data in {file.parent}; run it by", flush=True)
+    place = request.write_space if request.write_space.is_absolute() else f"./{request.write_space}"
+    print(f"  python study/run.py --space {place} --search {request.strategy}", flush=True)
+
+
+def begin(request: Request) -> tuple[SourceFile, ...]:
+    """The command's plugins, which have run; of two studies in a notebook each has its own names. `UserError` for a
+    limit that is none: before data are read, which may take minutes."""
+    parse_limits(request.limit)
+    if request.train:
+        withdraw_spaces()
+    return tuple(map(plugin, request.plugin))
+
+
+def _made(request: Request) -> tuple[Path, str, str]:
+    """The space's file and text, and where results go."""
     fixed = dict(map(parse_assignment, request.set))
     encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")))
-    source = find_kind(request.train, request.columns, request.labels, request.max_rows)
+    source = find_kind(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
@@ -90,17 +116,8 @@ def own_study(request: Request) -> Request:
     if begun:  # whatever its files are called now
         name = StudyInfo.load(folder.parent).space
     text = _space(name, source, encoders, prepared, request, folder, leaked)
-    if request.write_space is not None:
-        write_whole(request.write_space, text)
-        print(f"wrote {request.write_space}, and its data in {folder}; run it by", flush=True)
-        place = request.write_space if Path(request.write_space).is_absolute() else f"./{request.write_space}"
-        print(f"  python study/run.py --space {place} --search {request.search}", flush=True)
-        return request
     # A study there may yet turn out to be another one, and keeps its space.
-    space = (made.train.parent if begun else folder) / SPACE
-    write_whole(space, text)
-    # What is said of columns and labels was of the person's files, and not of the prepared ones.
-    return dataclasses.replace(request, space=str(space), results=results, columns=None, labels=None)
+    return (made.train.parent if begun else folder) / SPACE, text, results
 
 
 def _with_tests(request: Request, place: Callable[[str, str], str]) -> Request:
@@ -109,11 +126,11 @@ def _with_tests(request: Request, place: Callable[[str, str], str]) -> Request:
     return dataclasses.replace(request, dev=dev, test=test)
 
 
-def _of_recipe(request: Request) -> Request:
-    """The request for the recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are
-    the tasks of that recipe's study."""
+def _of_recipe(request: Request) -> Subject:
+    """The recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are the tasks of that
+    recipe's study."""
     space = read_recipe(request).space
-    source = find_kind(request.train, request.columns, request.labels, request.max_rows)
+    source = find_kind(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
     results = request.results or f"results/{space.name}"
     folder = _folder(request, results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
@@ -126,8 +143,9 @@ def _of_recipe(request: Request) -> Request:
     _tell(source, prepared, leaked)
     # The recipe's columns and labels were of another file, where its layout has such keys.
     columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
-    file = str(prepared.train)
-    return dataclasses.replace(request, nli=file, results=results, train=(), columns=columns, labels=labels)
+    options: dict[str, Any] = {"nli": str(prepared.train), "columns": columns, "labels": labels}
+    subject = read_recipe(dataclasses.replace(request, **options))
+    return dataclasses.replace(subject, results=results, options=options)
 
 
 def _folder(request: Request, results: str) -> Path:
@@ -135,9 +153,9 @@ def _folder(request: Request, results: str) -> Path:
     if request.write_space is not None:
         path = expanded(request.write_space).absolute()
         folder = path.with_name(f"{path.stem}_data")
-        there = next((one for one in (path, folder) if one.exists()), None)
-        if there is not None:
-            raise UserError(f"--write-space {request.write_space}: {there} exists; remove it, or give another name")
+        existing = next((path for path in (path, folder) if path.exists()), None)
+        if existing is not None:
+            raise UserError(f"--write-space {request.write_space}: {existing} exists; remove it, or give another name")
         return folder
     if is_url(results):
         raise UserError(
@@ -150,7 +168,7 @@ def _folder(request: Request, results: str) -> Path:
 def _unfinished(folder: Path) -> Path:
     """An empty folder beside the one that it becomes; at the end of the process it is gone, with folders made for it
     that are empty then."""
-    for parent in reversed([one for one in folder.parents if not one.is_dir()]):
+    for parent in reversed([above for above in folder.parents if not above.is_dir()]):
         make_folder(parent)
         atexit.register(_remove_empty, parent)
     made = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
@@ -171,7 +189,7 @@ def _placed(made: PreparedData, folder: Path, request: Request, begun: bool) -> 
     if begun:
         _check_given(made.train.parent, folder)
     elif not (folder / GIVEN).is_file() or (folder / GIVEN).read_bytes() != (made.train.parent / GIVEN).read_bytes():
-        given = [Path(named(one)[1]).expanduser().resolve() for one in (*request.train, *request.dev, *request.test)]
+        given = [Path(named(file)[1]).expanduser().resolve() for file in (*request.train, *request.dev, *request.test)]
         inside = any(path.is_relative_to(folder.resolve()) for path in given)
         if folder.exists() and (inside or folder not in _put):
             raise UserError(
@@ -224,16 +242,16 @@ def _prepare(
             prepared, leaked = held_against(prepared, tasks, request.drop_leaks, source.name, aside)
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
         made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
-        said, found = made.subn(f"what is put aside of {source.name}", str(error))
-        raise UserError(f"{said}; give --dev and --test" if found else said) from None
+        sentence, replaced = made.subn(f"what is put aside of {source.name}", str(error))
+        raise UserError(f"{sentence}; give --dev and --test" if replaced else sentence) from None
     given = {"dev": request.dev, "test": request.test}
     if holding:
-        of = " or ".join(f"--{part}" for part, those in given.items() if those)
+        of = " or ".join(f"--{part}" for part, files in given.items() if files)
         held = f"held an item{f' of {of}' * bool(of)}, exactly or nearly"
         leaked = [f"{count(len(holding), 'more row')} of {source.name} {held}: left out", *leaked]
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
-        **{part: [_digits(named(one)[1]) for one in those] for part, those in given.items()},
+        **{part: [_digits(named(file)[1]) for file in files] for part, files in given.items()},
     }
     write_whole(folder / GIVEN, json.dumps(digits, indent=1))
     return prepared, leaked
@@ -241,11 +259,11 @@ def _prepare(
 
 def _tasks(prepared: PreparedData, request: Request) -> tuple[Task, ...]:
     held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
-    found = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+    tasks = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
     if prepared.kind == "labelled":
-        found = tuple(fitted_to(task, prepared.train, prepared.census.labels) for task in found)
+        tasks = tuple(fitted_to(task, prepared.train, prepared.census.labels) for task in tasks)
     taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
-    return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in found)
+    return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in tasks)
 
 
 def _write_general(request: Request, encoders: Sequence[OwnEncoder], path: Path) -> None:
@@ -361,28 +379,28 @@ def _space(
 
 def _encoders(names: Sequence[str], kind: str) -> list[OwnEncoder]:
     """Each under a name of its own. `UserError` for one that is not there, or twice."""
-    found: list[OwnEncoder] = []
+    encoders: list[OwnEncoder] = []
     for given in names:
         name = absolute(given)
         check_encoder(EncoderConfig(kind, name))
-        if any(name == other.name for other in found):
+        if any(name == other.name for other in encoders):
             raise UserError(f"--encoder {given} is given twice")
         label = _label(name)
-        same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in found)
+        same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in encoders)
         settings = own_settings(name)
         config = EncoderConfig(kind, name)
         # Another pooling than a finished model's own is a loss that takes much training to make good.
         others = () if own_pooling(name) else fitting_poolings(name)
         poolings = tuple(dict.fromkeys((str(settings["pooling.mode"]), *others)))
-        found.append(OwnEncoder(f"{label}~{same + 1}" if same else label, settings, poolings, known_width(config)))
-    return found
+        encoders.append(OwnEncoder(f"{label}~{same + 1}" if same else label, settings, poolings, known_width(config)))
+    return encoders
 
 
 def _label(name: str) -> str:
     """`all-MiniLM-L6-v2` of a hub id or a folder."""
     parts = [part for part in name.split("/") if part]
-    told = next((part for part in reversed(parts) if part.lower() not in _PLAIN), parts[-1])
-    return _word(told)
+    telling = next((part for part in reversed(parts) if part.lower() not in _PLAIN), parts[-1])
+    return _word(telling)
 
 
 def _word(text: str) -> str:

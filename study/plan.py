@@ -1,4 +1,4 @@
-"""From what a person asked to the trials of the study. It starts nothing and writes nothing.
+"""From what a person asked to the trials of the study. It starts nothing, and writes nothing but data of `--train`.
 
 draft = read_request(request)     # what does not depend on the cluster: mistakes in names and values show here
 plan = decide(draft, cluster.gpus)
@@ -16,22 +16,22 @@ from pathlib import Path
 from reports.ledger import LEDGER, Ledger, Scoring, is_explored, is_fresh
 from reports.ledger.finals import SHARE
 from reports.ledger.location import ResultsLocation, open_location
+from reports.ledger.request import Request
 from reports.recipe_names import recipe_name
-from search_spaces import load_space
 from search_spaces.goals import SELECTION, Goal, needed, searched
 from search_spaces.limits import of_study, of_trials, parse_limits
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Space
-from study.cli.options import Request
 from study.engine.cluster import inside_copy
-from study.given import overrides, plugin, space_file
 from study.one_recipe import read_recipe
+from study.own_study import begin, own_space
 from study.rows import chosen_rows, given_models, inputs_of
 from study.search.course import StudyCourse
 from study.search.finals import SearchFinals
 from study.search.points import grid
-from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
-from study.search.schedulers import SCHEDULERS
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS, SamplerEntry
+from study.search.schedulers import SCHEDULERS, SchedulerEntry
+from study.subject import Subject, named_space, overrides
 from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
@@ -39,7 +39,7 @@ from trainables.evaluation_config import EvaluationConfig, parse_assignment, spl
 from trainables.recipe import Recipe, Value
 from trainables.senteval import fingerprint, task_names
 from trainables.senteval.tasks import TASKS
-from trainables.training.rungs import STS, Measure, RungPlan
+from trainables.training.rungs import DEFAULT, STS, Measure, RungPlan
 from trainables.trial import population_key
 from trainables.trial.data_requests import senteval_folder
 
@@ -52,13 +52,11 @@ class Draft:
 
     request: Request
     plugins: tuple[SourceFile, ...]
-    space_file: SourceFile | None
-    """The person's own space file, if the space is not one of this repository's."""
+    subject: Subject
+    """The space as it is written, and the code that makes it."""
     space: Space
     """Without the domains of keys that `--set` gives: what a person has set is no longer searched; nor is a head where
     the embeddings are cut by `objective.dims`, which it does not go with. With the goals of `--goals`."""
-    own_goals: tuple[str, ...]
-    """The space's, whatever `--goals` says."""
     limits: Mapping[str, float]
     """What `--limit` gives, by name."""
     fixed: Mapping[str, Value]
@@ -73,14 +71,18 @@ class Draft:
     @property
     def sources(self) -> tuple[SourceFile, ...]:
         """What a worker runs before it builds a recipe."""
-        return (*self.plugins, *([self.space_file] if self.space_file else []))
+        return (*self.plugins, *filter(None, [self.subject.file]))
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything that a study will do, decided before anything starts."""
 
+    request: Request
+    """With what it goes on with of the study that the results hold."""
     draft: Draft
+    place: ResultsLocation
+    """Where its results are."""
     scale: Scale
     reason: str
     """Why it has that scale."""
@@ -91,28 +93,12 @@ class Plan:
     """Label to recipe; None where an input that the row needs cannot be had."""
     missing: Mapping[str, str]
     """Label to the reason, for those."""
-
-    @property
-    def request(self) -> Request:
-        return self.draft.request
+    settled: bool = False
+    """Whether the finals keep their size, as their finalists are known."""
 
     @property
     def space(self) -> Space:
         return self.draft.space
-
-    @functools.cached_property
-    def place(self) -> ResultsLocation:
-        """Where its results are. A Ray job's copy of a working directory is thrown away, so a relative folder is there
-        below the home folder. `UserError` for a URL that cannot be reached."""
-        place = open_location(self.request.results, Path("results") / f"{self.space.name}-{self.scale}")
-        folder = (Path.home() if inside_copy() else Path()) / place.folder
-        return dataclasses.replace(place, folder=folder.absolute())
-
-    def asking(self, request: Request) -> Plan:
-        """The same study, of another request."""
-        plan = dataclasses.replace(self, draft=dataclasses.replace(self.draft, request=request))
-        vars(plan)["place"] = self.place  # of a URL: this process has its one working copy
-        return plan
 
     @property
     def results(self) -> Path:
@@ -122,11 +108,11 @@ class Plan:
     @functools.cached_property
     def rungs(self) -> RungPlan | None:
         """Where explored trials pause for the scheduler, and what is measured there; None where it stops nobody."""
-        if not SCHEDULERS[self.request.scheduler].stops:
+        if not scheduler_of(self.request).stops:
             return None
         goals = searched(self.space.goals)
         measures = (STS,) if goals == (SELECTION,) else tuple(map(_measure, goals))
-        return dataclasses.replace(self.request.rungs, measures=measures)
+        return dataclasses.replace(self.request.rungs or DEFAULT, measures=measures)
 
     def may_stop(self, trial: Trial) -> bool:
         """Whether the scheduler may stop it: never a row, never in the finals, and an explored recipe under its first
@@ -146,22 +132,22 @@ class Plan:
     @property
     def seeds(self) -> range:
         """Those that every recipe gets."""
-        return range(self.request.seeds)
+        return range(self.request.seeds.least)
 
     @property
     def most_seeds(self) -> int:
         """How many a recipe gets at most."""
-        return self.request.most_seeds
+        return self.request.seeds.most
 
     @property
     def races(self) -> bool:
         """Whether recipes get more seeds only where these can change an answer."""
-        return self.request.most_seeds > self.request.seeds
+        return self.request.seeds.most > self.request.seeds.least
 
     @property
     def explored(self) -> int:
         """Recipes that Optuna will ask for."""
-        return self.request.trials if self.request.search == "optuna" else 0
+        return self.request.explored
 
     @functools.cached_property
     def scoring(self) -> Scoring:
@@ -172,7 +158,7 @@ class Plan:
         """
         tasks, folder = task_names(self.evaluation.tasks), senteval_folder(self.evaluation.senteval)
         records, _ = Ledger(self.results / LEDGER).sift()
-        scored = {tuple(sorted(found.scores)) for record in records for found in record.evaluations}
+        scored = {tuple(sorted(evaluation.scores)) for record in records for evaluation in record.evaluations}
         known = [names for names in scored if names and {*names} <= TASKS.keys()]
         data = frozenset(fingerprint(folder, names) for names in (tasks, task_names(self.exploring.tasks), *known))
         return Scoring(self.evaluation.protocol, data, frozenset(tasks))
@@ -215,7 +201,7 @@ class Plan:
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
         """Every combination of the domains' grid values; a conditional key only where its condition holds."""
-        if self.request.search != "grid":
+        if self.request.strategy != "grid":
             return ()
         domains = _grid_domains(self.space)
         recipes = [self.base.override(chosen) for chosen in grid(domains, self.base.flat())]
@@ -224,15 +210,16 @@ class Plan:
     @functools.cached_property
     def finals(self) -> SearchFinals | None:
         """How the search ends; None where it has no finals."""
-        if self.request.finals is None:
+        size = self.request.finals_size
+        if size is None:
             return None
         rows = {recipe.hash: label for label, recipe in reversed([*self.rows.items()]) if recipe is not None}
         return SearchFinals(
-            *self.request.finals,
+            *size,
             self.base,
             rows,
             self.rows.get(self.space.baseline or ""),
-            settled=self.request.finals_by == "study",
+            settled=self.settled,
             curve=self.request.learning_curve,
         )
 
@@ -275,22 +262,20 @@ class Plan:
 
 
 def read_request(request: Request) -> Draft:
-    """Run plugins, load the space, read assignments. `UserError` for a mistake in names and values."""
-    plugins = tuple(map(plugin, request.plugins))
-    one = None if request.recipe is None else read_recipe(request)
-    if one is not None:
-        given = {Path(source.path).name for source in plugins}
-        plugins += tuple(source for source in one.plugins if Path(source.path).name not in given)
-        request = dataclasses.replace(request, scale=one.scale or request.scale)
+    """Run plugins, load or make the space, read assignments. `UserError` for a mistake in names and values."""
+    plugins = begin(request)
+    sampler_of(request), scheduler_of(request)
+    subject = _subject(request)
     names = [Path(plugin.path).name for plugin in plugins]
+    further = [source for source in subject.plugins if Path(source.path).name not in names]
     if len(set(names)) < len(names):
         raise UserError(f"two plugins have the same file name ({', '.join(names)}); rename one of them")
-    space = load_space(request.space) if one is None else one.space
+    space = subject.space
     fixed = dict(map(parse_assignment, request.set))
-    own_goals = goals = space.goals
+    goals = space.goals
     if request.goals is not None:
         goals = tuple(goal.name for goal in searched(request.goals.split(","), f"--goals {request.goals}"))
-    changes = overrides(request, fixed)
+    changes = overrides(dataclasses.replace(request, **subject.options), fixed)
     of_recipe, of_evaluation = split(changes)
     base = space.base.preferring(of_recipe)  # a value that no recipe can have shows now
     settled = (*fixed, "head.kind", "head.dim") if base.flat().get("objective.dims") else (*fixed,)
@@ -299,10 +284,9 @@ def read_request(request: Request) -> Draft:
     _check_search(request, space)
     return Draft(
         request,
-        plugins,
-        space_file(request.space) if one is None else one.file,
+        (*plugins, *further),
+        subject,
         space,
-        own_goals,
         parse_limits(request.limit),
         fixed,
         changes,
@@ -314,19 +298,19 @@ def read_request(request: Request) -> Draft:
 def decide(draft: Draft, gpus: float) -> Plan:
     """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
     request, space = draft.request, draft.space
-    scale, reason = _scale(request, gpus)
+    scale, reason = _scale(draft, gpus)
     of_recipe, of_evaluation = split(draft.overrides)
     evaluation = space.scored(scale).override(of_evaluation)
     base = space.recipe(scale, evaluation).preferring(of_recipe)
     rows: dict[str, Recipe | None] = {}
     missing: dict[str, str] = {}
     for row in draft.rows:
-        found = inputs_of(row, base, draft.models.get(row.label), request.word_vectors, scale)
-        if isinstance(found, str):
-            rows[row.label], missing[row.label] = None, found
+        inputs = inputs_of(row, base, draft.models.get(row.label), request.word_vectors, scale)
+        if isinstance(inputs, str):
+            rows[row.label], missing[row.label] = None, inputs
             continue
-        recipe = rows[row.label] = base.preferring({**row.overrides, **found})
-        own_kind = "encoder.kind" in {**row.overrides, **found}
+        recipe = rows[row.label] = base.preferring({**row.overrides, **inputs})
+        own_kind = "encoder.kind" in {**row.overrides, **inputs}
         if recipe.encoder.adapter == "lora" and own_kind and not ENCODERS[recipe.encoder.kind].lora:
             raise UserError(
                 f"encoder.adapter=lora cannot be put into the row {row.label!r}, whose encoder.kind is "
@@ -340,13 +324,36 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 f"--set {clash[0]}: the row {row.label!r} of {space.name!r} sets this key itself; leave it out, choose "
                 "rows with --only, or take a space whose rows do not vary it"
             )
-    return Plan(draft, scale, reason, base, evaluation, rows, missing)
+    return Plan(request, draft, _place(draft, scale), scale, reason, base, evaluation, rows, missing)
+
+
+def sampler_of(request: Request) -> SamplerEntry:
+    return SAMPLERS[request.sampler or DEFAULT_SAMPLER]
+
+
+def scheduler_of(request: Request) -> SchedulerEntry:
+    return SCHEDULERS[request.scheduler or "none"]
+
+
+def _subject(request: Request) -> Subject:
+    if request.train:
+        return own_space(request)
+    return named_space(request.space) if request.recipe is None else read_recipe(request)
+
+
+def _place(draft: Draft, scale: Scale) -> ResultsLocation:
+    """Where results go. A Ray job's copy of a working directory is thrown away, so a relative folder is there below the
+    home folder. `UserError` for a URL that cannot be reached."""
+    results = draft.request.results or draft.subject.results
+    place = open_location(results, Path("results") / f"{draft.space.name}-{scale}")
+    folder = (Path.home() if inside_copy() else Path()) / place.folder
+    return dataclasses.replace(place, folder=folder.absolute())
 
 
 def _check_search(request: Request, space: Space) -> None:
     """`UserError` where the space cannot be searched as asked."""
-    sampler, scheduler = SAMPLERS[request.sampler or DEFAULT_SAMPLER], SCHEDULERS[request.scheduler]
-    if request.search == "optuna":
+    sampler, scheduler = sampler_of(request), scheduler_of(request)
+    if request.strategy == "optuna":
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
@@ -360,7 +367,7 @@ def _check_search(request: Request, space: Space) -> None:
         raise UserError(
             f"--scheduler {scheduler.name} judges by one score, and {space.name!r} has several goals; leave it out"
         )
-    if request.search == "grid":
+    if request.strategy == "grid":
         points = math.prod(len(domain.grid_values) for domain in _grid_domains(space))
         if points > LARGEST_GRID:
             raise UserError(
@@ -382,11 +389,13 @@ def _grid_domains(space: Space) -> list[Domain]:
     return domains
 
 
-def _scale(request: Request, gpus: float) -> tuple[Scale, str]:
+def _scale(draft: Draft, gpus: float) -> tuple[Scale, str]:
+    request = draft.request
+    if draft.subject.scale is not None:
+        return draft.subject.scale, f"as {request.recipe}"
     if request.scale != "auto":
-        of_results = request.recipe and not request.space
-        return request.scale, f"as {request.recipe}" if of_results else f"asked for with --scale {request.scale}"
-    if request.train:
+        return request.scale, f"asked for with --scale {request.scale}"
+    if request.of_own_data:
         return "paper", "your encoder and your data as they are, whatever the machine"
     if gpus:
         return "paper", f"auto: the cluster has {gpus:g} GPU{'s' if gpus > 1 else ''}"

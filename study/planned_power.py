@@ -59,12 +59,12 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
         return [f"finals: no gain is planned, as {items} test items decide more of it than seeds do"]
     moved = next(_measured(plan, ledger), Moved(ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
-    found = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))
+    planned = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))
     recipes = f"{finalists} recipe{'s' * (finalists != 1)} x {seeds} fresh seeds"
     by = f"{printable(moved.figure)} by {number(moved.spread.std)} ({printable(moved.source)})"
-    gains = _either([f"{gain:g}" for gain in found.needed])
-    needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in found.needed.values()])
-    gain = found.gain if items is None else math.hypot(found.gain, _gain_by_items(items, _level(plan)))
+    gains = _either([f"{gain:g}" for gain in planned.needed])
+    needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in planned.needed.values()])
+    gain = planned.gain if items is None else math.hypot(planned.gain, _gain_by_items(items, _level(plan)))
     judged, at_best = ("", "") if items is None else (f" and {items:,} test items", " at best")
     return [
         f"finals: {recipes}{judged} show a gain of {number(gain)} points over the base settings in "
@@ -154,10 +154,10 @@ def _measured(plan: Plan, ledger: Ledger) -> Iterator[Moved]:
 
 def _spread(values: Iterable[tuple[str, float | None]], chance: float = 0.0) -> Spread | None:
     """Of values by recipe, pooled over the recipes that have several; copies once, and without seeds that collapsed."""
-    found: dict[str, list[float]] = {}
+    by_recipe: dict[str, list[float]] = {}
     for recipe_hash, value in values:
         if value is not None:
-            found.setdefault(recipe_hash, []).append(value)
-    sound = [np.array(each)[~collapsed(each, chance)] for each in found.values()]
+            by_recipe.setdefault(recipe_hash, []).append(value)
+    sound = [np.array(each)[~collapsed(each, chance)] for each in by_recipe.values()]
     spread = pooled_spread({each.tobytes(): Sample(each, (*range(len(each)),)) for each in sound}.values())
     return spread if spread and spread.std > 0 else None

@@ -17,11 +17,13 @@ from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Val
 def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
     """Those that `--only` leaves, each word a label or a pattern as of files (`*-SCL`)."""
     labels = [row.label for row in space.rows]
-    meant = {word: {word} if word in labels else {one for one in labels if fnmatchcase(one, word)} for word in only}
-    unknown = [word for word, found in meant.items() if not found]
+    labels_of = {
+        word: {word} if word in labels else {label for label in labels if fnmatchcase(label, word)} for word in only
+    }
+    unknown = [word for word, matching in labels_of.items() if not matching]
     if unknown:
         raise UserError(f"--only {unknown[0]!r} is no row of {space.name!r}; its rows are {choices(labels)}")
-    chosen = {label for found in meant.values() for label in found}
+    chosen = {label for matching in labels_of.values() for label in matching}
     return tuple(row for row in space.rows if not only or row.label in chosen)
 
 
@@ -82,8 +84,8 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
     if row.overrides.get("encoder.kind") == "static":
         return {"encoder.name": model}
     adapted = row.overrides.get("encoder.adapter", "none") != "none"
-    asked = row.overrides.get("encoder.kind") == "transformer" or adapted
-    kind = "pipeline" if finished and not asked else "transformer"
+    trains_layers = row.overrides.get("encoder.kind") == "transformer" or adapted
+    kind = "pipeline" if finished and not trains_layers else "transformer"
     return {"encoder.kind": kind, "encoder.name": model}
 
 
@@ -92,12 +94,12 @@ def as_it_came(base: Recipe) -> Recipe:
     the pooling that it came with, else with that which sentence-transformers would take. A finished model with parts
     that no such encoder follows runs through its own pipeline, where this follows what the base sets."""
     name = base.encoder.name
-    came = base.preferring({"optimisation.epochs": 0, "encoder.adapter": "none", "pooling.after": "none"})
+    untrained = base.preferring({"optimisation.epochs": 0, "encoder.adapter": "none", "pooling.after": "none"})
     if base.encoder.kind != "transformer":
-        return came
-    came = came.preferring({"pooling.mode": own_settings(name)["pooling.mode"], "pooling.padding": "ignore"})
-    whole = needs_pipeline(came) and available(EncoderConfig(kind="pipeline", name=name)) is None
-    return came.preferring({"encoder.kind": "pipeline"}) if whole else came
+        return untrained
+    untrained = untrained.preferring({"pooling.mode": own_settings(name)["pooling.mode"], "pooling.padding": "ignore"})
+    whole = needs_pipeline(untrained) and available(EncoderConfig(kind="pipeline", name=name)) is None
+    return untrained.preferring({"encoder.kind": "pipeline"}) if whole else untrained
 
 
 def absolute(text: str) -> str:

@@ -21,6 +21,7 @@ from study.signals import answered, leaves, stops_already
 from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
+    from reports.ledger.request import Request
     from study.plan import Plan
 
 
@@ -33,28 +34,35 @@ def command() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
-    return answered(lambda: _run(arguments))
+    return answered(lambda: _run(_parse(arguments)))
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def run(request: Request) -> int:
+    """The same for a request that is checked."""
+    return answered(lambda: _run(request))
+
+
+def _parse(arguments: Sequence[str] | None) -> Request:
     from study.cli.options import parse
 
-    request = parse(arguments)
+    return parse(arguments)
+
+
+def _run(request: Request) -> int:
     if request.list or request.keys:
         from study.cli.listing import list_keys, list_spaces
 
-        return list_keys(request.plugins) if request.keys else list_spaces()
+        return list_keys(request.plugin) if request.keys else list_spaces()
     scored_by = []
     if request.mteb:
         from reports.mteb_scores import tasks_of
 
         scored_by = tasks_of(request.mteb)
-    if request.train:
-        from study.own_study import own_study
+    if request.write_space is not None:
+        from study.own_study import write_space
 
-        request = own_study(request)
-        if request.write_space is not None:
-            return 0
+        write_space(request)
+        return 0
     from study.plan import decide, read_request
 
     draft = read_request(request)
@@ -63,9 +71,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     cluster = find_cluster()
     plan = decide(draft, cluster.gpus)
-    if not request.train:
+    if not request.of_own_data:
         print(f"scale {plan.scale} ({plan.reason})", flush=True)
-    if request.results and inside_copy() and plan.results == (Path.home() / request.results).absolute():
+    results = request.results or draft.subject.results
+    if results and inside_copy() and plan.results == (Path.home() / results).absolute():
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
@@ -82,15 +91,15 @@ def _run(arguments: Sequence[str] | None) -> int:
         print(f"warning: {warning}", flush=True)
     from study.dry_run import in_short, preview
 
-    if request.dry_run or not request.train:
+    if request.dry_run or not request.of_own_data:
         for note in notes(plan):
             print(f"note: {note}", flush=True)
     if request.dry_run:
-        if request.train and draft.space_file is not None:
+        if request.of_own_data and draft.subject.file is not None:
             print("\nthe space that it runs, which --write-space my_space.py keeps; its DATA are written when it runs:")
-            print(f"\n{draft.space_file.text}")
+            print(f"\n{draft.subject.file.text}")
         print(preview(plan, cluster, allotment))
-        if request.train:
+        if request.of_own_data:
             print(f"\n{in_short(plan, cluster)}")
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)

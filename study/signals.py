@@ -65,13 +65,13 @@ def stops_already() -> None:
 @contextmanager
 def deferred() -> Iterator[None]:
     """A signal that comes within is answered at the end."""
-    came: list[int] = []
+    signals: list[int] = []
     heard = SIGNALS if _hears() else ()
-    before = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in heard}
+    before = {number: signal.signal(number, lambda number, frame: signals.append(number)) for number in heard}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
-        for first in came[:1]:
+        for first in signals[:1]:
             signal.raise_signal(first)

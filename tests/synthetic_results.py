@@ -134,7 +134,7 @@ def make_results(
         explored=searched,
         versions={"ray": "2.60.0", "torch": "2.13.0", "optuna": "5.0.0"},
         hardware="2 cores",
-        commands=["python study/run.py --space scl_ablation"],
+        requests=[{"space": "scl_ablation"}],
         created_at="2026-01-01T00:00:00Z",
         status_counts={"finished": 1, "failed": 2},
     )

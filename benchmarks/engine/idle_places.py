@@ -161,11 +161,12 @@ def _study(folder: Path, options: Sequence[str], places: int) -> tuple[Plan, Led
 
 
 def _scheduler(plan: Plan) -> Callable[[Trial, int, float], bool]:
-    from study.search.schedulers import SCHEDULERS, Setting
+    from study.plan import scheduler_of
+    from study.search.schedulers import Setting
 
     if plan.rungs is None:
         return lambda trial, rung, score: True
-    scheduler = SCHEDULERS[plan.request.scheduler].build(Setting(plan.rungs.ladder))
+    scheduler = scheduler_of(plan.request).build(Setting(plan.rungs.ladder))
     return lambda trial, rung, score: scheduler.goes_on(trial.key, rung, [score])
 
 

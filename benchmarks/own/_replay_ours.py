@@ -24,12 +24,12 @@ from reports.answer_parts import Finalist
 from reports.gain import Gain
 from reports.ledger import Record, is_fresh
 from reports.ledger.finals import FIRST_FRESH, SHARE
+from reports.ledger.request import FINALS, OPEN_TRIALS
 from reports.looks import share
 from reports.statistics.finals import Judgement, judge, lent_spread, pick
 from reports.statistics.sample import Sample
 from reports.testing import made_record
 from search_spaces.goals import searched
-from study.cli.options import FINALS, OPEN_TRIALS, parse_finals
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.budget import Budget
@@ -102,10 +102,8 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int)
     untrained = as_it_came(base)
     rows = {untrained.hash: "encoder as it came", base.hash: "base settings"}
     fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
-    size = parse_finals(FINALS)
-    assert size is not None
     limits = {"minutes": trainings * WHOLE_SECONDS / 60 / PLACES}
-    finals = SearchFinals(*size, base, rows)
+    finals = SearchFinals(*FINALS, base, rows)
     course = StudyCourse(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
     explorer = RecordedExplorer(table, first[:FIRST], repeat)
     agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)

@@ -25,7 +25,7 @@ from search_spaces import load_space
 from search_spaces.goals import Goal, searched
 from search_spaces.space import Domain
 from study.cli.options import parse
-from study.own_study import SPACE, own_study
+from study.own_study import SPACE, write_space
 from trainables.errors import UserError, choices
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
@@ -93,7 +93,7 @@ def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
         train, dev, test = (str(folder / f"{part}.csv") for part in PARTS)
         options = ["--train", train, "--dev", f"{name}={dev}", "--test", f"{name}={test}", "--encoder", encoder]
         with contextlib.redirect_stdout(io.StringIO()):
-            own_study(parse([*options, "--write-space", str(space)]))
+            write_space(parse([*options, "--write-space", str(space)]))
     read = load_space(space)
     (goal,) = searched(read.goals)
     return Prepared(name, kind, read.recipe("paper"), read.domains, read.scored("paper"), goal, space, digits)

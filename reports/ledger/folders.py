@@ -10,7 +10,7 @@ from typing import Annotated
 from trainables.errors import UserError
 from trainables.typed_json import matching
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the files of a results folder, as `reports/ledger` reads and writes them; one of another schema is refused."""
 STUDY = "study.json"
 """What the study was asked to do."""

@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal, TypedDict
 from reports.ledger.finals import Finals
 from reports.ledger.folders import PLUGINS, SCHEMA, STUDY, Hash, PluginFile
 from reports.ledger.json_files import as_recipe, read_whole, write_json
+from reports.ledger.option_values import NumberRange
 from reports.ledger.own_code import check_trusted, read_code
 from reports.ledger.record import Scoring
+from reports.ledger.request import Request
 from search_spaces import registered, space_in
 from search_spaces.limits import of_trials
 from search_spaces.space import Scale, Search, Space
@@ -41,6 +43,14 @@ class Limited(TypedDict, total=False):
 
 def _whole(limited: Limited) -> str | None:
     return None if limited.keys() >= {"limit", "number", "spent", "left_out"} or not limited else "is not whole"
+
+
+def _request(values: dict[str, Any]) -> str | None:
+    try:
+        Request.of(values)
+    except UserError as error:
+        return f"is no request ({error})"
+    return None
 
 
 @dataclass(frozen=True)
@@ -97,8 +107,9 @@ class StudyInfo:
     """What was read, as in the first record that trained; the report takes it from the records."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a reader must know before any number, e.g. what the encoder was trained on already."""
-    commands: list[str] = field(default_factory=list)
-    """Every command line that worked on the study, in the order of their first use."""
+    requests: list[Annotated[dict[str, Any], _request]] = field(default_factory=list)
+    """What every command asked for that worked on the study, by option (`Request.values`), in the order of their last
+    use."""
     created_at: str = ""
     """UTC in ISO format."""
     across: list[str] = field(default_factory=list)
@@ -128,6 +139,25 @@ class StudyInfo:
     def scoring(self) -> Scoring:
         """Which evaluations of its trials a report takes."""
         return Scoring(EvaluationConfig.from_flat(self.evaluation).protocol, frozenset(self.evaluated_on))
+
+    @property
+    def commands(self) -> list[str]:
+        """Every command line that worked on the study, as a person may type it."""
+        return [Request.of(values).command for values in self.requests]
+
+    @property
+    def request(self) -> Request:
+        """What the last command asked for; without one what asks for the space."""
+        if self.requests:
+            return Request.of(self.requests[-1])
+        seeds = max(1, len(self.seeds))
+        return Request(space=self.space_file or self.space, scale=self.scale, seeds=NumberRange(seeds, seeds))
+
+    @property
+    def searched_by(self) -> Request:
+        """What the last command asked for that was not for some rows alone."""
+        requests = map(Request.of, reversed(self.requests))
+        return next((request for request in requests if not request.only), self.request)
 
     def save(self, results: Path) -> Path:
         """Write `study.json` into the results folder, whole. The study alone does: readers write beside it."""

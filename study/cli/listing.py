@@ -44,7 +44,7 @@ def describe(item: Key) -> str:
     if isinstance(default, tuple):
         default = ",".join(default) or "(an empty list)"
     alias = f"; or {item.alias}" if item.alias else ""
-    said = textwrap.wrap(f"{item.kind}{alias}", WIDTH - 6, break_on_hyphens=False)
+    kind = textwrap.wrap(f"{item.kind}{alias}", WIDTH - 6, break_on_hyphens=False)
     meaning = textwrap.wrap(item.explained, WIDTH - 6, break_on_hyphens=False)
-    lines = [f"  {item.name} = {'none' if default is None else default}", *(f"      {line}" for line in said + meaning)]
+    lines = [f"  {item.name} = {'none' if default is None else default}", *(f"      {line}" for line in kind + meaning)]
     return "\n".join(lines)

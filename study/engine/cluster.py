@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from study.cli.options import Request
+from reports.ledger.request import Request
 from study.engine.address import listens, running_cluster
 from study.engine.autoscaler import NodeKind, find_kinds
 from study.engine.ray_internals import asks_for_a_token, left_to_the_study, listen_on_loopback, processes
@@ -162,10 +162,10 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     gpus = request.gpus_per_worker
     if gpus is None:
         gpus = float(cluster.gpus > 0 or (request.scale == "paper" and bool((cluster.limits or {}).get("GPU"))))
-    if request.most_workers > 1 and 0 < gpus < 1:
+    if request.workers.most > 1 and 0 < gpus < 1:
         raise UserError(
             f"workers of a trial cannot share a GPU, but --gpus-per-worker is {gpus:g} and --workers up to "
-            f"{request.most_workers}; give --gpus-per-worker 1, or --workers 1"
+            f"{request.workers.most}; give --gpus-per-worker 1, or --workers 1"
         )
     kinds = cluster.kinds or ()
     cpus = request.cpus_per_worker or _fair_cpus([*cluster.nodes, *(kind.resources for kind in kinds)], gpus)
@@ -173,20 +173,20 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     coming = [(kind.most, _slots(kind.resources, cpus, gpus)) for kind in kinds]
     most = room + math.fsum(nodes * slots for nodes, slots in coming if nodes and slots)
     chosen = (request.gpus_per_worker, request.cpus_per_worker, request.concurrent)
-    if cluster.kinds is None and (request.most_workers > 1 or any(value is not None for value in chosen)):
+    if cluster.kinds is None and (request.workers.most > 1 or any(value is not None for value in chosen)):
         most = math.inf  # it may grow or not: what a person asked for is waited for
-    if most < request.workers:
+    if most < request.workers.least:
         grown = f", once it has grown, {most:g}" if kinds else f" {most:g}"
         raise UserError(
-            f"a trial needs {_need(request.workers, cpus, gpus)}, but the cluster ({cluster.describe()}) holds{grown} "
-            f"such worker{'' if most == 1 else 's'}; lower --workers, --cpus-per-worker or --gpus-per-worker, or add "
-            "nodes"
+            f"a trial needs {_need(request.workers.least, cpus, gpus)}, but the cluster ({cluster.describe()}) "
+            f"holds{grown} such worker{'' if most == 1 else 's'}; lower --workers, --cpus-per-worker or "
+            "--gpus-per-worker, or add nodes"
         )
     if request.concurrent is not None:
-        concurrent = int(min(request.concurrent, most // request.workers if most < math.inf else math.inf))
+        concurrent = int(min(request.concurrent, most // request.workers.least if most < math.inf else math.inf))
     else:
-        concurrent = max(1, int(most if most < math.inf else room) // request.most_workers)
-    return Allotment(request.workers, request.most_workers, cpus, gpus, concurrent)
+        concurrent = max(1, int(most if most < math.inf else room) // request.workers.most)
+    return Allotment(request.workers.least, request.workers.most, cpus, gpus, concurrent)
 
 
 def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:

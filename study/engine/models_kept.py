@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.ledger import MODELS, Record, is_fresh
+from reports.ledger.option_values import KeepModels
 from search_spaces.goals import Goal, merit, values_of
-from study.cli.options import KeepModels
 
 Place = tuple[bool, tuple[float, ...]]
 """Of a trial among others: the higher the better. One without a value of every goal comes last."""

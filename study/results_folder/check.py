@@ -9,16 +9,16 @@ from reports.ledger import LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
 from reports.ledger.folders import LOCK, OWN_DATA
 from reports.ledger.location import is_unfinished
 from reports.ledger.names import to_write
+from reports.ledger.option_values import FinalsSize
 from reports.ledger.own_code import check_trusted, read_code
+from reports.ledger.request import merge
 from search_spaces.limits import of_trials
 from study.plan import Plan
-from study.search.schedulers import SCHEDULERS
-from trainables.errors import UserError, choices, shown
+from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import run_source
 from trainables.recipe import Recipe
 from trainables.senteval import fingerprint, task_names
-from trainables.training.rungs import parse_rungs
 from trainables.trial.data_requests import senteval_folder
 
 TOLD_BY = ("evaluation.tasks", "evaluation.protocol", "evaluation.senteval")
@@ -69,41 +69,18 @@ def check_results(plan: Plan) -> None:
 
 
 def continued(plan: Plan) -> Plan:
-    """With the search of the study that the results hold, where the command says nothing of one: its explored recipes
-    stay part of it. `--only` is of rows alone. A study that has a learning curve keeps it, and finals whose finalists
-    are known keep their size."""
+    """With what the study that the results hold goes on with (`merge`). Finals whose finalists are known keep their
+    size."""
     if not (plan.results / STUDY).is_file():
         return plan
-    before = StudyInfo.load(plan.results)
-    if before.finals is not None and before.finals.curve is not None:
-        plan = plan.asking(dataclasses.replace(plan.request, learning_curve=True))
-    finals = before.finals
-    known = finals is not None and bool(finals.finalists or finals.chosen)
-    if finals is not None and known and plan.request.finals_by == "default":
-        kept = dataclasses.replace(plan.request, finals=(finals.recipes, finals.seeds), finals_by="study")
-        plan = plan.asking(kept)
-    asked = plan.request
-    if asked.search != "paper" or asked.only or before.search == "paper":
-        return plan
-    print(f"the study in {plan.place.shown} goes on with its search ({before.search})", flush=True)
-    request = dataclasses.replace(
-        asked,
-        search=before.search,
-        trials=before.trials or len(before.explored) or asked.trials,
-        finals=(before.finals.recipes, before.finals.seeds) if before.finals else None,
-        finals_by="study" if known else "default",
-        seeds=max(asked.seeds, len(before.seeds)),
-        most_seeds=max(asked.most_seeds, len(before.seeds), before.most_seeds or 0),
-    )
-    scheduler, rungs = (before.stopping.get(name) for name in ("scheduler", "rungs"))
-    if scheduler and scheduler not in SCHEDULERS:
-        raise UserError(
-            f"{plan.place.shown} holds a search with the scheduler {shown(scheduler)}, which there is not; go on with "
-            f"another one: --search {before.search} --scheduler {choices(SCHEDULERS)}, and --rungs {rungs}"
-        )
-    if scheduler and rungs:
-        request = dataclasses.replace(request, scheduler=scheduler, rungs=parse_rungs(rungs))
-    return plan.asking(request)
+    before, now = StudyInfo.load(plan.results), plan.request
+    request, finals = merge(before.searched_by, now), before.finals
+    size = FinalsSize(finals.recipes, finals.seeds) if finals and (finals.finalists or finals.chosen) else None
+    if size is not None and now.finals is None and not now.only:
+        request = dataclasses.replace(request, finals=size)
+    if request.strategy != now.strategy:
+        print(f"the study in {plan.place.shown} goes on with its search ({request.strategy})", flush=True)
+    return dataclasses.replace(plan, request=request, settled=size is not None and size == request.finals)
 
 
 def set_aside(plan: Plan) -> list[str]:
@@ -128,11 +105,11 @@ def _check_search(plan: Plan, before: StudyInfo) -> None:
                 f"{plan.results} holds a search that goes by scores of {key} {kept_to[key]!r}, not {now!r}; run that "
                 "study's own command to continue it, or give this one its own folder with --results"
             )
-    goals = plan.draft.own_goals if before.goals is None else before.goals
-    asked = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
-    limits = [of_trials(those) for those in (before.limits, plan.limits)]
-    kept = [" ".join(f"--limit {name}={value:g}" for name, value in those.items()) or "no limit" for those in limits]
-    for what, (earlier, now) in (("for", asked), ("under", kept)):
+    goals = plan.draft.subject.space.goals if before.goals is None else before.goals
+    goals_in_words = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
+    limits = [of_trials(chosen) for chosen in (before.limits, plan.limits)]
+    kept = [" ".join(f"--limit {name}={value:g}" for name, value in chosen.items()) or "no limit" for chosen in limits]
+    for what, (earlier, now) in (("for", goals_in_words), ("under", kept)):
         if earlier != now:
             raise UserError(
                 f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; run that study's own "

@@ -42,9 +42,9 @@ def _lock_or_refuse(handle: int, results: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        who = os.pread(handle, 200, 0).decode(errors="replace") or "it does not say which"
+        holder = os.pread(handle, 200, 0).decode(errors="replace") or "it does not say which"
         raise UserError(
-            f"another study writes into {results} now ({who}); wait until it has ended, or give this one its own "
+            f"another study writes into {results} now ({holder}); wait until it has ended, or give this one its own "
             "folder with --results"
         ) from None
     except OSError as error:  # some shared file systems lock nothing

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from reports.commands import without
 from reports.ledger import FAILURES, PLUGINS, STUDY, Finals, Ledger, StudyInfo
 from reports.ledger.location import as_user_error
 from reports.ledger.moments import now
@@ -15,7 +15,7 @@ from reports.ledger.own_code import trust
 from study.check import recipes_of
 from study.cli.terminal import say
 from study.engine.cluster import inside_copy
-from study.plan import Plan
+from study.plan import Plan, scheduler_of
 from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
 from trainables.errors import UserError
@@ -28,14 +28,32 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
 
     `UserError` where it cannot be written.
     """
-    own = plan.draft.space_file
-    plugins = {Path(plugin.path).name: plugin for plugin in plan.draft.plugins}
-    info = StudyInfo(
+    info = _described(plan, machine)
+    if (plan.results / STUDY).is_file():
+        info = _joined(StudyInfo.load(plan.results), info)
+    try:
+        plan.results.mkdir(parents=True, exist_ok=True)
+        if plan.draft.subject.file is not None:
+            write_whole(plan.results / "space.py", plan.draft.subject.file.text)
+        for plugin in plan.draft.plugins:
+            write_whole(to_write(plan.results, f"{PLUGINS}/{Path(plugin.path).name}"), plugin.text)
+        info.save(plan.results)
+        _remember(plan)
+        plan.place.sweep()
+        plan.place.push_changed()
+    except OSError as error:
+        raise as_user_error(error, plan.place.shown) from None
+    return info
+
+
+def _described(plan: Plan, machine: str) -> StudyInfo:
+    """As if nothing had run before."""
+    return StudyInfo(
         space=plan.space.name,
-        space_file="space.py" if own else None,
+        space_file="space.py" if plan.draft.subject.file else None,
         scale=plan.scale,
         scale_reason=plan.reason,
-        search=plan.request.search,
+        search=plan.request.strategy,
         trials=plan.explored or None,
         seeds=list(plan.seeds),
         most_seeds=plan.most_seeds if plan.races else None,
@@ -53,53 +71,41 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
         versions=versions(plan.draft.plugins),
         hardware=machine,
         notes=_notes(plan),
-        commands=[redacted(shlex.join(["python", "study/run.py", *_arguments(plan)]))],
-        plugins=list(plugins),
-        stopping={"scheduler": plan.request.scheduler, "rungs": str(plan.rungs)} if plan.rungs else {},
+        requests=[_request(plan)],
+        plugins=[Path(plugin.path).name for plugin in plan.draft.plugins],
+        stopping={"scheduler": scheduler_of(plan.request).name, "rungs": str(plan.rungs)} if plan.rungs else {},
         created_at=now(),
     )
-    if (plan.results / STUDY).is_file():
-        before = StudyInfo.load(plan.results)
-        rows = {**info.row_hashes, **before.row_hashes}
-        rows |= {label: value for label, value in info.row_hashes.items() if value}
-        missing = {label: why for label, why in {**before.missing, **info.missing}.items() if rows[label] is None}
-        explored = list(dict.fromkeys([*before.explored, *info.explored]))
-        seeds = sorted({*before.seeds, *info.seeds})
-        most = max(before.most_seeds or 0, info.most_seeds or 0) or None
-        search = info.search if info.search != "paper" else before.search
-        trials = max(before.trials or 0, info.trials or 0) or None
-        info = dataclasses.replace(
-            info,
-            created_at=before.created_at,
-            row_hashes=rows,
-            missing=missing,
-            explored=explored,
-            finals=info.finals or before.finals,
-            seeds=seeds,
-            most_seeds=most,
-            search=search,
-            trials=trials,
-            notes=list(dict.fromkeys([*before.notes, *info.notes])),
-            stopping=info.stopping or before.stopping,
-            commands=list(dict.fromkeys([*before.commands, *info.commands])),
-            plugins=list(dict.fromkeys([*before.plugins, *info.plugins])),
-            places={**info.places, **before.places},
-            status_counts=before.status_counts,
-            data=before.data,
-        )
-    try:
-        plan.results.mkdir(parents=True, exist_ok=True)
-        if own is not None:
-            write_whole(plan.results / "space.py", own.text)
-        for name, plugin in plugins.items():
-            write_whole(to_write(plan.results, f"{PLUGINS}/{name}"), plugin.text)
-        info.save(plan.results)
-        _remember(plan)
-        plan.place.sweep()
-        plan.place.push_changed()
-    except OSError as error:
-        raise as_user_error(error, plan.place.shown) from None
-    return info
+
+
+def _joined(before: StudyInfo, info: StudyInfo) -> StudyInfo:
+    """The study as this command describes it, with what earlier ones ran."""
+    rows = {**info.row_hashes, **before.row_hashes}
+    rows |= {label: value for label, value in info.row_hashes.items() if value}
+    missing = {**before.missing, **info.missing}
+    return dataclasses.replace(
+        info,
+        created_at=before.created_at,
+        row_hashes=rows,
+        missing={label: why for label, why in missing.items() if rows[label] is None},
+        explored=_united(before.explored, info.explored),
+        finals=info.finals or before.finals,
+        seeds=sorted({*before.seeds, *info.seeds}),
+        most_seeds=max(before.most_seeds or 0, info.most_seeds or 0) or None,
+        search=info.search if info.search != "paper" else before.search,
+        trials=max(before.trials or 0, info.trials or 0) or None,
+        notes=_united(before.notes, info.notes),
+        stopping=info.stopping or before.stopping,
+        requests=[*(request for request in before.requests if request not in info.requests), *info.requests],
+        plugins=_united(before.plugins, info.plugins),
+        places={**info.places, **before.places},
+        status_counts=before.status_counts,
+        data=before.data,
+    )
+
+
+def _united(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*first, *second]))
 
 
 def _remember(plan: Plan) -> None:
@@ -110,11 +116,19 @@ def _remember(plan: Plan) -> None:
         say(f"note: {error}; until then reports of other processes need --trust")
 
 
-def _arguments(plan: Plan) -> list[str]:
-    """Of the command; in a Ray job's copy of a working directory with the results where they are, for whoever goes on
+def _request(plan: Plan) -> dict[str, Any]:
+    """Without secrets; in a Ray job's copy of a working directory with the results where they are, for whoever goes on
     elsewhere."""
-    given = plan.request.arguments
-    return [*without(given, {"--results"}), "--results", plan.place.shown] if inside_copy() else list(given)
+    request = plan.request
+    if inside_copy():
+        request = dataclasses.replace(request, results=plan.place.shown)
+    return {name: _redacted(value) for name, value in request.values.items()}
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, list):
+        return [redacted(text) for text in value]
+    return redacted(value) if isinstance(value, str) else value
 
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger, finals: Finals | None = None) -> None:
@@ -131,8 +145,7 @@ def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger, 
 
 def with_search(info: StudyInfo, explored: list[str], finals: Finals | None) -> StudyInfo:
     """With what Optuna has asked for since, and what is known of the finals."""
-    explored = list(dict.fromkeys([*info.explored, *explored]))
-    return dataclasses.replace(info, explored=explored, finals=finals or info.finals)
+    return dataclasses.replace(info, explored=_united(info.explored, explored), finals=finals or info.finals)
 
 
 def _notes(plan: Plan) -> list[str]:

@@ -25,22 +25,22 @@ def versions(sources: Iterable[SourceFile] = ()) -> dict[str, str]:
 
 def digest(sources: Iterable[str]) -> str:
     """Eight hexadecimal digits of Python files, without regard to their comments, docstrings and line breaks."""
-    found = hashlib.blake2b(digest_size=4)
+    content = hashlib.blake2b(digest_size=4)
     for source in sources:
-        found.update(ast.dump(_without_docstrings(ast.parse(source))).encode())
-    return found.hexdigest()
+        content.update(ast.dump(_without_docstrings(ast.parse(source))).encode())
+    return content.hexdigest()
 
 
 @functools.cache
 def _installed() -> dict[str, str]:
     files = sorted(Path(trainables.__file__).parent.rglob("*.py"))
-    found = {"python": platform.python_version(), "trainables": digest(file.read_text("utf-8") for file in files)}
+    installed = {"python": platform.python_version(), "trainables": digest(file.read_text("utf-8") for file in files)}
     for package in LIBRARIES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -61,6 +61,13 @@ MAY_IMPORT = {
     ),
     # What studies write and reports read stands below both. A task's kind says between which numbers its scores lie.
     "reports.ledger": ("reports.ledger", "search_spaces", "trainables.senteval.tasks", "trainables.plugins", *SHARED),
+    # A person says where trainings pause.
+    "reports.ledger.request": (
+        "reports.ledger",
+        "search_spaces",
+        "trainables.training.rungs",
+        *SHARED,
+    ),
     # The exported model gets the card that a trial writes, and the page names test sentences: both read no torch.
     "reports.export": (
         "reports",

@@ -437,7 +437,7 @@ class TestExport:
 
         results, best = kept
         info = json.loads((results.folder / "study.json").read_text())
-        StudyInfo(**{**info, "commands": ["python study/run.py --space x"]}).save(results.folder)
+        StudyInfo(**{**info, "requests": [{"space": "x"}]}).save(results.folder)
         shutil.rmtree(results.folder / "models")
         with pytest.raises(UserError) as caught:
             export(results.folder, ROW, tmp_path / "model")

@@ -16,7 +16,6 @@ import pytest
 
 from reports.ledger.folders import JOURNAL
 from study import Outcome, Study
-from study.cli.options import parse
 from trainables.errors import UserError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -25,7 +24,7 @@ PAIRS = [{"anchor": "a dog", "positive": "an animal"}, {"anchor": "a car", "posi
 
 def test_options_are_those_of_the_command_line() -> None:
     asked = Study(space="scl_tau", search="optuna", trials=5, set={"optimisation.max_steps": 3}, only=["a", "b"])
-    request = parse(asked.arguments(dry_run=True, list=False))
+    request = asked.request(dry_run=True, list=False)
     assert (request.space, request.search, request.trials, request.results) == (
         "scl_tau",
         "optuna",
@@ -52,7 +51,7 @@ def test_options_are_those_of_the_command_line() -> None:
 )
 def test_data_at_hand_are_written_and_read_as_files(data: Any, tmp_path: Path) -> None:
     study = Study(train=data, encoder="scenes-small", test={"faq": data}, dev="my.csv", results=tmp_path / "mine")
-    request = parse(study.arguments())
+    request = study.request()
     (train,) = request.train
     assert [json.loads(line) for line in Path(train).read_text().splitlines()] == PAIRS
     assert request.test == (f"faq={tmp_path}/mine-given/test_faq.jsonl",)
@@ -62,7 +61,7 @@ def test_data_at_hand_are_written_and_read_as_files(data: Any, tmp_path: Path) -
 
 def test_numbers_and_gaps_of_a_frame_are_plain(tmp_path: Path) -> None:
     frame = pd.DataFrame({"sentence1": ["a", "b"], "sentence2": ["c", None], "score": [1, 2]})
-    (train,) = parse(Study(train=frame, encoder="e", results=tmp_path / "x").arguments()).train
+    (train,) = Study(train=frame, encoder="e", results=tmp_path / "x").request().train
     assert [json.loads(line) for line in Path(train).read_text().splitlines()] == [
         {"sentence1": "a", "sentence2": "c", "score": 1},
         {"sentence1": "b", "sentence2": None, "score": 2},
@@ -71,7 +70,7 @@ def test_numbers_and_gaps_of_a_frame_are_plain(tmp_path: Path) -> None:
 
 def test_what_is_no_row_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="train, row 2: tuple is no row; give a mapping"):
-        Study(train=[("a", "b"), (1, 2)], encoder="e", results=tmp_path / "x").arguments()
+        Study(train=[("a", "b"), (1, 2)], encoder="e", results=tmp_path / "x").request()
 
 
 def test_arrays_and_plain_sentences_are_data_and_nothing_is_refused(tmp_path: Path) -> None:
@@ -80,10 +79,10 @@ def test_arrays_and_plain_sentences_are_data_and_nothing_is_refused(tmp_path: Pa
         (frame, [{"anchor": "a", "positive": "b", "negative": ["c", "d"]}]),
         (["a dog runs", "it rains"], [{"sentence": "a dog runs"}, {"sentence": "it rains"}]),
     ):
-        (train,) = parse(Study(train=data, encoder="e", results=tmp_path / "x").arguments()).train
+        (train,) = Study(train=data, encoder="e", results=tmp_path / "x").request().train
         assert [json.loads(line) for line in Path(train).read_text().splitlines()] == rows
     with pytest.raises(UserError, match="train is empty; give data or a path"):
-        Study(train=[], encoder="e", results=tmp_path / "x").arguments()
+        Study(train=[], encoder="e", results=tmp_path / "x").request()
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

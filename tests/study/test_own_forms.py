@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.ledger.request import OPTIONS
 from study.cli.options import parse
-from study.own_study import own_study
+from study.plan import read_request
 from study.run import main
 from tests.study.test_own_study import names, plan_of, write
 from trainables.corpora.own_data import MOST_ROWS
@@ -23,12 +24,12 @@ def test_what_is_left_out_and_what_is_not_read_is_said(capsys: pytest.CaptureFix
     write("pairs", 100)
     with open("mine.csv", "a") as file:
         file.write("a question,\n,an answer\n" + "".join(f"more {n},of it {n}\n" for n in range(9)))
-    own_study(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--max-rows", "104", "--dry-run"]))
+    read_request(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--max-rows", "104", "--dry-run"]))
     said = capsys.readouterr().out
     assert "mine.csv: 102 rows, pairs: " in said
     assert "; 1 more with no positive left out; 1 more with no anchor left out" in said
     assert "warning: mine.csv: it has more than the 104 rows that are read; --max-rows N reads others" in said
-    own_study(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--dry-run"]))
+    read_request(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--dry-run"]))
     assert "--max-rows" not in capsys.readouterr().out
 
 
@@ -47,7 +48,7 @@ def test_what_cannot_be_is_refused(given: list[str], said: str, monkeypatch: pyt
         plan_of("--train", write("pairs"), "--encoder", "scenes-small", *given)
     with pytest.raises(UserError, match="--max-rows goes with --train"):
         parse(["--space", "scl_ablation", "--max-rows", "9"])
-    assert parse(["--train", "mine.csv", "--encoder", "x"]).max_rows == MOST_ROWS
+    assert f"(default {MOST_ROWS:,})" in OPTIONS["max_rows"].help
 
 
 def test_what_a_teacher_says_in_the_data_is_a_choice_and_trains(capsys: pytest.CaptureFixture[str]) -> None:

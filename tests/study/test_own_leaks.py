@@ -10,7 +10,6 @@ import pytest
 
 from study.cli.options import parse
 from study.own_leaks import _items
-from study.own_study import own_study
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from trainables.corpora.held_out import rows_of
@@ -33,12 +32,15 @@ def made(folder: Path, train: list[tuple[str, str]], *more: str) -> tuple[str, s
         part: write(folder / f"{part}.jsonl", pairs) for part, pairs in (("dev", PAIRS[:20]), ("test", PAIRS[20:40]))
     }
     given = [*("--dev", files["dev"]), *("--test", files["test"]), "--results", str(folder / "results"), *more]
-    request = own_study(
-        parse(["--train", write(folder / "mine.jsonl", train), "--encoder", "scenes-small", *given, "--dry-run"])
-    )
-    return Path(request.space).read_text(), {
-        text for row in rows_of(Path(request.space).with_name("train.jsonl")) for text in texts(row)
-    }
+    space = space_of("--train", write(folder / "mine.jsonl", train), "--encoder", "scenes-small", *given)
+    return space.read_text(), {text for row in rows_of(space.with_name("train.jsonl")) for text in texts(row)}
+
+
+def space_of(*arguments: str) -> Path:
+    """The space file that a dry run makes."""
+    file = read_request(parse([*arguments, "--dry-run"])).subject.file
+    assert file is not None
+    return Path(file.path)
 
 
 def test_leaks_are_said_on_the_console_and_stand_in_the_space(
@@ -71,8 +73,7 @@ def test_drop_leaks_leaves_them_out_of_what_is_put_aside_too(tmp_path: Path) -> 
     test = write(tmp_path / "test.jsonl", PAIRS[:70])
     mine = write(tmp_path / "mine.jsonl", PAIRS)
     given = ["--train", mine, "--encoder", "scenes-small", "--test", test, "--results", str(tmp_path / "results")]
-    request = own_study(parse([*given, "--drop-leaks", "--dry-run"]))
-    folder = Path(request.space).parent
+    folder = space_of(*given, "--drop-leaks").parent
     kept = [
         (row["sentence1"], row["sentence2"])
         for name in ("train", "heldout_dev")
@@ -128,7 +129,7 @@ def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     (tmp_path / "mine.csv").write_text("\n".join(["text,label", *lines, "the tested text,x"]) + "\n")
     (tmp_path / "tested.csv").write_text("text,label\nthe tested text,x\na second,x\na third,x\na fourth,y\n")
     given = ["--train", str(tmp_path / "mine.csv"), "--encoder", "scenes-small", "--results", str(tmp_path / "results")]
-    own_study(parse([*given, "--test", str(tmp_path / "tested.csv"), "--drop-leaks", "--dry-run"]))
+    space_of(*given, "--test", str(tmp_path / "tested.csv"), "--drop-leaks")
     said = capsys.readouterr().out
     assert 'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels; the first: "dog0a ' in said
     assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test, exactly or nearly: left out", said)

@@ -18,7 +18,6 @@ from search_spaces.own_data import GENERAL_TASK
 from study import Outcome
 from study.check import check_plan
 from study.cli.options import parse
-from study.own_study import own_study
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
@@ -82,8 +81,7 @@ def write(kind: str, count: int = 100, name: str = "mine.csv") -> str:
 
 
 def plan_of(*arguments: str) -> Plan:
-    request = parse(arguments)
-    return decide(read_request(own_study(request) if request.train else request), 0)
+    return decide(read_request(parse(arguments)), 0)
 
 
 @pytest.mark.parametrize("kind", ROWS)

@@ -12,11 +12,12 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger
 from reports.ledger.finals import PART
+from reports.ledger.request import Request
 from reports.testing import made_record
 from search_spaces import spaces
 from search_spaces.space import Domain, Row, Space
 from study.check import check_plan
-from study.cli.options import Request, parse
+from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
 from study.plan import Plan, decide, read_request
@@ -98,11 +99,11 @@ def test_a_space_file_travels_whatever_it_is_called(name: str, tmp_path: Path, m
     file = Path(name.partition(":")[0])
     file.parent.mkdir(exist_ok=True)
     file.write_text(MODELS.replace('"models"', '"mine"'))
-    source = plan_of("--space", name, "--scale", "laptop").draft.space_file
+    source = plan_of("--space", name, "--scale", "laptop").draft.subject.file
     assert source is not None
     assert source.text == file.read_text()
     assert Path(source.path) == tmp_path / file
-    assert plan_of().draft.space_file is None
+    assert plan_of().draft.subject.file is None
 
 
 def test_set_may_not_flatten_what_the_rows_vary() -> None:

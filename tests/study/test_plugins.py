@@ -233,37 +233,34 @@ def test_an_objective_that_raises_so_fails_its_trial_alone(
 
 
 WORKER = """
-import pickle, sys
+import os, pickle, sys
 from pathlib import Path
-task = pickle.loads(Path(sys.argv[1]).read_bytes())
-task.run_sources()
-(trial,) = task.trials
-print(trial.recipe.objective.name, trial.recipe.hash)
+import study.engine.messages
+for file in sys.argv[1:]:
+    if os.fork() == 0:
+        task = pickle.loads(Path(file).read_bytes())
+        task.run_sources()
+        (trial,) = task.trials
+        print(trial.recipe.objective.name, flush=True)
+        os._exit(0)
+    os.wait()
 """
 
 
 def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> None:
-    """In a process of its own, which knows nothing but what the task carries."""
+    """In a process of its own for each task, which knows nothing but what the task carries."""
     own = SourceFile("space", str(folder / "space.py"), PLUGIN.format(name="of_the_space") + SPACE)
     sources = (*plan_of(folder, "first.py").draft.plugins, own)
     own.run()
     (folder / "first.py").unlink()  # a worker's machine may not have it
-
-    def worker(sources: tuple[SourceFile, ...], name: str) -> subprocess.CompletedProcess[str]:
+    tasks = [("first", sources), ("of_the_space", sources), ("first", ())]
+    for number, (name, code) in enumerate(tasks):
         trial = Trial(Recipe().override({"objective.name": name}), 0, "row")
-        (folder / "task").write_bytes(pickle.dumps(WorkerTask("key", (trial,), sources=sources)))
-        return subprocess.run(
-            [sys.executable, "-c", WORKER, str(folder / "task")],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-
-    for name in ("first", "of_the_space"):
-        done = worker(sources, name)
-        assert done.stdout.split()[:1] == [name], done.stderr
-    assert "objective.name must be" in worker((), "first").stderr
+        (folder / f"task{number}").write_bytes(pickle.dumps(WorkerTask("key", (trial,), sources=code)))
+    files = [str(folder / f"task{number}") for number in range(len(tasks))]
+    done = subprocess.run([sys.executable, "-c", WORKER, *files], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["first", "of_the_space"], done.stderr
+    assert "objective.name must be" in done.stderr
 
 
 CODE = '''"""A module."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.ledger import split_key
@@ -32,6 +32,7 @@ SOURCE = SourceFile("plugin", "/a/b.py", "ran = True")
 
 
 @given(st.text(), st.lists(TRIALS, min_size=1, max_size=4))
+@settings(max_examples=20)
 def test_a_trial_survives_the_way_to_a_worker(key: str, trials: list[Trial]) -> None:
     task = pickle.loads(
         pickle.dumps(WorkerTask(key, tuple(trials), sources=(SOURCE,), done=frozenset({trials[0].key})))
@@ -43,6 +44,7 @@ def test_a_trial_survives_the_way_to_a_worker(key: str, trials: list[Trial]) -> 
 
 
 @given(TRIALS)
+@settings(max_examples=20)
 def test_a_key_is_of_the_recipe_and_the_seed_alone(trial: Trial) -> None:
     """Whatever a label holds, no file is called after it."""
     assert split_key(trial.key) == (trial.recipe_hash, trial.seed)

@@ -121,7 +121,7 @@ def study(folder: Path, mark: str, name: str) -> None:
         versions={**info.versions, "mine": "1" + mark},
         hardware="2 cores" + mark,
         notes=["a note" + mark, "another" + mark],
-        commands=["python study/run.py --only 'a'" + mark],
+        requests=[{"space": "x", "only": ["a" + mark]}],
         created_at="2026" + mark,
         status_counts={"finished": 1, "odd" + mark: 2},
     ).save(folder)

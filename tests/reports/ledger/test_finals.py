@@ -11,11 +11,11 @@ import pytest
 from reports import looks
 from reports.best_model import ranking
 from reports.ledger import LEDGER, STUDY, Finals, Ledger, StudyInfo, fresh_seeds, is_fresh
+from reports.ledger.option_values import MOST
 from reports.live.folder import Folder
 from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
-from study.cli.options import MOST
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 

@@ -131,9 +131,9 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
     [
         ("", "is not a record"),
         ("[1]", "no JSON object"),
-        ("{}", "has the schema None, and this version reads 1; run the study anew, into another folder"),
-        ('{"schema": 1}', "recipe is missing"),
-        ('{"schema": 99}', "has the schema 99, and this version reads 1; take a newer version"),
+        ("{}", "has the schema None, and this version reads 2; run the study anew, into another folder"),
+        ('{"schema": 2}', "recipe is missing"),
+        ('{"schema": 99}', "has the schema 99, and this version reads 2; take a newer version"),
         ('{"recipe": {}, "recipe_hash": "aa", "seed": 1}', "holds the trial aa-1"),
         ('{"recipe": [], "recipe_hash": "0123456789ab", "seed": 1}', "recipe must be an object, not []"),
         ('{"recipe": {}, "recipe_hash": "0123456789ab", "seed": 1, "status": "odd"}', "or 'pruned', not 'odd'"),
@@ -147,7 +147,7 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
 def test_a_broken_record_is_named_and_not_done(tmp_path: Path, text: str, said: str):
     """A study runs its trial again; the new record takes its place."""
     path = tmp_path / "0123456789ab-1.json"
-    path.write_text(text.replace('{"recipe"', '{"schema": 1, "recipe"'))
+    path.write_text(text.replace('{"recipe"', '{"schema": 2, "recipe"'))
     ledger = Ledger(tmp_path)
     records, set_aside = ledger.sift()
     assert (records, ledger.read(), ledger.has("0123456789ab", 1), ledger.get("0123456789ab", 1)) == (

@@ -68,6 +68,7 @@ def wrong_in(hint: Any, where: str, deep: bool = True) -> list[tuple[str, Any]]:
 EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
     ("space", "no_such_space"), ("space", "../space.py"), ("space_file", "../space.py"), ("space_file", "a\0b"),
     ("plugins", ["../x.py"]), ("plugins", ["gone.py"]), ("scale", "huge"), ("search", "all"), ("trials", 0),
+    ("requests", [{"colour": "red"}]), ("requests", [{"seeds": "many"}]), ("requests", ["--space x"]),
     ("seeds", [-1]), ("seeds", ["0"]), ("seeds", [0.5]), ("row_hashes", {"a": 3}), ("row_hashes", {"a": "zz"}),
     ("missing", {"a": None}), ("searched", ["objective.colour"]), ("goals", ["beauty"]), ("limits", {"patience": 3}),
     ("limits", {"seconds": "3"}), ("limits", {"seconds": -3}), ("limits", {"seconds": math.nan}),

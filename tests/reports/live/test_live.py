@@ -213,9 +213,9 @@ class TestWhatIsShown:
         info = StudyInfo.load(tmp_path)
         hashes = {**info.row_hashes, NASTY: info.row_hashes["SBERT baseline"]}
         missing = {NASTY: NASTY}
-        dataclasses.replace(info, space=NASTY, scale=NASTY, missing=missing, commands=[NASTY], row_hashes=hashes).save(
-            tmp_path
-        )
+        dataclasses.replace(
+            info, space=NASTY, scale=NASTY, missing=missing, requests=[{"space": NASTY}], row_hashes=hashes
+        ).save(tmp_path)
         fail(tmp_path, trial_key("ab12", 0), NASTY, NASTY)
         view = Folder(tmp_path).view()
         view = dataclasses.replace(view, problems=(NASTY,), folder=Path(NASTY), set_aside={NASTY: NASTY})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ from typing import Any
 import pytest
 
 from reports.claim_verdicts import Judged, judged
-from reports.commands import study_command
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.findings import Findings
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import LEDGER, Ledger
 from reports.more_seeds import SeedsWanted
 from reports.plots.forest import forest_picture, scale
 from reports.report import write_report
@@ -392,26 +390,6 @@ class TestFacts:
 def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:
     """The claims as if they had been judged so."""
     return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(judged, verdicts, strict=True)]
-
-
-class TestCommands:
-    def info(self, command: str) -> StudyInfo:
-        return StudyInfo("mine", seeds=[0, 1], commands=["python study/run.py --space old", command])
-
-    def test_rows_and_seeds_take_the_place_of_those_that_were_given(self):
-        info = self.info(
-            "python study/run.py --space mine --only 'a b' --only=c --seeds 2 --set x=1 --trials 9 --search optuna"
-        )
-        assert shlex.split(study_command(info, ["it's"], 5)) == [
-            "python", "study/run.py", "--space", "mine", "--set", "x=1", "--only", "it's", "--seeds", "5",
-        ]  # fmt: skip
-        assert study_command(info, seeds=3).endswith("--trials 9 --search optuna --seeds 3")
-        assert "--only 'a b' --only=c" in study_command(info)
-
-    @pytest.mark.parametrize("commands", [[], ["python 'no end"]])
-    def test_without_a_command(self, commands: list[str]):
-        info = StudyInfo("mine", scale="laptop", seeds=[0, 1], commands=commands)
-        assert study_command(info, ["a"]) == "python study/run.py --space mine --scale laptop --seeds 2 --only a"
 
 
 def test_the_first_line_of_a_report_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

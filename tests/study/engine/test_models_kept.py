@@ -12,9 +12,10 @@ from reports.answer import Answer
 from reports.answer_words import lines
 from reports.export import export
 from reports.ledger import LEDGER, MODELS, Evaluation, Ledger, Record, fresh_seeds, trial_key
+from reports.ledger.option_values import KeepModels
 from reports.results import Results
 from search_spaces.goals import STS
-from study.cli.options import KeepModels, parse
+from study.cli.options import parse
 from study.engine.models_kept import ModelsKept, left_behind
 from tests.synthetic_results import add_finals, make_results
 from trainables.errors import UserError

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
-import subprocess
-import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,6 @@ from study.results_folder.check import check_results
 from study.results_folder.lock import locked
 from trainables.errors import UserError
 
-ROOT = Path(__file__).resolve().parents[3]
-HELD = """
-import sys, time
-from tests.study.results_folder.test_lock import plan_of
-from pathlib import Path
-from study.results_folder.lock import locked
-with locked(plan_of(Path(sys.argv[1]))):
-    print("held", flush=True)
-    time.sleep(60)
-"""
-
 
 def plan_of(results: Path) -> Plan:
     return decide(read_request(parse(["--space", "scl_ablation", "--scale", "laptop", "--results", str(results)])), 0)
@@ -39,17 +28,25 @@ def plan_of(results: Path) -> Plan:
 
 def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_path: Path) -> None:
     plan = plan_of(tmp_path / "results")
-    first = subprocess.Popen([sys.executable, "-c", HELD, str(plan.results)], cwd=ROOT, stdout=subprocess.PIPE)
+    forked = multiprocessing.get_context("fork")
+    holds = forked.Event()
+
+    def hold() -> None:
+        with locked(plan):
+            holds.set()
+            time.sleep(60)
+
+    first = forked.Process(target=hold)
+    first.start()
     try:
-        assert first.stdout is not None
-        assert first.stdout.readline() == b"held\n"
+        assert holds.wait(60)
         said = rf"another study writes into .*results now \(process {first.pid} on .+\); wait until it has ended"
         with pytest.raises(UserError, match=said):
             run_study(plan, Cluster(False, ({"CPU": 1.0},)), Allotment(1, 1, 1, 0.0, 1))
         assert [path.name for path in plan.results.iterdir()] == [LOCK]  # it wrote nothing
     finally:
         first.kill()
-        first.wait()
+        first.join()
     with locked(plan):
         pass
 

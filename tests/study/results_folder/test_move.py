@@ -13,7 +13,6 @@ from reports.report import write_report
 from reports.results import Results
 from search_spaces.goals import GOALS
 from study.cli.options import parse
-from study.own_study import own_study
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results, save_info
@@ -131,7 +130,7 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
     """The command of a study of own data with the paths of that folder; the keys of what ran."""
     places = ["--train", "pairs.csv", "--encoder", "encoder", "--test", "sts_test.csv", "--results", "results"]
     words = [word if word.startswith("--") else str(home / word) for word in places]
-    plan = decide(read_request(own_study(parse([*words, "--trials", "4", "--finals", "2x2"]))), 0)
+    plan = decide(read_request(parse([*words, "--trials", "4", "--finals", "2x2"])), 0)
     check_results(plan)
     info = prepare_results(plan, "hardware")
     ledger = Ledger(plan.results / LEDGER, plan.scoring_of)

@@ -13,11 +13,12 @@ import pytest
 from reports.ledger import LEDGER, Finals, Ledger, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.finals import FIRST_FRESH
 from reports.ledger.folders import POPULATIONS
+from reports.ledger.option_values import size_of_finals
 from reports.results import Results
 from reports.testing import made_record
 from search_spaces.goals import SELECTION, searched
 from search_spaces.space import Domain
-from study.cli.options import parse, parse_finals
+from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Allotment, Cluster
 from study.results_folder.check import continued
@@ -45,15 +46,15 @@ RATES = (1e-4, 1e-3, 1e-5, 3e-4)
 
 class TestAsked:
     def test_recipes_and_seeds_or_none(self) -> None:
-        assert parse_finals("3x5") == (3, 5)
-        assert parse_finals("none") is None
-        assert parse(["--space", "scl_tau", "--search", "grid"]).finals == (1, 5)
-        assert parse(["--space", "scl_tau"]).finals is None
+        assert size_of_finals("--finals", "3x5") == (3, 5)
+        assert size_of_finals("--finals", "none") == "none"
+        assert parse(["--space", "scl_tau", "--search", "grid"]).finals_size == (1, 5)
+        assert parse(["--space", "scl_tau"]).finals_size is None
 
     @pytest.mark.parametrize("text", ["3", "x", "3x", "ax5", "0x5", "3x1", "-1x5", "3x5x2", "1000x5", "3 by 5", ""])
     def test_anything_else_is_refused(self, text: str) -> None:
         with pytest.raises(UserError, match="--finals"):
-            parse_finals(text)
+            size_of_finals("--finals", text)
 
     def test_a_study_of_rows_has_none(self) -> None:
         with pytest.raises(UserError, match="--finals is how a search ends; add --search optuna"):
@@ -467,7 +468,7 @@ class TestSaid:
         prepare_results(plan, "")
         plan = continued(make(tmp_path, "--space", "scl_tau", "--seeds", further)[0])
         assert (len(plan.seeds), plan.most_seeds) == seeds
-        assert (plan.request.search, plan.request.finals) == ("optuna", (2, 3))
+        assert (plan.request.strategy, plan.request.finals_size) == ("optuna", (2, 3))
         assert searcher_of(plan, ledger).finals is not None
         rows = continued(make(tmp_path, "--space", "scl_tau", "--only", next(iter(plan.rows)))[0])
         assert rows.finals is None

@@ -160,7 +160,7 @@ class TestCommandLine:
         assert plan_of(tmp_path, "--space", "contrastive_all").space.goals == ("sts", "transfer")
         plan = plan_of(tmp_path, "--space", "contrastive_all", "--goals", "selection, seconds")
         assert plan.space.goals == ("selection", "seconds")
-        assert plan.draft.own_goals == ("sts", "transfer")
+        assert plan.draft.subject.space.goals == ("sts", "transfer")
 
     def test_a_goal_that_no_task_gives_is_refused(self, tmp_path: Path) -> None:
         options = (*TAU, "--goals", "transfer,seconds", "--set", "evaluation.tasks=STSBenchmark")

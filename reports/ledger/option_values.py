@@ -1,0 +1,126 @@
+"""Values that options have, and how each is read from text: `UserError` for a text that is none."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
+
+from reports.ledger.options import Reader
+from trainables.errors import UserError, choices, shown
+from trainables.files import expanded
+
+KeepModels = int | Literal["rows", "all", "none"]
+"""Those of the rows' best seeds, of all trials, of none, or of so many best trials."""
+
+MOST = 100_000
+"""Seeds, workers and trials that may be asked for; a slip of the finger has more."""
+MOST_FINALS = 100
+"""Finalists, and seeds of each, at most."""
+
+
+class NumberRange(NamedTuple):
+    """Whole numbers from the least to the most, as `2:8`; `4` where both are the same."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}" if self.least == self.most else f"{self.least}:{self.most}"
+
+
+class FinalsSize(NamedTuple):
+    """How many recipes are finalists, and how many fresh seeds each of them has."""
+
+    recipes: int
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.recipes}x{self.seeds}"
+
+
+def size_of_finals(option: str, text: str) -> FinalsSize | Literal["none"]:
+    """`3x5`, or `none`."""
+    if text == "none":
+        return "none"
+    recipes, _, seeds = text.partition("x")
+    try:
+        size = FinalsSize(int(recipes), int(seeds))
+    except ValueError:
+        raise UserError(f"{option} must be none, or RECIPESxSEEDS such as 1x5, not {shown(text)}") from None
+    if size.recipes < 1 or size.seeds < 2:
+        raise UserError(f"{option} {shown(text)}: it takes a recipe and two seeds of it to say anything")
+    if max(size) > MOST_FINALS:
+        raise UserError(f"{option} {shown(text)}: no more than {MOST_FINALS} recipes, or seeds, can be asked for")
+    return size
+
+
+def models(option: str, text: str) -> KeepModels:
+    if text in ("rows", "all", "none"):
+        return cast(KeepModels, text)
+    if not (text.isdecimal() and 0 < int(text) <= MOST):
+        raise UserError(f"{option} must be all, none, rows or a number from 1 to {MOST:,}, not {shown(text)}")
+    return int(text)
+
+
+def names(text: str) -> list[str]:
+    """Between commas, but for those within `MTEB(eng, v2)`."""
+    return [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
+
+
+def path(option: str, text: str) -> Path:
+    """A file or folder; `~` is the home folder."""
+    return expanded(text)
+
+
+def whole_number(least: int, most: float = math.inf) -> Reader:
+    def read(option: str, text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise UserError(f"{option} must be a whole number, not {shown(text)}") from None
+        if number < least:
+            raise UserError(f"{option} must be at least {least}, not {number}")
+        if number > most:
+            raise UserError(f"{option} must be at most {most:,}, not {shown(text)}")
+        return number
+
+    return read
+
+
+def number_from_zero(option: str, text: str) -> float:
+    """A finite number, 0 or above."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise UserError(f"{option} must be a number from 0 on, not {shown(text)}")
+    return number
+
+
+def range_of_numbers(option: str, text: str) -> NumberRange:
+    """`4` or `2:8`, from 1 to `MOST`."""
+    least, colon, most = text.partition(":")
+    try:
+        numbers = NumberRange(int(least), int(most if colon else least))
+    except ValueError:
+        raise UserError(f"{option} must be a number, or MIN:MAX such as 1:4, not {shown(text)}") from None
+    if numbers.least < 1:
+        raise UserError(f"{option} must be at least 1, not {text}")
+    if numbers.most > MOST:
+        raise UserError(f"{option} must be at most {MOST:,}, not {shown(text)}")
+    if numbers.least > numbers.most:
+        raise UserError(f"{option} {text}: the least comes first; did you mean {numbers.most}:{numbers.least}?")
+    return numbers
+
+
+def name_among(names: Sequence[str]) -> Reader:
+    def read(option: str, text: str) -> str:
+        if text not in names:
+            raise UserError(f"{option} must be {choices(map(repr, names))}, not {shown(text)}")
+        return text
+
+    return read

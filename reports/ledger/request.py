@@ -1,0 +1,421 @@
+"""What a person asks of a study: each option once, with its help, its check and what it goes with.
+
+The command line (`study/cli/options.py`), Python (`study/from_python.py`), `study.json` and the commands that reports
+print are made of these fields. A field holds what was said; its default stands for an option that was left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from reports.ledger.option_values import (
+    MOST,
+    FinalsSize,
+    KeepModels,
+    NumberRange,
+    models,
+    name_among,
+    names,
+    number_from_zero,
+    path,
+    range_of_numbers,
+    size_of_finals,
+    whole_number,
+)
+from reports.ledger.options import Rule, flag, option, options_of
+from search_spaces.limits import bounds_study
+from search_spaces.space import Scale, Search
+from trainables.errors import UserError, choices, shown
+from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
+
+PROGRAM = ("python", "study/run.py")
+FINALS = FinalsSize(1, 5)
+"""By default."""
+TRIALS, OPEN_TRIALS = 20, 200
+"""Recipes that Optuna explores by default, and at most where the time, or what may still be gained, ends it."""
+RUN, OWN, SEARCH = "what to run", "your own data instead of a space", "the search"
+DATA, HOW = "data", "where and how"
+"""The groups of the help. What is of the search goes on with it, and is left out of a command for some rows."""
+
+WITH_TRAIN = Rule(
+    lambda request: not request.train, "{option} goes with --train; give your training data by --train FILE"
+)
+NOT_WITH_RECIPE = Rule(
+    lambda request: bool(request.train and request.recipe),
+    "--recipe has its encoder and what judges it; leave {option} out",
+)
+NOT_WITH_TRAIN = Rule(
+    lambda request: bool(request.train),
+    "--train makes a space of your own data, and {option} names another; leave one of them out",
+)
+
+
+def _with_optuna(what: str) -> Rule:
+    return Rule(lambda request: request.strategy != "optuna", f"{{option}} is {what}; add --search optuna")
+
+
+def _with_search(what: str) -> Rule:
+    return Rule(lambda request: request.strategy == "paper", f"{{option}} {what}; add --search optuna or --search grid")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks for."""
+
+    space: str = option("", RUN, "a space's name, or a file of your own: ./my_space.py", NOT_WITH_TRAIN)
+    recipe: str | None = option(
+        None,
+        RUN,
+        "train one recipe alone: what the answer of a results folder says to use (then without --space; on all of your "
+        "data with --train); or a row of the space; or its base with the keys of a .toml or .json file",
+        Rule(
+            lambda request: request.strategy != "paper",
+            "--recipe trains one recipe and --search looks for one; leave one of them out",
+        ),
+        shown="WHAT",
+    )
+    train: tuple[str, ...] = option(
+        (),
+        OWN,
+        "your own training data (CSV, TSV, JSONL, Parquet, a hub id): pairs, triplets, NLI, scored pairs, labelled "
+        "texts or sentences, told from the columns. They decide what is searched, instead of a space",
+        Rule(
+            lambda request: not (request.encoder or request.recipe),
+            "--train needs an encoder to begin with; add --encoder with its folder or hub id",
+        ),
+        shown="FILE",
+        repeats="in a row",
+    )
+    encoder: tuple[str, ...] = option(
+        (),
+        OWN,
+        "with --train: folder or hub id of the encoder; several are one more choice of the search",
+        WITH_TRAIN,
+        NOT_WITH_RECIPE,
+        shown="MODEL",
+        repeats="in a row",
+    )
+    dev: tuple[str, ...] = option(
+        (),
+        OWN,
+        "with --train: what to choose by, a file or a folder in BEIR's layout; may be several, PATH or NAME=PATH "
+        "(default: a part of the training data is put aside)",
+        WITH_TRAIN,
+        NOT_WITH_RECIPE,
+        shown="FILE",
+        repeats="in a row",
+    )
+    test: tuple[str, ...] = option(
+        (),
+        OWN,
+        "with --train: what to judge the answer by, likewise",
+        WITH_TRAIN,
+        NOT_WITH_RECIPE,
+        shown="FILE",
+        repeats="in a row",
+    )
+    write_space: Path | None = option(
+        None,
+        OWN,
+        "with --train: write the space as a Python file to keep and edit, and its data beside it; run nothing",
+        WITH_TRAIN,
+        NOT_WITH_RECIPE,
+        Rule(lambda request: request.dry_run, "{option} writes a space and runs nothing; leave --dry-run out"),
+        read=path,
+        shown="FILE",
+    )
+    max_rows: int | None = option(
+        None,
+        OWN,
+        "with --train: read at most N of its rows (default 1,000,000); a note says if there are more",
+        WITH_TRAIN,
+        read=whole_number(1),
+        shown="N",
+    )
+    drop_leaks: bool = flag(
+        OWN,
+        "with --train: leave out the training rows that hold an item of --dev or --test whole; the study counts them "
+        "in any case",
+        WITH_TRAIN,
+    )
+    list: bool = flag(RUN, "print the spaces and stop")
+    keys: bool = flag(RUN, "print every key that --set can change, and stop")
+    dry_run: bool = flag(RUN, "print trials, resources and an estimate; run nothing")
+    scale: Scale | Literal["auto"] = option(
+        "auto",
+        RUN,
+        "the paper's encoder, data and steps, or the built-in ones (default: paper where there is a GPU)",
+        read=name_among(("auto", *get_args(Scale))),
+        shown=f"{{{','.join(('auto', *get_args(Scale)))}}}",
+    )
+    seeds: NumberRange = option(
+        NumberRange(1, 1),
+        RUN,
+        "seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change which "
+        "recipe is best, or whether a row is above the baseline. A race from one seed on loses the recipe that all "
+        "seeds would choose in up to 21 % of studies, mostly in 2 to 10 %; from two seeds on in at most 11 %",
+        read=range_of_numbers,
+        shown="N",
+    )
+    set: tuple[str, ...] = option((), RUN, "change a key of every recipe", shown="KEY=VALUE", repeats="yes")
+    search: Search | None = option(
+        None,
+        SEARCH,
+        "the paper's rows; or the rows and then the grid, or what Optuna asks for (default: paper, with --train "
+        "optuna; a study that was searched goes on with its search, unless --only names rows)",
+        read=name_among(get_args(Search)),
+        shown=f"{{{','.join(get_args(Search))}}}",
+    )
+    trials: int | None = option(
+        None,
+        SEARCH,
+        f"new recipes for Optuna (default {TRIALS}; with --limit minutes as many as it leaves time for, {OPEN_TRIALS} "
+        "at most); each is run with the least seeds",
+        _with_optuna("how many recipes Optuna explores"),
+        read=whole_number(1, MOST),
+        shown="N",
+    )
+    sampler: str | None = option(
+        None,
+        SEARCH,
+        "how Optuna chooses",
+        _with_optuna("how Optuna chooses"),
+        shown="NAME",
+        registry="study.search.samplers:SAMPLERS",
+    )
+    scheduler: str | None = option(
+        None,
+        SEARCH,
+        "stop explored trials early (never the rows) where their training pauses for scores (a rung)",
+        _with_search("stops explored trials, never the paper's rows"),
+        shown="NAME",
+        registry="study.search.schedulers:SCHEDULERS",
+    )
+    rungs: RungPlan | None = option(
+        None,
+        SEARCH,
+        "where: 8 (parts of equal size), share:0.25,0.5, steps:100,300, epochs:0.5,1 or tokens:1e6,3e6 (default "
+        f"{DEFAULT})",
+        Rule(
+            lambda request: request.scheduler in (None, "none"),
+            "{option} is where a scheduler may stop explored trials; add --scheduler asha",
+        ),
+        read=lambda option, text: parse_rungs(text),
+        shown="AMOUNTS",
+    )
+    finals: FinalsSize | Literal["none"] | None = option(
+        None,
+        SEARCH,
+        "how a search ends: the best K recipes run again under S new random seeds, beside the base settings and the "
+        f"encoder as it came (default {FINALS}); fewer of both where these would take more than half of a --limit; "
+        "none leaves that out",
+        _with_search("is how a search ends"),
+        read=size_of_finals,
+        shown="KxS",
+    )
+    learning_curve: bool = flag(
+        SEARCH,
+        "would more data help? After the finals, what the answer says to use is trained on 1/8, 1/4 and 1/2 of the "
+        "data, too, under the same seeds; a study that is done goes on with it",
+        Rule(
+            lambda request: request.finals_size is None,
+            "{option} trains what the finals of a search say to use on parts of the data; add --search optuna or "
+            "--search grid, and leave --finals none out",
+        ),
+    )
+    goals: str | None = option(
+        None,
+        RUN,
+        "what the search looks for and is judged by, instead of the space's own goals: a task (mytask, or "
+        "mytask.ndcg@10), sts, transfer, selection (their mean), seconds, peak_memory_mb, encode_ms, embedding_dim; "
+        "several are a Pareto front, or with weights one mean: mytask*2,other",
+        shown="NAME,...",
+    )
+    limit: tuple[str, ...] = option(
+        (),
+        RUN,
+        "minutes, gpu_hours or worker_hours of the study, its finals included, beyond which no trial begins (of "
+        "minutes none runs on, either); seconds or peak_memory_mb of each trial, above which it cannot be the best; "
+        "may be repeated",
+        shown="NAME=NUMBER",
+        repeats="yes",
+    )
+    mteb: tuple[str, ...] = option(
+        (),
+        RUN,
+        "at the end the package mteb scores the kept models of rows and finalists, and the encoder as it came, on its "
+        "own tasks (STS12,NFCorpus) or a benchmark ('MTEB(eng, v2)'), beyond any limit; may be repeated",
+        Rule(
+            lambda request: request.keep_models == "none",
+            "{option} scores the models that are kept; leave --keep-models none out",
+        ),
+        shown="NAME,...",
+        repeats="yes",
+        split=names,
+    )
+    plugin: tuple[Path, ...] = option(
+        (),
+        RUN,
+        "run this Python file first: it adds objectives, tasks and the like; may be repeated",
+        read=path,
+        shown="FILE",
+        repeats="yes",
+    )
+    nli: str | None = option(
+        None, DATA, "hub id, folder or files (JSONL, CSV, Parquet) of NLI pairs", NOT_WITH_TRAIN, shown="PATH"
+    )
+    columns: str | None = option(
+        None, DATA, "its columns: premise=text_a,hypothesis=text_b,label=y", shown="OURS=YOURS,..."
+    )
+    labels: str | None = option(None, DATA, "its labels: entailment=yes,neutral=maybe,...", shown="OURS=YOURS,...")
+    senteval: str | None = option(None, DATA, "folder in SentEval's layout (it holds downstream/)", shown="DIR")
+    documents: str | None = option(None, DATA, "hub id, folder, text or JSONL file of documents", shown="PATH")
+    evaluate: tuple[str, ...] = option(
+        (),
+        DATA,
+        "folder or hub id of the model that a row evaluates or starts from; may be repeated",
+        shown="ROW=MODEL",
+        repeats="yes",
+    )
+    word_vectors: str | None = option(None, DATA, "GloVe text or .npy file, for rows of averaged vectors", shown="FILE")
+    results: str | None = option(
+        None,
+        HOW,
+        "a folder, or a URL such as s3://bucket/folder (default: the folder results/SPACE-SCALE)",
+        shown="PLACE",
+    )
+    keep_models: KeepModels = option(
+        "rows",
+        HOW,
+        "trained models that are kept: of all trials, of none, or of the N best by the goals (default: rows, of each "
+        "row and each recipe in the finals that of the best seed)",
+        read=models,
+        shown="N",
+    )
+    workers: NumberRange = option(
+        NumberRange(1, 1),
+        HOW,
+        "Ray Train workers per trial (default 1); MIN:MAX lets a trial shrink and grow with the cluster",
+        read=range_of_numbers,
+        shown="N",
+    )
+    gpus_per_worker: float | None = option(
+        None,
+        HOW,
+        "default: 1 where the cluster has GPUs, or can grow them and --scale paper is asked for",
+        read=number_from_zero,
+        shown="X",
+    )
+    cpus_per_worker: int | None = option(
+        None, HOW, "default: a fair share of the node's cores, at most 8", read=whole_number(1, MOST), shown="N"
+    )
+    concurrent: int | None = option(
+        None,
+        HOW,
+        "trials at once (default: all that fit, once the cluster has grown)",
+        read=whole_number(1, MOST),
+        shown="N",
+    )
+    only: tuple[str, ...] = option(
+        (), RUN, "run only this row, or these ('*-SCL'); may be repeated", shown="ROW", repeats="yes"
+    )
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Request:
+        """The request of these values by option: text, numbers, true or false, or a list. `UserError` for a name that
+        is no option, and for a value that is none of its."""
+        unknown = next((name for name in values if name not in OPTIONS), None)
+        if unknown is not None:
+            raise UserError(f"there is no option {shown(unknown)}; the options are {choices(OPTIONS)}")
+        return cls(**{name: OPTIONS[name].value_of(value) for name, value in values.items()})
+
+    def check(self) -> None:
+        """`UserError` for options that do not go together, and where nothing says what to run."""
+        for name in self.differing:
+            if (rule := self.broken_rule(name)) is not None:
+                raise UserError(rule.sentence.format(option=OPTIONS[name].word))
+        if not (self.space or self.train or self.recipe or self.list or self.keys):
+            raise UserError(
+                "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py; or "
+                "give your own data by --train, and an encoder by --encoder"
+            )
+
+    def broken_rule(self, name: str) -> Rule | None:
+        """A rule of that option which this request breaks. `none` leaves an option out, so it breaks none."""
+        rules = OPTIONS[name].rules if self.differing.get(name, "none") != "none" else ()
+        return next((rule for rule in rules if rule.broken(self)), None)
+
+    @property
+    def differing(self) -> dict[str, Any]:
+        """What was asked for: the values of fields that are not their defaults."""
+        values = ((name, getattr(self, name)) for name in OPTIONS)
+        return {name: value for name, value in values if value != OPTIONS[name].default}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The same for JSON, as `of` reads it."""
+        return {name: OPTIONS[name].json(value) for name, value in self.differing.items()}
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What a person types behind the program."""
+        return [word for name, value in self.differing.items() for word in OPTIONS[name].words(value)]
+
+    @property
+    def command(self) -> str:
+        """The whole command, for a shell."""
+        return shlex.join([*PROGRAM, *self.words])
+
+    @property
+    def strategy(self) -> Search:
+        """What is searched, where nobody said: for own data by Optuna, else the paper's rows."""
+        return self.search or ("optuna" if self.of_own_data else "paper")
+
+    @property
+    def of_own_data(self) -> bool:
+        """Whether a space is made of the training data."""
+        return bool(self.train) and not self.recipe
+
+    @property
+    def explored(self) -> int:
+        """Recipes that Optuna is asked for, at most under a limit."""
+        if self.strategy != "optuna":
+            return 0
+        return self.trials or (OPEN_TRIALS if bounds_study(self.limit) else TRIALS)
+
+    @property
+    def finals_size(self) -> FinalsSize | None:
+        """How large the finals are; None where the search ends without."""
+        size = self.finals or FINALS
+        return None if size == "none" or self.strategy == "paper" else size
+
+    def without_search(self) -> Request:
+        """The same for rows alone."""
+        return dataclasses.replace(self, **{name: OPTIONS[name].default for name in _of_search()})
+
+
+OPTIONS = options_of(Request)
+"""By the names of the fields, in their order."""
+
+
+def merge(before: Request, now: Request) -> Request:
+    """A study that goes on: what `now` leaves out of the search is as it was `before`, where that goes with the rest.
+    Seeds do not become fewer, as earlier ones chose among recipes. A command for some rows stands for itself."""
+    if now.only:
+        return now
+    if now.strategy == "paper" != before.strategy:
+        now = dataclasses.replace(now, search=before.strategy)
+    left_out = [name for name in _of_search() if name not in now.differing]
+    seeds = NumberRange(*map(max, before.seeds, now.seeds))
+    merged = dataclasses.replace(now, seeds=seeds, **{name: getattr(before, name) for name in left_out})
+    refused = {name: getattr(now, name) for name in left_out if merged.broken_rule(name)}
+    return dataclasses.replace(merged, **refused)
+
+
+def _of_search() -> list[str]:
+    return [name for name, item in OPTIONS.items() if item.group == SEARCH]

@@ -1,0 +1,71 @@
+"""What a study is of: a space, and the code that makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reports.ledger.request import Request
+from search_spaces import load_space
+from search_spaces.space import Scale, Space
+from study.rows import absolute
+from study.trial import SourceFile
+from trainables.errors import UserError
+from trainables.evaluation_config import all_keys, parse_assignment
+from trainables.plugins import load_plugin, read_source
+from trainables.recipe import Value
+
+OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
+"""Keys that have an option of their own, which is called as they end: `--nli`."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A space, named by `--space` or made of `--train` or `--recipe`."""
+
+    space: Space
+    file: SourceFile | None = None
+    """The text that makes the space, if it is not one of this repository's."""
+    plugins: tuple[SourceFile, ...] = ()
+    """What must run before it, beside those of the command."""
+    scale: Scale | None = None
+    """That of the study whose answer it is."""
+    results: str | None = None
+    """Where results go that the command gives no place."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options for data in place of the command's, which were of the person's files."""
+
+
+def named_space(name: str) -> Subject:
+    """What `--space` names."""
+    return Subject(load_space(name), space_file(name))
+
+
+def plugin(path: Path) -> SourceFile:
+    """Runs it; it may add what the space names."""
+    path = path.absolute()
+    if path.suffix != ".py":  # nothing else in the study's results is code
+        raise UserError(f"--plugin {path} is no Python file by its name; call it {path.stem}.py")
+    return SourceFile("plugin", str(path), load_plugin(path))
+
+
+def space_file(name: str) -> SourceFile | None:
+    """As `load_space` reads the name: `my_space.py`, `my_space.py:NAME`, or any other path."""
+    path, marker, _ = name.partition(".py:")
+    if not (marker or name.endswith(".py") or "/" in name):
+        return None
+    file = Path(path + ".py" if marker else name).absolute()
+    return SourceFile("space", str(file), read_source(file, "space"))
+
+
+def overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
+    """What changes the base of every recipe: options for data, and `fixed`, what `--set` gives. Paths are absolute."""
+    texts = {key: getattr(request, key.partition(".")[2]) for key in OPTIONS}
+    values = dict(parse_assignment(f"{key}={text}") for key, text in texts.items() if text is not None)
+    places = {item.name for item in all_keys().values() if item.place}
+    return {
+        key: absolute(value) if key in places and isinstance(value, str) else value
+        for key, value in {**values, **fixed}.items()
+    }
