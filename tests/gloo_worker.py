@@ -366,10 +366,10 @@ def buckets(workers: Workers) -> dict[str, Any]:
         for step in range(2):
             model = Knots()
             model(sentences_of(step), workers).backward()
-            gradients = {key: _or_zeros(p) for key, p in model.named_parameters()}
+            by_name = {key: _or_zeros(p) for key, p in model.named_parameters()}
             if name == "plain":
-                gradients = {key: workers.total(gradient) for key, gradient in gradients.items()}
-            answers[name].append(gradients)
+                by_name = {key: workers.total(gradient) for key, gradient in by_name.items()}
+            answers[name].append(by_name)
     return answers
 
 
