@@ -27,7 +27,7 @@ LEAF = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class CrossFold:
     """One fold: which recipes are fitted, which are held out, and what the fit is asked for them."""
 
     seed: int
@@ -60,14 +60,14 @@ class Folds:
         self._ones, self._twos = [first for first, _ in pairs], [second for _, second in pairs]
         chance = np.random.default_rng(0)
         size = len(coded.values)
-        self.parts: list[Split] = []
+        self.parts: list[CrossFold] = []
         for _ in range(REPEATS):
             order = chance.permutation(size)
             for held in np.array_split(order, FOLDS):
                 fitted = np.setdiff1d(order, held)
-                self.parts.append(Split(len(self.parts), fitted, held, self._inputs(held, chance)))
+                self.parts.append(CrossFold(len(self.parts), fitted, held, self._inputs(held, chance)))
 
-    def trees(self, part: Split, scores: Array) -> list[ExtraTreeRegressor]:
+    def trees(self, part: CrossFold, scores: Array) -> list[ExtraTreeRegressor]:
         """Fitted to the part's recipes."""
         from sklearn import config_context
         from sklearn.tree import ExtraTreeRegressor
