@@ -266,8 +266,9 @@ def read_request(request: Request) -> Draft:
     plugins = begin(request)
     sampler_of(request), scheduler_of(request)
     subject = _subject(request)
+    own = {Path(plugin.path).name for plugin in plugins}
+    plugins = (*plugins, *(source for source in subject.plugins if Path(source.path).name not in own))
     names = [Path(plugin.path).name for plugin in plugins]
-    further = [source for source in subject.plugins if Path(source.path).name not in names]
     if len(set(names)) < len(names):
         raise UserError(f"two plugins have the same file name ({', '.join(names)}); rename one of them")
     space = subject.space
@@ -284,7 +285,7 @@ def read_request(request: Request) -> Draft:
     _check_search(request, space)
     return Draft(
         request,
-        (*plugins, *further),
+        plugins,
         subject,
         space,
         parse_limits(request.limit),

@@ -17,7 +17,7 @@ from trainables.evaluation_config import all_keys, parse_assignment
 from trainables.plugins import load_plugin, read_source
 from trainables.recipe import Value
 
-OPTIONS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
+DATA_KEYS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
 """Keys that have an option of their own, which is called as they end: `--nli`."""
 
 
@@ -62,7 +62,7 @@ def space_file(name: str) -> SourceFile | None:
 
 def overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
     """What changes the base of every recipe: options for data, and `fixed`, what `--set` gives. Paths are absolute."""
-    texts = {key: getattr(request, key.partition(".")[2]) for key in OPTIONS}
+    texts = {key: getattr(request, key.partition(".")[2]) for key in DATA_KEYS}
     values = dict(parse_assignment(f"{key}={text}") for key, text in texts.items() if text is not None)
     places = {item.name for item in all_keys().values() if item.place}
     return {

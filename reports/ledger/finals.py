@@ -107,7 +107,7 @@ def apart(
     records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None
 ) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
     """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those on
-    parts of the data. `rows`: their hashes; `wanted`: what the study's finals are of."""
+    parts of the data. `rows`: their hashes; `plan`: what the study's finals are of."""
     compared = {*rows} & (plan.hashes if plan else set())
     own: list[Record] = []
     parts: list[Record] = []

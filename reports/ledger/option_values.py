@@ -60,7 +60,7 @@ def size_of_finals(option: str, text: str) -> FinalsSize | Literal["none"]:
 def models(option: str, text: str) -> KeepModels:
     if text in ("rows", "all", "none"):
         return cast(KeepModels, text)
-    if not (text.isdecimal() and 0 < int(text) <= MOST):
+    if not (text.isdecimal() and len(text) <= len(str(MOST)) and 0 < int(text) <= MOST):
         raise UserError(f"{option} must be all, none, rows or a number from 1 to {MOST:,}, not {shown(text)}")
     return int(text)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,7 +70,7 @@ class Option:
         return self.read(self.word, self._text_of(value))
 
     def _text_of(self, value: Any) -> str:
-        if isinstance(value, bool) or not isinstance(value, str | int | float | Path):
+        if isinstance(value, bool) or not isinstance(value, str | Real | Path):
             raise UserError(f"{self.word} has text or numbers for values, not {shown(value)}")
         return as_text(value)
 

@@ -36,6 +36,8 @@ from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 PROGRAM = ("python", "study/run.py")
 FINALS = FinalsSize(1, 5)
 """By default."""
+TURNED_OFF = ("finals", "scheduler")
+"""Options that `none` leaves out."""
 TRIALS, OPEN_TRIALS = 20, 200
 """Recipes that Optuna explores by default, and at most where the time, or what may still be gained, ends it."""
 RUN, OWN, SEARCH = "what to run", "your own data instead of a space", "the search"
@@ -346,9 +348,11 @@ class Request:
             )
 
     def broken_rule(self, name: str) -> Rule | None:
-        """A rule of that option which this request breaks. `none` leaves an option out, so it breaks none."""
-        rules = OPTIONS[name].rules if self.differing.get(name, "none") != "none" else ()
-        return next((rule for rule in rules if rule.broken(self)), None)
+        """A rule of that option which this request breaks; None for one that is left out, by `none` too."""
+        value = self.differing.get(name)
+        if value is None or (name in TURNED_OFF and value == "none"):
+            return None
+        return next((rule for rule in OPTIONS[name].rules if rule.broken(self)), None)
 
     @property
     def differing(self) -> dict[str, Any]:
@@ -405,16 +409,22 @@ OPTIONS = options_of(Request)
 
 def merge(before: Request, now: Request) -> Request:
     """A study that goes on: what `now` leaves out of the search is as it was `before`, where that goes with the rest.
-    Seeds do not become fewer, as earlier ones chose among recipes. A command for some rows stands for itself."""
-    if now.only:
+    A search keeps its seeds, as these chose among recipes. A command for some rows without a search stands for itself.
+    Finals whose finalists are known keep their size beside this (`study.results_folder.check.continued`)."""
+    if now.only and now.strategy == "paper":
         return now
     if now.strategy == "paper" != before.strategy:
         now = dataclasses.replace(now, search=before.strategy)
-    left_out = [name for name in _of_search() if name not in now.differing]
-    seeds = NumberRange(*map(max, before.seeds, now.seeds))
-    merged = dataclasses.replace(now, seeds=seeds, **{name: getattr(before, name) for name in left_out})
-    refused = {name: getattr(now, name) for name in left_out if merged.broken_rule(name)}
-    return dataclasses.replace(merged, **refused)
+    merged = now
+    if before.strategy != "paper":
+        merged = dataclasses.replace(now, seeds=NumberRange(*map(max, before.seeds, now.seeds)))
+    for name in _of_search():
+        if name in now.differing or (name == "search" and before.strategy == "paper"):
+            continue
+        tried = dataclasses.replace(merged, **{name: getattr(before, name)})
+        if not any(tried.broken_rule(other) and not merged.broken_rule(other) for other in _of_search()):
+            merged = tried
+    return merged
 
 
 def _of_search() -> list[str]:

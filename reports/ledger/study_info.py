@@ -157,7 +157,8 @@ class StudyInfo:
     def searched_by(self) -> Request:
         """What the last command asked for that was not for some rows alone."""
         requests = map(Request.of, reversed(self.requests))
-        return next((request for request in requests if not request.only), self.request)
+        whole = (request for request in requests if not (request.only and request.strategy == "paper"))
+        return next(whole, self.request)
 
     def save(self, results: Path) -> Path:
         """Write `study.json` into the results folder, whole. The study alone does: readers write beside it."""

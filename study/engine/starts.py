@@ -62,8 +62,8 @@ class FailedStarts:
         return not self._running.isdisjoint(keys)
 
     def outlived(self, own_machine: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
-        """Deaths that were failed starts, each told once: their machines live on. Those of machines that are gone are
-        forgotten. `here`: the study's own machine, which it need not wait for; `living`: those that live and stay."""
+        """Deaths that were failed starts, each told once: their machines live on. Those of lost machines are forgotten.
+        `own_machine`: the study's own, which it need not wait for; `living`: those that live and stay."""
         if not self._deaths:
             return []
         soon, late = {own_machine()}, time.monotonic() - OUTLIVED_SECONDS

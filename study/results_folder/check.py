@@ -76,8 +76,10 @@ def continued(plan: Plan) -> Plan:
     before, now = StudyInfo.load(plan.results), plan.request
     request, finals = merge(before.searched_by, now), before.finals
     size = FinalsSize(finals.recipes, finals.seeds) if finals and (finals.finalists or finals.chosen) else None
-    if size is not None and now.finals is None and not now.only:
+    if size is not None and now.finals is None and request.finals_size is not None:
         request = dataclasses.replace(request, finals=size)
+    if now.search is None and not now.of_own_data and request.trials is None and before.trials:
+        request = dataclasses.replace(request, trials=before.trials)
     if request.strategy != now.strategy:
         print(f"the study in {plan.place.shown} goes on with its search ({request.strategy})", flush=True)
     return dataclasses.replace(plan, request=request, settled=size is not None and size == request.finals)

@@ -23,7 +23,7 @@ class TrialResult:
     scores: dict[str, TaskScores] = field(default_factory=dict)
     """By SentEval task; empty where the trial was stopped early."""
     predictions: dict[str, np.ndarray] = field(default_factory=dict)
-    """The arrays to keep beside the record, named as in `trainables.senteval.Evaluation.kept`."""
+    """The arrays to keep beside the record, named as in `trainables.senteval.SentEvalResult.kept`."""
     geometry: Geometry = field(default_factory=Geometry)
     training: TrainingNumbers = field(default_factory=TrainingNumbers)
     cost: TrialCost = field(default_factory=TrialCost)

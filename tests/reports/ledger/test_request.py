@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reports.ledger.request import OPTIONS, Request, merge
 from study.cli.options import parse
+from tests.synthetic_results import make_results
 from trainables.errors import UserError
 
+OWN = "--train a.csv --encoder e"
 SEARCH = "--space x --search optuna --trials 50 --scheduler asha --rungs 8 --finals 2x3 --learning-curve"
 
 
@@ -25,10 +29,17 @@ SEARCH = "--space x --search optuna --trials 50 --scheduler asha --rungs 8 --fin
         (SEARCH, "--space x --search optuna --finals none", "--space x --search optuna --trials 50 --scheduler asha "
          "--rungs 8 --finals none"),
         (SEARCH, "--space x --search grid", SEARCH.replace("optuna --trials 50", "grid")),
-        ("--space x --seeds 3", "--space x --search grid", "--space x --seeds 3 --search grid"),
-        ("--space x --seeds 1:4", "--space x --seeds 2", "--space x --seeds 2:4"),
-        ("--train a.csv --encoder e --trials 9", "--train a.csv --encoder e", "--train a.csv --encoder e --trials 9"),
-        ("--train a.csv --encoder e --trials 9", "--space ./space.py", "--space ./space.py --search optuna --trials 9"),
+        ("--space x --seeds 3", "--space x --search grid", "--space x --search grid"),
+        ("--space x --search grid --seeds 1:4", "--space x --seeds 2", "--space x --search grid --seeds 2:4"),
+        (f"{OWN} --trials 9", OWN, f"{OWN} --trials 9"),
+        (f"{OWN} --trials 9", "--space ./space.py", "--space ./space.py --search optuna --trials 9"),
+        (f"{OWN} --finals 3x5 --trials 50", f"{OWN} --only a", f"{OWN} --only a --finals 3x5 --trials 50"),
+        ("--space x --search optuna --finals none", "--space x --search optuna --learning-curve",
+         "--space x --search optuna --learning-curve"),
+        (f"{OWN} --search grid", f"{OWN} --trials 50 --sampler random", f"{OWN} --trials 50 --sampler random"),
+        (f"{OWN} --search paper", OWN, OWN),
+        ("--space x --seeds 5", "--space x --seeds 1", "--space x"),
+        ("--space x --search optuna --seeds 5", "--space x --seeds 1", "--space x --search optuna --seeds 5"),
     ],
 )  # fmt: skip
 def test_a_study_goes_on_with_what_a_command_leaves_out_of_the_search(before: str, now: str, merged: str) -> None:
@@ -57,3 +68,16 @@ def test_defaults_are_left_out() -> None:
     assert Request().differing == {}
     assert Request.of({"seeds": 1, "workers": "1:1", "keep_models": "rows", "trials": None}) == Request()
     assert Request.of({name: option.json(option.default) for name, option in OPTIONS.items() if option.default})
+
+
+def test_none_leaves_out_finals_and_schedulers_alone() -> None:
+    Request.of({"space": "x", "scheduler": "none", "finals": "none"}).check()
+    with pytest.raises(UserError, match="--sampler"):
+        Request.of({"space": "x", "sampler": "none"}).check()
+
+
+def test_a_search_of_some_rows_is_what_a_study_goes_on_with(tmp_path: Path) -> None:
+    commands = ["--space x", "--space x --only a --search optuna --trials 9", "--space x --only a"]
+    info = make_results(tmp_path)
+    requests = [dict(parse(shlex.split(words)).values) for words in commands]
+    assert dataclasses.replace(info, requests=requests).searched_by == parse(shlex.split(commands[1]))
