@@ -338,8 +338,8 @@ def test_a_guard(plug: Plug, tmp_path: Path) -> None:
     plug("my_guard.py", GUARDS)
     make_results(tmp_path, seeds=(1, 2))
     rewrite(tmp_path, put(cost={"seconds": 5400.0}), "SBERT baseline", seed=2)
-    said = markdown(trust.write(Results.load(tmp_path), tmp_path))
-    assert "**slow** (1 row): a trial took 1.5 hours, of `SBERT baseline`. Verdicts stand." in said
+    text = markdown(trust.write(Results.load(tmp_path), tmp_path))
+    assert "**slow** (1 row): a trial took 1.5 hours, of `SBERT baseline`. Verdicts stand." in text
 
 
 def test_a_callback(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,8 @@ PAIRS = [{"anchor": "a dog", "positive": "an animal"}, {"anchor": "a car", "posi
 
 
 def test_options_are_those_of_the_command_line() -> None:
-    asked = Study(space="scl_tau", search="optuna", trials=5, set={"optimisation.max_steps": 3}, only=["a", "b"])
-    request = asked.request(dry_run=True, list=False)
+    study = Study(space="scl_tau", search="optuna", trials=5, set={"optimisation.max_steps": 3}, only=["a", "b"])
+    request = study.request(dry_run=True, list=False)
     assert (request.space, request.search, request.trials, request.results) == (
         "scl_tau",
         "optuna",
@@ -95,42 +95,42 @@ def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_what_came_out(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     shutil.copytree(EXAMPLES / "scl_ablation", folder)
-    found = Outcome(folder)
-    trials = found.trials
+    outcome = Outcome(folder)
+    trials = outcome.trials
     assert len(trials) == len([*(folder / "ledger").iterdir()])
-    assert found.best_recipe.hash in {*trials["recipe_hash"]}
-    assert found.report.is_file()
-    assert found.answer.kind in ("rows", "use", "base", "open")
-    shown = found._repr_html_()
-    assert html.escape(repr(found)) in shown
+    assert outcome.best_recipe.hash in {*trials["recipe_hash"]}
+    assert outcome.report.is_file()
+    assert outcome.answer.kind in ("rows", "use", "base", "open")
+    shown = outcome._repr_html_()
+    assert html.escape(repr(outcome)) in shown
     assert shown.count("<svg") == 1
     with pytest.raises(UserError, match="holds no search by Optuna"):
-        found.optuna  # noqa: B018
+        outcome.optuna  # noqa: B018
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL)))
-    optuna.create_study(study_name=found._read.info.space, storage=storage).enqueue_trial({"x": 1})
-    assert len(found.optuna.trials) == 1
+    optuna.create_study(study_name=outcome._read.info.space, storage=storage).enqueue_trial({"x": 1})
+    assert len(outcome.optuna.trials) == 1
     with pytest.raises(UserError, match="holds no model of its best recipe"):
-        found.model()
+        outcome.model()
 
 
 @pytest.mark.slow  # through Ray
 def test_a_study_of_ones_own_pairs_from_end_to_end(tmp_path: Path) -> None:
     nouns = ["dog", "cat", "horse", "train", "river", "child", "baker", "tower", "ship", "cloud", "piano", "garden"]
-    pairs = [(f"a {one} near the {other}", f"the {other} beside a {one}") for one in nouns for other in nouns]
+    pairs = [(f"a {noun} near the {other}", f"the {other} beside a {noun}") for noun in nouns for other in nouns]
     data = {"train": pairs[39:], "dev": pairs[:20], "test": pairs[20:40]}
     study = Study(**data, encoder="scenes-small", results=tmp_path / "mine")
-    asked = {"trials": 1, "finals": "1x2", "set": {"optimisation.max_steps": 2}}
-    found = study.run(minutes=5, **asked)
-    assert len(found.trials) > 3
-    assert len(found.optuna.trials) > 0
-    assert found.model().encode(["a dog"]).shape[0] == 1
-    assert found.report.is_file()
-    before = len(found.trials)
-    again = study.run(minutes=5, learning_curve=True, **asked)  # of 105 pairs an eighth makes no batch of 16
+    options = {"trials": 1, "finals": "1x2", "set": {"optimisation.max_steps": 2}}
+    outcome = study.run(minutes=5, **options)
+    assert len(outcome.trials) > 3
+    assert len(outcome.optuna.trials) > 0
+    assert outcome.model().encode(["a dog"]).shape[0] == 1
+    assert outcome.report.is_file()
+    before = len(outcome.trials)
+    again = study.run(minutes=5, learning_curve=True, **options)  # of 105 pairs an eighth makes no batch of 16
     data = again.answer.data
     assert data is not None
     assert [(part.share, part.rows) for part in data.parts] == [("1/8", None), ("1/4", 26), ("1/2", 52), ("all", 105)]
     assert data.parts[-1].gain is not None
     assert len(again.trials) == before + 2 * 2
     assert "## Would more data help?" in again.report.read_text()
-    assert "leaks: 1 training row with such an item" in found.report.read_text()
+    assert "leaks: 1 training row with such an item" in outcome.report.read_text()

@@ -66,8 +66,8 @@ class TestOfResults:
         assert plan.evaluation == Results.load(mine).evaluation
         assert plan.results == Path("results/scl_ablation-recipe-1-laptop").absolute()
         cluster = Cluster(True, ({"CPU": 2.0},))
-        said = preview(plan, cluster, allot(cluster, plan.request))
-        assert "mean, which the search in mine found\n1 trial (1 row, 1 seed), 0 of them done" in said
+        text = preview(plan, cluster, allot(cluster, plan.request))
+        assert "mean, which the search in mine found\n1 trial (1 row, 1 seed), 0 of them done" in text
         check_plan(plan)
         assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
 
@@ -92,9 +92,9 @@ class TestOfResults:
         evaluation = EvaluationConfig("scenes", ("STS13",), "fast")
 
         def trained(recipe: Recipe, seed: int, name: str) -> tuple[dict[str, object], bytes]:
-            found = run_trial(recipe, seed, evaluation, model_folder=tmp_path / name)
-            assert isinstance(found, TrialResult)
-            scores = {key: value for key, value in (found.scores["STS13"] or {}).items() if key != "seconds"}
+            result = run_trial(recipe, seed, evaluation, model_folder=tmp_path / name)
+            assert isinstance(result, TrialResult)
+            scores = {key: value for key, value in (result.scores["STS13"] or {}).items() if key != "seconds"}
             weights = sorted((tmp_path / name).rglob("*.safetensors"))
             assert weights
             return scores, b"".join(path.read_bytes() for path in weights)
@@ -141,7 +141,7 @@ class TestOfResults:
         assert plan.space.title.endswith("picked measured no higher")
 
     @pytest.mark.parametrize(
-        ("gains", "parts", "said"),
+        ("gains", "parts", "sentence"),
         [
             ((0.1, -0.5, -0.3), {"base_over_encoder": -3.0}, "keep the encoder as it came, scenes-small, so there is"),
             ((3.0, 1.0, 0.5), {"missing": 3}, "names no recipe to use yet; its own command goes on with it: python st"),
@@ -149,10 +149,10 @@ class TestOfResults:
         ],
     )
     def test_without_an_answer_it_says_what_would_work(
-        self, tmp_path: Path, gains: tuple[float, ...], parts: dict[str, float], said: str
+        self, tmp_path: Path, gains: tuple[float, ...], parts: dict[str, float], sentence: str
     ) -> None:
         folder = searched(tmp_path / "study", gains, **parts)
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=sentence):
             plan_of("--recipe", str(folder))
 
     def test_it_never_writes_into_the_study_that_it_is_of(self, mine: Path) -> None:
@@ -231,7 +231,7 @@ class TestOfASpace:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         ("--recipe nowhere", "--recipe nowhere is neither a study's results nor a file that ends in .toml or .json"),
         ("--recipe some.toml", "some.toml changes the base recipe of a space; name the space with --space"),
@@ -245,7 +245,7 @@ class TestOfASpace:
         ("--space scl_lambda --recipe value.json", "--recipe value.json: objective.temperature must be "),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(arguments: str, said: str, mine: Path) -> None:
+def test_what_cannot_be_is_said_in_a_sentence(arguments: str, sentence: str, mine: Path) -> None:
     assert (mine / STUDY).is_file()
     Path("bad.toml").write_text("a = = 1")
     Path("list.json").write_text("[1]")
@@ -253,4 +253,4 @@ def test_what_cannot_be_is_said_in_a_sentence(arguments: str, said: str, mine: P
     Path("value.json").write_text('{"objective.temperature": "warm"}')
     with pytest.raises(UserError) as error:
         plan_of(*arguments.split())
-    assert said in str(error.value)
+    assert sentence in str(error.value)

@@ -56,11 +56,11 @@ def test_any_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsy
     models = [ENCODERS[kind](f"{place}-model") for place, kind in enumerate(pair)]
     plan = plan_of("--train", write("pairs"), "--encoder", *models, "--dry-run")
     check_plan(plan)
-    came = [plan.rows[label] for label in plan.rows if label.endswith("as it came")]
+    untrained_recipes = [plan.rows[label] for label in plan.rows if label.endswith("as it came")]
     base = [plan.rows[label] for label in plan.rows if label.endswith("base settings")]
     assert plan.finals is not None
-    assert came[0] == as_it_came(plan.base)
-    for kind, untrained, trained in zip(pair, came, base, strict=True):
+    assert untrained_recipes[0] == as_it_came(plan.base)
+    for kind, untrained, trained in zip(pair, untrained_recipes, base, strict=True):
         assert untrained is not None
         assert trained is not None
         assert untrained.encoder.kind == ("pipeline" if kind == "own pipeline" else "transformer")
@@ -73,17 +73,18 @@ def test_any_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsy
 
 def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pytest.CaptureFixture[str]) -> None:
     name = model_folder("mine", "Dense", query="ask: ")
-    given = ["encoder.layers=1", "encoder.max_length=64", "encoder.query_prompt=find: ", "encoder.precision=bf16"]
-    plan = plan_of("--train", write("pairs"), "--encoder", name, *(word for one in given for word in ("--set", one)))
+    values = ["encoder.layers=1", "encoder.max_length=64", "encoder.query_prompt=find: ", "encoder.precision=bf16"]
+    settings = [word for value in values for word in ("--set", value)]
+    plan = plan_of("--train", write("pairs"), "--encoder", name, *settings)
     check_plan(plan)
     assert "encoder.max_length" not in capsys.readouterr().out
-    came = plan.rows["encoder as it came"]
-    assert came is not None
+    untrained = plan.rows["encoder as it came"]
+    assert untrained is not None
     assert plan.finals is not None
-    assert came == as_it_came(plan.base)
-    assert came.encoder == plan.base.encoder
-    assert (came.encoder.layers, came.encoder.max_length, came.encoder.query_prompt) == (1, 64, "find: ")
-    assert came.encoder.precision == "bf16"
+    assert untrained == as_it_came(plan.base)
+    assert untrained.encoder == plan.base.encoder
+    assert (untrained.encoder.layers, untrained.encoder.max_length, untrained.encoder.query_prompt) == (1, 64, "find: ")
+    assert untrained.encoder.precision == "bf16"
 
 
 def test_static_encoders_are_named_and_can_be_asked_for() -> None:

@@ -25,26 +25,26 @@ def test_what_is_left_out_and_what_is_not_read_is_said(capsys: pytest.CaptureFix
     with open("mine.csv", "a") as file:
         file.write("a question,\n,an answer\n" + "".join(f"more {n},of it {n}\n" for n in range(9)))
     read_request(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--max-rows", "104", "--dry-run"]))
-    said = capsys.readouterr().out
-    assert "mine.csv: 102 rows, pairs: " in said
-    assert "; 1 more with no positive left out; 1 more with no anchor left out" in said
-    assert "warning: mine.csv: it has more than the 104 rows that are read; --max-rows N reads others" in said
+    console = capsys.readouterr().out
+    assert "mine.csv: 102 rows, pairs: " in console
+    assert "; 1 more with no positive left out; 1 more with no anchor left out" in console
+    assert "warning: mine.csv: it has more than the 104 rows that are read; --max-rows N reads others" in console
     read_request(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--dry-run"]))
     assert "--max-rows" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "sentence"),
     [
         (["--max-rows", "0"], "--max-rows must be at least 1, not 0"),
         (["--test", "mteb/nfcorpus"], "the data set 'mteb/nfcorpus' is neither a local path nor in the hub's cache"),
     ],
 )
-def test_what_cannot_be_is_refused(given: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_is_refused(given: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from trainables.corpora import hub
 
     monkeypatch.setattr(hub, "reachable", lambda: False)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         plan_of("--train", write("pairs"), "--encoder", "scenes-small", *given)
     with pytest.raises(UserError, match="--max-rows goes with --train"):
         parse(["--space", "scl_ablation", "--max-rows", "9"])
@@ -66,8 +66,8 @@ def test_what_a_teacher_says_in_the_data_is_a_choice_and_trains(capsys: pytest.C
     assert not any("distill" in domain.choices or domain.key == "objective.matches" for domain in without)
     taught = ("--set", "objective.name=distill", "--set", "objective.matches=margins", "--set", "optimisation.epochs=4")
     assert main(["--train", "mine.csv", *START, *taught, "--dry-run"]) == 0
-    assert "negative = negative, teacher = label" in (said := capsys.readouterr().out)
-    assert "a teacher's scores stand beside 160 of its 160 pairs" in said
+    assert "negative = negative, teacher = label" in (console := capsys.readouterr().out)
+    assert "a teacher's scores stand beside 160 of its 160 pairs" in console
     losses = {}
     for sign, rate in ((1, 1e-9), (-1, 1e-9), (-1, 1e-3)):
         plan = plan_of("--train", written(f"by{sign}.csv", sign), *START, *taught)

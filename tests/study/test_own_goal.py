@@ -102,7 +102,7 @@ def _with_own(record: Record, finalists: list[str]) -> Record:
 def test_the_answer_is_judged_by_its_own_test(planted: Results) -> None:
     best = planted.explored[FINALISTS - 1]
     answer = Answer.of(planted)
-    assert [one.recipe for one in answer.picked] == [best]
+    assert [pick.recipe for pick in answer.picked] == [best]
     assert answer.kind == "use"
     assert answer.figure == "mine test_accuracy"
     assert answer.picked[0].gains["base"].gain == pytest.approx(6.0, abs=0.1)
@@ -134,9 +134,8 @@ def test_what_became_of_general_sentences_is_said(planted: Results, general: str
     gain = answer.general.gain
     assert gain.gain < 0
     worse = [line.words for line in lines(answer, results.info, str) if line.head == "Worse"]
-    assert any(
-        f"{general} {difference(gain.gain, gain.low, gain.high)} against the encoder as it came" in one for one in worse
-    )
+    loss = f"{general} {difference(gain.gain, gain.low, gain.high)} against the encoder as it came"
+    assert any(loss in words for words in worse)
 
 
 def plan_of(results: Results, goals: str = "mine", *more: str) -> Plan:
@@ -149,9 +148,9 @@ def plan_of(results: Results, goals: str = "mine", *more: str) -> Plan:
 
 def highest(results: Results, value: Callable[[Record], float | None]) -> str:
     """The explored recipe whose record has the highest value."""
-    found = {key: value(results.recipes[key][0]) for key in results.explored}
-    assert None not in found.values()
-    return max(found, key=lambda key: found[key] or 0.0)
+    numbers = {key: value(results.recipes[key][0]) for key in results.explored}
+    assert None not in numbers.values()
+    return max(numbers, key=lambda key: numbers[key] or 0.0)
 
 
 def searched_for(results: Results) -> str:
@@ -174,7 +173,7 @@ def _number(record: Record, name: str) -> float:
 
 def raced(results: Results) -> str:
     explored = {key: Recipe.from_flat(results.recipes[key][0].recipe) for key in results.explored}
-    race = StudySeedRace([], range(1), 4, searched(["mine"]), None, {one.key: one for one in results.records})
+    race = StudySeedRace([], range(1), 4, searched(["mine"]), None, {record.key: record for record in results.records})
     for recipe in explored.values():
         race.enter(Trial(recipe, 0, ""))
     values = {key: race.race.recipes[key].values[0] for key in results.explored}
@@ -188,8 +187,8 @@ def best_for_the_finals(results: Results) -> str:
 def kept_model(results: Results) -> str:
     kept = ModelsKept(1, searched(["mine"]))
     records = [changed(results.recipes[key][0], checkpoint="models/x") for key in results.explored]
-    gone = {key for record in records for key in kept.beaten(record)}
-    (left,) = [record for record in records if record.key not in gone]
+    beaten_keys = {key for record in records for key in kept.beaten(record)}
+    (left,) = [record for record in records if record.key not in beaten_keys]
     return left.recipe_hash
 
 
@@ -212,8 +211,8 @@ def as_a_gauge(results: Results) -> str:
     ledger = Ledger(results.folder / LEDGER)
     state = StudyState(plan_of(results), ledger, 1, lambda: 0, lambda: (), lambda: math.inf)
     best = Prometheus(state).best["mine"]
-    found = {record.recipe_hash for record in ledger.read() if record.scores["mine"]["dev_accuracy"] == best}
-    (key,) = found
+    hashes = {record.recipe_hash for record in ledger.read() if record.scores["mine"]["dev_accuracy"] == best}
+    (key,) = hashes
     return key
 
 
@@ -232,19 +231,19 @@ def in_the_table(results: Results) -> str:
 
 
 def as_data(results: Results) -> str:
-    found = [_recipe(results, key) for key in results.explored]
-    assert all(one["figures"]["mine test_accuracy"]["mean"] for one in found)
-    return str(max(found, key=lambda one: float(one["goals"]["mine"]))["recipe"])
+    recipes = [_recipe(results, key) for key in results.explored]
+    assert all(recipe["figures"]["mine test_accuracy"]["mean"] for recipe in recipes)
+    return str(max(recipes, key=lambda recipe: float(recipe["goals"]["mine"]))["recipe"])
 
 
 def of_importance(results: Results) -> str:
     (scored,) = _scored(results).values()
-    return max(scored, key=lambda one: one[1])[0].recipe_hash
+    return max(scored, key=lambda pair: pair[1])[0].recipe_hash
 
 
 def on_the_front(results: Results) -> str:
     several = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("mine", "encode_ms")))
-    records = [changed(one, cost={**one.cost, "encode_ms": 2.0}) for one in several.records]
+    records = [changed(record, cost={**record.cost, "encode_ms": 2.0}) for record in several.records]
     text = markdown(pareto.write(dataclasses.replace(several, records=records), results.folder / "pictures"))
     assert "encoding in ms (lower is better)" in text
     assert "test: mine" in text
@@ -290,14 +289,14 @@ def first_named(results: Results, write: Write) -> str:
 
 
 def _with_models(results: Results) -> Results:
-    records = [changed(one, checkpoint=f"models/{one.key}") for one in results.records]
+    records = [changed(record, checkpoint=f"models/{record.key}") for record in results.records]
     return dataclasses.replace(results, records=records)
 
 
 def _saved(results: Results) -> str:
-    found = Findings.of(results)
-    assert found.best is not None
-    return sure.best_model(results, found.boards, found.best)
+    findings = Findings.of(results)
+    assert findings.best is not None
+    return sure.best_model(results, findings.boards, findings.best)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -315,7 +314,7 @@ def test_of_a_weighted_goal_the_mean_is_the_figure_and_beside_it_stand_its_parts
     results = dataclasses.replace(planted, space=dataclasses.replace(planted.space, goals=("mine*3", "sts")))
     answer = Answer.of(results)
     assert answer.figure == "weighted 75% mine + 25% STS (mean of 2 tasks)"
-    assert {one.task for one in answer.beside} == {"mine", "STS (STSBenchmark)"}
+    assert {figure.task for figure in answer.beside} == {"mine", "STS (STSBenchmark)"}
 
 
 def test_of_two_own_goals_the_one_that_shows_the_gain_is_the_figure(planted: Results) -> None:
@@ -323,7 +322,7 @@ def test_of_two_own_goals_the_one_that_shows_the_gain_is_the_figure(planted: Res
     results = dataclasses.replace(planted, space=dataclasses.replace(planted.space, goals=("mine", "sts")))
     answer = Answer.of(results)
     assert answer.figure == "mine"
-    assert {one.task for one in answer.beside} == {"mine and STS (mean of 2 tasks)", "STS (STSBenchmark)"}
+    assert {figure.task for figure in answer.beside} == {"mine and STS (mean of 2 tasks)", "STS (STSBenchmark)"}
 
 
 def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Results) -> None:
@@ -339,7 +338,7 @@ def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Res
 
 
 @pytest.mark.parametrize(
-    ("goals", "more", "said"),
+    ("goals", "more", "sentence"),
     [
         (
             "mine",
@@ -354,8 +353,10 @@ def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Res
         ),
     ],
 )
-def test_a_goal_that_cannot_be_had_is_refused(goals: str, more: tuple[str, ...], said: str, planted: Results) -> None:
-    with pytest.raises(UserError, match=re.escape(said)):
+def test_a_goal_that_cannot_be_had_is_refused(
+    goals: str, more: tuple[str, ...], sentence: str, planted: Results
+) -> None:
+    with pytest.raises(UserError, match=re.escape(sentence)):
         check_plan(plan_of(planted, goals, *more))
 
 
@@ -398,7 +399,7 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
     far = sorted(abs(math.log(tau / PLANTED[goal])) for tau in taus.values())
     assert far[0] < 0.05
     assert far[len(far) // 2] < 0.45, "of random ones half would be further than 0.9"
-    assert [one.recipe for one in Answer.of(results).picked] == [best]
+    assert [pick.recipe for pick in Answer.of(results).picked] == [best]
     assert ranking(results)[0].recipe_hash == best
     named = Findings.of(_with_models(results)).best
     assert named is not None

@@ -48,23 +48,23 @@ def test_leaks_are_said_on_the_console_and_stand_in_the_space(
 ) -> None:
     (left, right), (upper, other) = PAIRS[25], PAIRS[3]
     space, kept = made(tmp_path, [*PAIRS[60:], (left, right), (upper.upper() + "!", other), (PAIRS[30][0], "alone")])
-    said = capsys.readouterr().out
+    console = capsys.readouterr().out
     for sentence in (
         "(dev): the training data holds 1 of 20 items (1 but for case, spaces and punctuation), and 2 of 40 single "
         "texts (1 exactly, 1 but for",
         "(test): the training data holds 1 of 20 items (1 exactly), and 3 of 40 single texts (3 exactly)",
         "2 training rows with such an item; --drop-leaks leaves these rows out",
     ):
-        assert sentence in said
+        assert sentence in console
         assert sentence in space
     assert {left, right} <= kept
 
 
 def test_drop_leaks_leaves_rows_out_that_hold_an_item_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, kept = made(tmp_path, [*PAIRS[60:], PAIRS[25], (PAIRS[30][0], "alone")], "--drop-leaks")
-    said = capsys.readouterr().out
-    assert "leaks: 1 more row of " in said
-    assert "mine.jsonl held an item of --dev or --test, exactly or nearly: left out" in said
+    console = capsys.readouterr().out
+    assert "leaks: 1 more row of " in console
+    assert "mine.jsonl held an item of --dev or --test, exactly or nearly: left out" in console
     assert not {*PAIRS[25]} & kept
     assert {PAIRS[30][0], "alone"} <= kept
 
@@ -130,7 +130,7 @@ def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     (tmp_path / "tested.csv").write_text("text,label\nthe tested text,x\na second,x\na third,x\na fourth,y\n")
     given = ["--train", str(tmp_path / "mine.csv"), "--encoder", "scenes-small", "--results", str(tmp_path / "results")]
     space_of(*given, "--test", str(tmp_path / "tested.csv"), "--drop-leaks")
-    said = capsys.readouterr().out
-    assert 'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels; the first: "dog0a ' in said
-    assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test, exactly or nearly: left out", said)
-    assert re.search(r"\d+ training rows that held an item that is put aside, exactly or nearly: left out", said)
+    console = capsys.readouterr().out
+    assert 'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels; the first: "dog0a ' in console
+    assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test, exactly or nearly: left out", console)
+    assert re.search(r"\d+ training rows that held an item that is put aside, exactly or nearly: left out", console)

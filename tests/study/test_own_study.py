@@ -129,7 +129,7 @@ def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
     domains = {domain.key: domain for domain in plan.space.domains}
     assert domains.pop("objective.name").choices == ("mnrl", "ntxent", "alignment")
     power, evenness = domains.pop("objective.power"), domains.pop("objective.evenness")
-    assert [(one.low, one.high, one.when) for one in (power, evenness)] == [(0.5, 4.0, None), (0.0, 1.0, None)]
+    assert [(key.low, key.high, key.when) for key in (power, evenness)] == [(0.5, 4.0, None), (0.0, 1.0, None)]
     assert [*domains.values()] == [domain for domain in without if domain.key != "objective.name"]
     chosen = plan.base.preferring({"objective.name": "alignment"})
     assert [power.is_asked(recipe.flat()) for recipe in (plan.base, chosen)] == [False, True]
@@ -155,7 +155,7 @@ def test_the_written_space_is_the_same_study() -> None:
 
 def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--train", write("pairs"), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
-    said = capsys.readouterr().out
+    console = capsys.readouterr().out
     order = (
         "mine.csv: 100 rows, pairs",
         "put aside 10 to choose by and 10 to judge by",
@@ -174,7 +174,7 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
         "  stages    a search of 200 recipes from Optuna",
         f"  results   {Path('results/mine-scenes-small').absolute()}: report.md",
     )
-    places = [said.find(words) for words in order]
+    places = [console.find(words) for words in order]
     assert -1 not in places
     assert places == sorted(places)
 
@@ -356,8 +356,8 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
 def answered(plan: Plan, recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
     """The study has come to say that this recipe is to be used."""
     monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
-    found = recipe.flat(), "learning rate 0.002", "4", "the best"
-    monkeypatch.setattr("study.one_recipe._answered", lambda results, where: found)
+    answer = recipe.flat(), "learning rate 0.002", "4", "the best"
+    monkeypatch.setattr("study.one_recipe._answered", lambda results, where: answer)
     prepare_results(plan, "2 cores")
     Ledger(plan.results / LEDGER).write(make_record(plan.base, plan.evaluation, 0, {("heldout", "dev_ndcg@10"): 50.0}))
 
@@ -374,8 +374,8 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     plan = plan_of(*arguments)
     check_plan(plan)
     check_results(plan)
-    said = capsys.readouterr().out
-    assert said.startswith(
+    console = capsys.readouterr().out
+    assert console.startswith(
         "all.csv: 100 rows, pairs: anchor = anchor, positive = positive; the first: "
         '"a dog eats 0" -> "an animal eats 0"\n'
         "leaks: heldout (dev): the training data "
@@ -413,7 +413,7 @@ def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         (
             ["--recipe", "found", "--train", "mine.csv", "--encoder", "scenes-small"],
@@ -440,9 +440,9 @@ def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: 
         (["--train", "mine.csv", "--encoder", "scenes-small", "--results", "s3://a/b"], "keeps the prepared data in"),
     ],
 )
-def test_what_cannot_work_is_refused_in_a_sentence(arguments: list[str], said: str) -> None:
+def test_what_cannot_work_is_refused_in_a_sentence(arguments: list[str], sentence: str) -> None:
     write("pairs"), write("pairs", 39, "few.csv"), write("sentences", name="plain.csv")
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         plan_of(*arguments)
 
 
@@ -474,18 +474,19 @@ def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -
     (tmp_path / "pairs.tsv").write_text("".join(["anchor\tpositive\n", *entailed]))
     plan = plan_of("--train", "pairs.tsv", "--encoder", "scenes-small", "--set", "optimisation.epochs=5")
     (goal,) = searched(plan.space.goals)
-    trained, came = (plan.rows[label] for label in ("base settings", "encoder as it came"))
+    trained, untrained = (plan.rows[label] for label in ("base settings", "encoder as it came"))
     assert trained is not None
-    assert came is not None
-    scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, came)]
-    chosen, judged = ([value(one) for one in scores] for value in (lambda one: goal.of(one, {}), goal.test_of))
+    assert untrained is not None
+    scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, untrained)]
+    chosen = [goal.of(numbers, {}) for numbers in scores]
+    judged = [goal.test_of(numbers) for numbers in scores]
     assert chosen[0] > chosen[1] + 2  # points of nDCG@10
     assert judged[0] > judged[1] + 2
     mined = {"corpus.layout": "groups", "corpus.negatives_from": "mined", "objective.negatives": 2}
-    found = run_trial(trained.preferring({**mined, "corpus.mined_skip": 5}), 0, plan.evaluation)
-    assert found.data["corpus"]["mined_negatives"] > 0
-    assert goal.of(found.scores, {}) > chosen[1] + 2
-    explored = run_trial(came, 0, plan.exploring)
+    result = run_trial(trained.preferring({**mined, "corpus.mined_skip": 5}), 0, plan.evaluation)
+    assert result.data["corpus"]["mined_negatives"] > 0
+    assert goal.of(result.scores, {}) > chosen[1] + 2
+    explored = run_trial(untrained, 0, plan.exploring)
     assert goal.of(explored.scores, {}) == pytest.approx(chosen[1])
     assert goal.test_of(explored.scores) is None
 

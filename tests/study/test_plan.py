@@ -57,12 +57,12 @@ def test_every_space_makes_a_plan(name: str, scale: str) -> None:
 
 
 def test_auto_takes_the_papers_scale_where_there_is_a_gpu_and_says_why() -> None:
-    here, there = plan_of(), plan_of(gpus=8)
-    assert (here.scale, here.reason) == ("laptop", "auto: the cluster has no GPU")
-    assert (there.scale, there.reason) == ("paper", "auto: the cluster has 8 GPUs")
-    assert here.base.flat()["corpus.nli"] == "scenes"
-    assert there.base.flat()["corpus.nli"] == "stanfordnlp/snli"
-    assert there.base.encoder.name == "google/bert_uncased_L-8_H-512_A-8"
+    laptop, paper = plan_of(), plan_of(gpus=8)
+    assert (laptop.scale, laptop.reason) == ("laptop", "auto: the cluster has no GPU")
+    assert (paper.scale, paper.reason) == ("paper", "auto: the cluster has 8 GPUs")
+    assert laptop.base.flat()["corpus.nli"] == "scenes"
+    assert paper.base.flat()["corpus.nli"] == "stanfordnlp/snli"
+    assert paper.base.encoder.name == "google/bert_uncased_L-8_H-512_A-8"
 
 
 def test_a_row_without_its_word_vectors_is_not_run(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_defaults_fill_a_cpu_machine_and_a_gpu_cluster() -> None:
     assert (laptop.workers, laptop.cpus_per_worker, laptop.gpus_per_worker, laptop.concurrent) == (1, 1, 0, 2)
     cluster = allot(cluster_of((8, 0), (64, 8), (64, 8)), request_of())
     assert (cluster.cpus_per_worker, cluster.gpus_per_worker, cluster.concurrent) == (7, 1, 16)
-    assert cluster.per_worker == {"CPU": 7, "GPU": 1}
+    assert cluster.resources.per_worker == {"CPU": 7, "GPU": 1}
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4])
@@ -280,14 +280,14 @@ class TestModelsOfOthers:
         assert [trial.name for trial in plan.fixed_trials()] == ["ours"]
 
     def test_at_the_papers_scale_the_hub_is_asked(self, models: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        asked = []
-        monkeypatch.setattr("study.rows.available", lambda config: asked.append(config.name))
+        names = []
+        monkeypatch.setattr("study.rows.available", lambda config: names.append(config.name))
         recipe = plan_of("--space", models, "--scale", "paper").rows["known"]
         assert recipe is not None
         assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == ("pipeline", "owner/known", False)
         monkeypatch.setattr("study.rows.available", lambda config: "the hub cannot be reached")
         assert plan_of("--space", models, "--scale", "paper").missing["known"] == "the hub cannot be reached"
-        assert asked == ["owner/known"]
+        assert names == ["owner/known"]
 
     @pytest.mark.parametrize(
         ("row", "model", "kind"),
@@ -395,7 +395,7 @@ def test_lora_is_not_put_into_word_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "scale", "gpus", "said"),
+    ("space", "scale", "gpus", "sentence"),
     [
         ("scl_tau --set encoder.name=mine", "laptop", 0, "no estimate: nothing is known of such trials here"),
         ("scl_tau --set encoder.adapter=lora", "laptop", 0, "no estimate: nothing is known of such trials here"),
@@ -406,14 +406,14 @@ def test_lora_is_not_put_into_word_vectors(tmp_path: Path) -> None:
         ("clsr_main", "paper", 1, "no estimate: nothing is known of such trials here"),
     ],
 )
-def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, gpus: int, said: str) -> None:
+def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, gpus: int, sentence: str) -> None:
     plan = plan_of("--space", *space.split(), "--scale", scale, "--results", str(tmp_path / "results"))
     cluster = cluster_of((2, gpus))
-    assert said in preview(plan, cluster, allot(cluster, plan.request))
+    assert sentence in preview(plan, cluster, allot(cluster, plan.request))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         ("", "1 trial (1 row, 1 seed), 0 of them done"),
         ("--seeds 2", "2 trials (2 of 1 row, 2 seeds), 0 of them done"),
@@ -421,11 +421,11 @@ def test_an_estimate_has_a_source(tmp_path: Path, space: str, scale: str, gpus: 
         ("--search grid", "6 trials (1 row, 5 recipes of the grid, 1 seed), 0 of them done"),
     ],
 )
-def test_trials_are_counted_by_what_they_are(tmp_path: Path, arguments: str, said: str) -> None:
+def test_trials_are_counted_by_what_they_are(tmp_path: Path, arguments: str, sentence: str) -> None:
     space = spaces()["scl_lambda"]
     plan = plan_of("--space", space.name, "--only", space.rows[0].label, "--results", str(tmp_path), *arguments.split())
     cluster = cluster_of((2, 0))
-    assert f"\n{said}" in preview(plan, cluster, allot(cluster, plan.request))
+    assert f"\n{sentence}" in preview(plan, cluster, allot(cluster, plan.request))
 
 
 @pytest.mark.parametrize("layers", ["3", "99"])
@@ -438,8 +438,8 @@ def test_more_layers_than_the_encoder_has_are_refused_before_anything_runs(layer
 @pytest.mark.parametrize("search", ["grid", "optuna"])
 class TestRungs:
     def plan(self, search: str, rungs: str, *more: str) -> Plan:
-        asked = ("--space", "scl_lambda", "--scale", "laptop", "--search", search, "--scheduler", "asha")
-        return plan_of(*asked, "--rungs", rungs, *more)
+        options = ("--space", "scl_lambda", "--scale", "laptop", "--search", search, "--scheduler", "asha")
+        return plan_of(*options, "--rungs", rungs, *more)
 
     @pytest.mark.parametrize("rungs", ["steps:10000000", "steps:90,180", "epochs:1000", "epochs:100000000,1e9"])
     def test_those_that_no_training_comes_to_are_refused(self, search: str, rungs: str) -> None:
@@ -478,10 +478,10 @@ class TestLimited:
         for recipe, seed, seconds in ((plan.base, 0, 120.0), (part, PART, 20.0), (as_it_came(plan.base), 0, 5.0)):
             cost = {"seconds": seconds, "train_seconds": seconds}
             ledger.write(made_record(dict(recipe.flat()), recipe.hash, seed, cost=cost))
-        said = preview(plan, cluster, allot(cluster, plan.request))
-        assert "estimate: 2 min per whole training (mean of 1 finished trial), room for about 39 trainings; " in said
-        assert "min spent, room for about 39 trials" in said
-        assert f"{plan.explored} recipes from Optuna at most" in said
+        text = preview(plan, cluster, allot(cluster, plan.request))
+        assert "estimate: 2 min per whole training (mean of 1 finished trial), room for about 39 trainings; " in text
+        assert "min spent, room for about 39 trials" in text
+        assert f"{plan.explored} recipes from Optuna at most" in text
 
     def test_a_run_says_in_one_line_what_it_may_take_and_which_rows_do_not_run(self, tmp_path: Path) -> None:
         plan, cluster = self.plan(tmp_path), cluster_of((2, 0))

@@ -59,20 +59,20 @@ def ran(results: Path, temperature: float, *scores: float, tested: bool = True) 
     StudyInfo("scl_tau", evaluation=plan.evaluation.flat()).save(results)
     recipe = plan.base.override({"objective.temperature": temperature})
     for seed, score in enumerate(scores):
-        found = {"STSBenchmark": {"dev_spearman_cosine": score / 2}}
+        numbers = {"STSBenchmark": {"dev_spearman_cosine": score / 2}}
         if tested:
-            found |= {task: {"spearman_wmean": score} for task in TESTED}
-        record = made_record(recipe.flat(), recipe.hash, seed, scores=found, protocol=plan.evaluation.protocol)
+            numbers |= {task: {"spearman_wmean": score} for task in TESTED}
+        record = made_record(recipe.flat(), recipe.hash, seed, scores=numbers, protocol=plan.evaluation.protocol)
         Ledger(results / LEDGER).write(record)
 
 
-def said(results: Path, *more: str) -> list[str]:
+def gain_lines(results: Path, *more: str) -> list[str]:
     plan = plan_of(results, *more)
     return gain_in_words(plan, Ledger(plan.results / LEDGER, plan.scoring_of))
 
 
 def moved(results: Path) -> tuple[float, str]:
-    return spread_of(said(results)[0])
+    return spread_of(gain_lines(results)[0])
 
 
 def spread_of(line: str) -> tuple[float, str]:
@@ -88,17 +88,17 @@ A, B, C = 0.21, 0.22, 0.23
 
 def test_where_nothing_ran_twice_a_spread_is_assumed_and_that_is_said(tmp_path: Path) -> None:
     ran(tmp_path, A, 60.0)
-    found = planned(ASSUMED, 1, 5, looks=1 / share(1))
-    half, one, two = (str(count) for count in found.needed.values())
-    told = [
-        f"finals: 1 recipe x 5 fresh seeds show a gain of {number(found.gain)} points over the base settings in 8 of "
+    power = planned(ASSUMED, 1, 5, looks=1 / share(1))
+    for_half, for_one, for_two = (str(count) for count in power.needed.values())
+    lines = [
+        f"finals: 1 recipe x 5 fresh seeds show a gain of {number(power.gain)} points over the base settings in 8 of "
         f"10 cases, if seeds move a score by 0.50 ({WHY})",
-        f"finals: a gain of 0.5, 1 or 2 points needs {half}, {one} or {two} fresh seeds, counting seeds alone; few "
-        "test items take more",
+        f"finals: a gain of 0.5, 1 or 2 points needs {for_half}, {for_one} or {for_two} fresh seeds, counting seeds "
+        "alone; few test items take more",
     ]
-    assert said(tmp_path) == told
-    assert said(tmp_path / "new") == told
-    assert 0.8 < found.gain < 1.2
+    assert gain_lines(tmp_path) == lines
+    assert gain_lines(tmp_path / "new") == lines
+    assert 0.8 < power.gain < 1.2
 
 
 def test_it_is_what_seeds_moved_in_earlier_trials_of_what_the_answer_is_about(tmp_path: Path) -> None:
@@ -110,7 +110,8 @@ def test_it_is_what_seeds_moved_in_earlier_trials_of_what_the_answer_is_about(tm
     ran(tmp_path, C, 61.0, 61.0, 61.0, 3.0)
     pooled = (2.0 / 3) ** 0.5
     assert moved(tmp_path) == (round(pooled, 2), source)
-    assert f" {number(planned(Spread(pooled, 3), 1, 5, looks=1 / share(1)).gain)} points over" in said(tmp_path)[0]
+    power = planned(Spread(pooled, 3), 1, 5, looks=1 / share(1))
+    assert f" {number(power.gain)} points over" in gain_lines(tmp_path)[0]
 
 
 def test_else_it_is_that_of_the_goals_development_scores(tmp_path: Path) -> None:
@@ -149,10 +150,10 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
 def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:
     page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
     items, _, points = page.partition("| test items |")[2].splitlines()[:3]
-    told = zip(re.findall(r"[\d,]+", items), re.findall(r"[\d.]+", points), strict=True)
-    found = {int(count.replace(",", "")): float(half) for count, half in told}
-    assert found == {count: round(half_interval(count, FIRST), 2) for count in found}
-    assert {FEW_ITEMS, items_needed(5.0, FIRST), items_needed(2.0, FIRST)} <= {*found}
+    cells = zip(re.findall(r"[\d,]+", items), re.findall(r"[\d.]+", points), strict=True)
+    intervals = {int(count.replace(",", "")): float(half) for count, half in cells}
+    assert intervals == {count: round(half_interval(count, FIRST), 2) for count in intervals}
+    assert {FEW_ITEMS, items_needed(5.0, FIRST), items_needed(2.0, FIRST)} <= {*intervals}
     assert f"takes {FEWEST} rows" in page
     assert f"Below {FEW_ITEMS} items" in page
     assert f"of {FEWEST} rows or more" in (ROOT / "README.md").read_text(encoding="utf-8")
@@ -173,7 +174,7 @@ def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
 def test_items_vary_by_what_the_predictions_of_the_examples_say() -> None:
     """The deviation over items alone, without seeds: of the base settings against recipes of the search. The untrained
     encoder is left out: base settings that hardly train it differ from it on few items."""
-    found = []
+    deviations = []
     for file in sorted((ROOT / "docs/examples").glob("own_*/study.json")):
         results = Results.load(file.parent)
         answer, recipes = Answer.of(results), results.finals
@@ -186,35 +187,35 @@ def test_items_vary_by_what_the_predictions_of_the_examples_say() -> None:
             assert base is not None
             assert other is not None
             assert pairable(base, other)
-            found.append(float(np.linalg.norm(base.effect - other.effect)) * len(base.effect) ** 0.5)
-    assert ITEMS_VARY <= min(found) < ITEMS_VARY + 1
+            deviations.append(float(np.linalg.norm(base.effect - other.effect)) * len(base.effect) ** 0.5)
+    assert ITEMS_VARY <= min(deviations) < ITEMS_VARY + 1
 
 
 def test_an_interval_by_items_is_judged_as_the_finals_will_judge_it(tmp_path: Path) -> None:
     """By the next look's share, divided by the finalists: as wide as `judge` makes it where seeds change nothing."""
     generator = np.random.default_rng(0)
     effects = generator.normal(size=200) * ITEMS_VARY / 200
-    one, other = (
+    sample, other = (
         Sample(np.full(5, 70.0), (*range(5),), True, np.tile(own, (5, 1)), "same") for own in (effects, 0 * effects)
     )
     for finalists, look in ((3, 1), (1, 2)):
-        gain = finals.judge([one] * finalists, [0], {"base": other}, looks=1 / share(look)).gains["base"][0]
+        gain = finals.judge([sample] * finalists, [0], {"base": other}, looks=1 / share(look)).gains["base"][0]
         level = 0.05 * share(look) / finalists
         assert gain.high - gain.gain == pytest.approx(half_interval(200, level), rel=0.1)
 
 
 def test_every_look_that_was_taken_makes_it_harder(tmp_path: Path) -> None:
     ran(tmp_path, A, 60.0, 62.0)
-    first = said(tmp_path)
+    first = gain_lines(tmp_path)
     write_whole(tmp_path / LOOKS / "0123456789abcdef.json", '{"at": "2026-11-22T03:30:06+00:00"}')
-    second = said(tmp_path)
+    second = gain_lines(tmp_path)
     gains = [float(lines[0].split(" points")[0].rpartition(" ")[2]) for lines in (first, second)]
     assert gains[0] < gains[1]
 
 
 def test_more_seeds_than_anybody_has(tmp_path: Path) -> None:
     ran(tmp_path, A, 54.0, 66.0, 60.0)
-    assert re.search(r"2 points needs over 1,000, 625 or 157 fresh seeds", said(tmp_path)[1])
+    assert re.search(r"2 points needs over 1,000, 625 or 157 fresh seeds", gain_lines(tmp_path)[1])
 
 
 @pytest.mark.parametrize("brief", [True, False])
@@ -228,7 +229,7 @@ def test_a_preview_has_it_where_there_are_finals(tmp_path: Path, brief: bool) ->
 
 
 def test_nothing_is_told_where_seeds_change_nothing(tmp_path: Path) -> None:
-    assert said(tmp_path, "--set", "optimisation.epochs=0") == []
+    assert gain_lines(tmp_path, "--set", "optimisation.epochs=0") == []
 
 
 @pytest.mark.slow

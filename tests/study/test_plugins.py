@@ -110,17 +110,17 @@ def test_two_plugins_of_one_file_name_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         (None, "does not exist"),
         ("x = (", r"broken\.py, line 1"),
         ("\nraise ValueError('no')", "line 2: ValueError: no"),
     ],
 )
-def test_a_plugin_that_does_not_run_is_one_sentence(folder: Path, text: str | None, said: str) -> None:
+def test_a_plugin_that_does_not_run_is_one_sentence(folder: Path, text: str | None, sentence: str) -> None:
     if text is not None:
         (folder / "broken.py").write_text(text)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         plan_of(folder, "broken.py")
 
 
@@ -164,14 +164,14 @@ def work_in(study: Path, plugin: Path) -> int:
 
 
 @pytest.mark.parametrize("process", [plan_in, report_of, work_in])
-@pytest.mark.parametrize(("text", "said"), DIFFICULT)
+@pytest.mark.parametrize(("text", "sentence"), DIFFICULT)
 def test_no_plugin_ends_a_process_without_a_word(
-    tmp_path: Path, text: str, said: str, process: Callable[[Path, Path], int], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, text: str, sentence: str, process: Callable[[Path, Path], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     plugin = tmp_path / "difficult.py"
     plugin.write_text(text + "\n")
     assert process(tmp_path, plugin) == 2
-    assert re.fullmatch(rf"error: .*difficult\.py, {said}.*\n", capsys.readouterr().err)
+    assert re.fullmatch(rf"error: .*difficult\.py, {sentence}.*\n", capsys.readouterr().err)
 
 
 SECTION = """
@@ -192,8 +192,8 @@ def test_nor_does_what_it_adds(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert report_of(tmp_path, plugin) == 2
     finally:
         SECTIONS.remove("leaving")
-    said = capsys.readouterr().err
-    assert re.fullmatch(r"error: .*difficult\.py, line 6: SystemExit: 0\n", said)
+    console = capsys.readouterr().err
+    assert re.fullmatch(r"error: .*difficult\.py, line 6: SystemExit: 0\n", console)
 
 
 def test_a_command_that_ends_by_itself_ends(capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,20 +215,20 @@ def test_ctrl_c_while_a_plugin_runs_stays_ctrl_c(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize(("text", "said"), DIFFICULT[:7])
+@pytest.mark.parametrize(("text", "sentence"), DIFFICULT[:7])
 def test_an_objective_that_raises_so_fails_its_trial_alone(
-    monkeypatch: pytest.MonkeyPatch, text: str, said: str
+    monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
 ) -> None:
     """What a plugin adds is run later, in the midst of a training: the worker tells of it and goes on."""
     from study.engine import worker
 
-    told: list[tuple[Any, ...]] = []
-    me: Any = SimpleNamespace(rank=0, count=1, finish=lambda *content: told.append(content))
+    calls: list[tuple[Any, ...]] = []
+    me: Any = SimpleNamespace(rank=0, count=1, finish=lambda *content: calls.append(content))
     monkeypatch.setattr(WorkerTask, "run_sources", lambda task: exec(text, {}))  # the first that is called for a trial
     monkeypatch.setattr(worker.torch, "set_num_threads", lambda count: None)
     worker.perform(WorkerTask("t", (Trial(Recipe(), 0, "row"),)), me)
-    ((_, reason, details, _),) = told
-    assert reason.startswith(said.partition(": ")[2].partition(":")[0])
+    ((_, reason, details, _),) = calls
+    assert reason.startswith(sentence.partition(": ")[2].partition(":")[0])
     assert "Traceback" in details
 
 
@@ -282,11 +282,11 @@ def test_the_digest_is_of_the_code_alone() -> None:
 
 
 def test_a_records_versions_tell_plugins_apart() -> None:
-    one, other = SourceFile("plugin", "a.py", "X = 1\n"), SourceFile("plugin", "a.py", "X = 2\n")
+    plugin, other = SourceFile("plugin", "a.py", "X = 1\n"), SourceFile("plugin", "a.py", "X = 2\n")
     commented = SourceFile("plugin", "a.py", "X = 1  # one\n")
-    assert versions([one])["plugins"] == versions([commented])["plugins"] != versions([other])["plugins"]
+    assert versions([plugin])["plugins"] == versions([commented])["plugins"] != versions([other])["plugins"]
     assert "plugins" not in versions([SourceFile("space", "s.py", "X = 1\n")])
-    assert versions([one])["trainables"] == versions()["trainables"]
+    assert versions([plugin])["trainables"] == versions()["trainables"]
 
 
 def test_a_space_files_own_entries_are_added_once(folder: Path) -> None:

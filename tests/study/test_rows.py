@@ -15,12 +15,12 @@ from trainables.recipe import Recipe
 def test_a_plain_transformer_comes_with_what_is_set_of_it_and_the_mean() -> None:
     changes = {"encoder.layers": 1, "encoder.query_prompt": "query: ", "encoder.max_length": 16}
     base = Recipe({"encoder.name": "scenes-small", "encoder.adapter": "mlp", "pooling.mode": "cls", **changes})
-    found = as_it_came(base)
-    flat = found.flat()
+    recipe = as_it_came(base)
+    flat = recipe.flat()
     assert (flat["optimisation.epochs"], flat["encoder.adapter"], flat["pooling.mode"]) == (0, "none", "mean")
-    assert found.encoder == base.override({"encoder.adapter": "none"}).encoder
-    assert not found.uses_seed
-    assert found == as_it_came(Recipe({"encoder.name": "scenes-small", **changes}))
+    assert recipe.encoder == base.override({"encoder.adapter": "none"}).encoder
+    assert not recipe.uses_seed
+    assert recipe == as_it_came(Recipe({"encoder.name": "scenes-small", **changes}))
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_a_finished_model_comes_through_its_own_pipeline_only_where_nothing_else
     (tmp_path / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
     (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
     base = Recipe({"encoder.name": str(tmp_path), "pooling.mode": "mean", **changes})
-    found = as_it_came(base)
-    assert found.encoder.kind == kind
-    assert found.flat().get("pooling.mode") == ("cls" if kind == "transformer" else None)
+    recipe = as_it_came(base)
+    assert recipe.encoder.kind == kind
+    assert recipe.flat().get("pooling.mode") == ("cls" if kind == "transformer" else None)
     if kind == "transformer":
-        assert found.encoder == base.encoder
+        assert recipe.encoder == base.encoder

@@ -111,7 +111,7 @@ def test_tests_that_are_asked_for_later_train_the_recipe_again(tmp_path: Path) -
     assert row.key in {trial.key for trial in searcher.agenda.waiting()}
     scores = {"STSBenchmark": {"dev_spearman_cosine": 61.0, "test_spearman_cosine": 50.0}}
     both = record(row, Evaluation(alone.protocol, scores)).beside(record(row, alone))
-    assert [found.parts for found in both.evaluations] == ["development", "all"]
+    assert [evaluation.parts for evaluation in both.evaluations] == ["development", "all"]
     assert both.scores == scores == record(row, *reversed(both.evaluations)).scores
     assert both.tested
     assert not record(row, alone).tested
@@ -138,12 +138,12 @@ def test_a_report_of_development_numbers_alone_has_dashes_for_tests(
         info = StudyInfo.load(tmp_path / name)
         dataclasses.replace(info, goals=goals).save(tmp_path / name)
         ledger = Ledger(tmp_path / name / LEDGER)
-        for found in ledger.read():
-            (whole_one,) = found.evaluations
+        for entry in ledger.read():
+            (whole_one,) = entry.evaluations
             overlap = {task: {"items": 60, "seen": 0} for task in whole_one.scores}
             known = dataclasses.replace(whole_one, data={**whole_one.data, "overlap": overlap})
-            explored = name == "alone" and found.recipe_hash in info.explored
-            ledger.write(dataclasses.replace(found, evaluations=[without_tests(known) if explored else known]))
+            explored = name == "alone" and entry.recipe_hash in info.explored
+            ledger.write(dataclasses.replace(entry, evaluations=[without_tests(known) if explored else known]))
     whole, alone = (Results.load(tmp_path / name) for name in ("whole", "alone"))
     assert goals_of(alone) == goals_of(whole)
     flagged = [{flag.guard for flag in find_flags(results).all} for results in (whole, alone)]

@@ -302,10 +302,12 @@ def test_a_ray_job_says_where_its_results_are(
     monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
-    for more, said in ((("--results", "mine"), 1), (("--results", str(tmp_path / "mine")), 0), ((), 0)):
+    for more, times in ((("--results", "mine"), 1), (("--results", str(tmp_path / "mine")), 0), ((), 0)):
         assert main([*TINY, "--dry-run", *more]) == 0
         out = capsys.readouterr().out
-        assert out.count(f"results in {tmp_path / 'home' / 'mine'}: a Ray job's copy of a working directory is") == said
+        assert (
+            out.count(f"results in {tmp_path / 'home' / 'mine'}: a Ray job's copy of a working directory is") == times
+        )
 
 
 def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

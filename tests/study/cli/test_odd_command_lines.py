@@ -63,7 +63,7 @@ FILES: dict[str, str | bytes] = {
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, and beside it the files; no Ray is asked, and no hub."""
     for name, content in FILES.items():
         path = tmp_path / name
@@ -216,13 +216,13 @@ def test_there_are_many_of_every_command() -> None:
 
 @pytest.mark.parametrize("line", LINES, ids=map(name_of, LINES))
 def test_an_odd_command_line_is_answered_by_one_sentence(
-    line: tuple[str, ...], here: Path, capsys: pytest.CaptureFixture[str]
+    line: tuple[str, ...], work_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, said = answer(line, capsys)
-    assert code == 2, said
-    last = said.strip().splitlines()[-1]
+    code, message = answer(line, capsys)
+    assert code == 2, message
+    last = message.strip().splitlines()[-1]
     assert "error: " in last
-    assert "Traceback" not in said
+    assert "Traceback" not in message
     assert len(last) < 1500 or "invalid int value" in last
-    said.encode()  # a terminal can show it
-    assert list(here.iterdir()) == []
+    message.encode()  # a terminal can show it
+    assert list(work_folder.iterdir()) == []

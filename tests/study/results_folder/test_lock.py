@@ -40,8 +40,8 @@ def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_p
     first.start()
     try:
         assert holds.wait(60)
-        said = rf"another study writes into .*results now \(process {first.pid} on .+\); wait until it has ended"
-        with pytest.raises(UserError, match=said):
+        sentence = rf"another study writes into .*results now \(process {first.pid} on .+\); wait until it has ended"
+        with pytest.raises(UserError, match=sentence):
             run_study(plan, Cluster(False, ({"CPU": 1.0},)), Allotment(1, 1, 1, 0.0, 1))
         assert [path.name for path in plan.results.iterdir()] == [LOCK]  # it wrote nothing
     finally:

@@ -46,9 +46,9 @@ SPACE = Space(
 
 def plan_in(home: Path) -> Plan:
     (home / "space.py").write_text(SPACE.format(home=home))
-    asked = ["--search", "optuna", "--trials", "4", "--finals", "2x2", "--scale", "laptop"]
+    options = ["--search", "optuna", "--trials", "4", "--finals", "2x2", "--scale", "laptop"]
     return decide(
-        read_request(parse(["--space", str(home / "space.py"), "--results", str(home / "results"), *asked])), 0
+        read_request(parse(["--space", str(home / "space.py"), "--results", str(home / "results"), *options])), 0
     )
 
 

@@ -245,7 +245,7 @@ def test_reranking_as_pytrec_eval(seed: int) -> None:
         query: {names[text]: grade for text, grade in graded.items()}
         for query, names, graded in zip(queries, called, grades, strict=True)
     }
-    first = {query: dict(sorted(run.items(), key=lambda one: one[::-1])[-10:]) for query, run in runs.items()}
+    first = {query: dict(sorted(run.items(), key=lambda pair: pair[::-1])[-10:]) for query, run in runs.items()}
     theirs = pytrec.RelevanceEvaluator(qrels, {"ndcg_cut.10", "map"}).evaluate(runs)
     ranks = pytrec.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(first)
     expected = {
