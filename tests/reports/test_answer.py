@@ -120,9 +120,7 @@ def test_a_limit_that_ends_the_finals_leaves_an_answer_of_what_is_there(
     answer = Answer.of(results)
     assert (len(answer.finalists), len(answer.left_out)) == (judged, 3 - judged)
     assert answer.kind in ("use", "open", "base")
-    assert len(looks.judged(results)) == sum(
-        recipe.seeds for recipe in (*answer.finalists, *answer.references.values())
-    )
+    assert len(looks.judged(results)) == sum(row.seeds for row in (*answer.finalists, *answer.references.values()))
     ended = f"the limit ended the finals before {3 - judged} finalist{'s' * (judged != 2)} had run"
     words = text_of(results)
     assert (ended in words) == (judged < 3)
@@ -293,11 +291,9 @@ def test_a_search_that_its_development_scores_misled_says_so(make: Make) -> None
     for development, misled in ((0.0, False), (99.0, True)):
         picked = tuple(dataclasses.replace(finalist, development=(development,)) for finalist in answer.picked)
         sentences = lines(dataclasses.replace(answer, picked=picked), results.info, str)
-        by_head = {line.head: line.words for line in sentences}
-        assert (
-            by_head["Keep"] == "the encoder as it came: every training of the finals is shown to be worse on STS Avg."
-        )
-        assert re.search(r"^none: .*; the best of the search -\d.* against it; the base settings -\d", by_head["Gain"])
+        heads = {line.head: line.words for line in sentences}
+        assert heads["Keep"] == "the encoder as it came: every training of the finals is shown to be worse on STS Avg."
+        assert re.search(r"^none: .*; the best of the search -\d.* against it; the base settings -\d", heads["Gain"])
         assert any("had found better settings" in line.words for line in sentences) is misled
 
 
@@ -380,7 +376,7 @@ class TestFront:
         first, second, _ = results.info.finals.finalists if results.info.finals else []
         results = better_by_transfer(results, second)
         answer = Answer.of(results)
-        assert (answer.kind, answer.figure, [finalist.recipe for finalist in answer.picked]) == (
+        assert (answer.kind, answer.figure, [pick.recipe for pick in answer.picked]) == (
             "use", "STS Avg.", [first, second],
         )  # fmt: skip
         lost, won = answer.picked[1].gains["base"], answer.picked[1].beside[self.TRANSFER]
@@ -400,11 +396,7 @@ class TestFront:
         assert Answer.of(results).kind == "base"
         second = results.info.finals.finalists[1] if results.info.finals else ""
         answer = Answer.of(better_by_transfer(results, second))
-        assert (answer.kind, answer.figure, [finalist.recipe for finalist in answer.picked]) == (
-            "use",
-            self.TRANSFER,
-            [second],
-        )
+        assert (answer.kind, answer.figure, [pick.recipe for pick in answer.picked]) == ("use", self.TRANSFER, [second])
         assert [(gain.task, gain.over) for gain in answer.beside] == [("STS Avg.", "base")]
         assert answer.beside[0].gain.high is not None
         assert answer.beside[0].gain.high < 0
@@ -560,9 +552,7 @@ def test_the_report_as_data(make: Make, tmp_path: Path) -> None:
     assert [recipe["recipe"] for recipe in content["recipes"]] == [*results.recipes]
     explored = [recipe for recipe in content["recipes"] if recipe["explored"]]
     assert len(explored) == 6
-    assert all(
-        recipe["name"].startswith("#") and recipe["seconds"] == [60.0] and recipe["goals"] for recipe in explored
-    )
+    assert all(row["name"].startswith("#") and row["seconds"] == [60.0] and row["goals"] for row in explored)
     assert {row["verdict"] for board in content["boards"] for row in board["rows"]} == {"baseline"}
     assert content["sections"][0]["name"] == "answer"
 
@@ -598,17 +588,17 @@ class TestAnswerSection(SectionContract):
 
 def praised(results: Results) -> str | None:
     """By hash what the lines say to use or to keep, or else call the best; None of the encoder as it came."""
-    answer, by_head = Answer.of(results), dict[str, str]()
+    answer, heads = Answer.of(results), dict[str, str]()
     for line in lines(answer, results.info, str):
-        by_head.setdefault(line.head, line.words)
-    if {"Use", "Keep", "Open"} & {*by_head}:
-        keeps = by_head.get("Use") or by_head.get("Keep") or f"{by_head['Open']} {by_head['Best']}"
+        heads.setdefault(line.head, line.words)
+    if {"Use", "Keep", "Open"} & {*heads}:
+        keeps = heads.get("Use") or heads.get("Keep") or f"{heads['Open']} {heads['Best']}"
         if re.search(r"(^|keep |so far: )the base settings", keeps):
             return answer.references["base"].recipe
         return None if keeps.startswith("the encoder as it came") else answer.picked[0].recipe
-    shown = by_head.get("These") or by_head.get("Better", "").partition(": ")[2]
-    row = shown.split("; ")[0] or ("" if "Search" in by_head else results.space.baseline)
-    named = row or by_head["Search"].removeprefix("the best so far is ").partition(";")[0]
+    shown = heads.get("These") or heads.get("Better", "").partition(": ")[2]
+    row = shown.split("; ")[0] or ("" if "Search" in heads else results.space.baseline)
+    named = row or heads["Search"].removeprefix("the best so far is ").partition(";")[0]
     return {called(results, key): key for key in results.recipes}.get(named)
 
 
@@ -616,7 +606,7 @@ def check_model(results: Results) -> bool:
     """`Model` exports what the lines praise, and is there wherever that kept one; whether it is there."""
     key = praised(results)
     kept = {record.recipe_hash for record in results.of_all_trials if record.checkpoint}
-    [*models] = [line.words for line in lines(Answer.of(results), results.info, str) if line.head == "Model"]
+    models = [line.words for line in lines(Answer.of(results), results.info, str) if line.head == "Model"]
     exported = {record.recipe_hash for words in models for record in _best_first(results, shlex.split(words)[-1])}
     assert exported == {key} & kept
     return bool(models)
