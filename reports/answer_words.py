@@ -151,7 +151,7 @@ def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
 
 
 def _check(check: Check, of_picked: bool, say: Say) -> list[str]:
-    """What the picked recipe gains by the second reader; `told`: it is the one that the answer is about."""
+    """What the picked recipe gains by the second reader; `of_picked`: it is the one that the answer is about."""
     over = [_over(gain, name) for name, gain in check.gains.items()] or ["nothing to compare it with"]
     whose = "" if of_picked else "the best of the search "
     return [f"{whose}without any fit: {say(check.figure)} {_level(check.level)}, {over[0]}", *over[1:]]
@@ -323,8 +323,8 @@ def of_data(data: DataCurve, say: Say) -> list[str]:
     """What the last doubling of the data brought: no promise of a further one."""
     *_, half, whole = data.parts
     if whole.gain is None:
-        if data.trials.there < data.trials.wanted:
-            return [f"{data.trials.there} of {count(data.trials.wanted, 'trial')} of the learning curve are done"]
+        if data.trials.done < data.trials.planned:
+            return [f"{data.trials.done} of {count(data.trials.planned, 'trial')} of the learning curve are done"]
         return ["half of the data are too few for the recipe, so what more would bring is unknown"]
     sizes = "" if half.rows is None or whole.rows is None else f", from {half.rows:,} to {whole.rows:,} {data.unit},"
     flagged = [f"no verdict, for the flag {' and '.join(map(say, whole.flags))}"] if whole.flags else []
@@ -333,10 +333,10 @@ def of_data(data: DataCurve, say: Say) -> list[str]:
 
 
 def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
-    if answer.trials is None or not answer.trials.wanted:
+    if answer.trials is None or not answer.trials.planned:
         words = "the search is not over; its answer comes with the finals"
     else:
-        words = f"{answer.trials.there} of {count(answer.trials.wanted, 'trial')} of the finals are done"
+        words = f"{answer.trials.done} of {count(answer.trials.planned, 'trial')} of the finals are done"
     return [Line("Wait", words), Line("Again", study_command(info), command=True)]
 
 

@@ -75,7 +75,7 @@ class Findings:
     @property
     def unfinished(self) -> dict[str, Extent]:
         """The rows that lack trials."""
-        return {label: extent for label, extent in self.extents.items() if extent.there < extent.wanted}
+        return {label: extent for label, extent in self.extents.items() if extent.done < extent.planned}
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`. Figures in points; what is unknown is None."""

@@ -15,9 +15,9 @@ from trainables.recipe import Recipe
 class Extent:
     """Trials of a row, or of all rows."""
 
-    there: int
+    done: int
     """Finished, or stopped early on purpose."""
-    wanted: int
+    planned: int
 
 
 def extents(results: Results) -> dict[str, Extent]:
@@ -46,7 +46,7 @@ def needs_seeds(results: Results, label: str) -> bool:
 
 
 def finals_extent(results: Results) -> Extent | None:
-    """Of the trials of the finals; nothing is there, and nobody knows how many are wanted, while the search explores.
+    """Of the trials of the finals; nothing is done, and nobody knows how many are planned, while the search explores.
     None where the study has no finals."""
     finals = results.info.finals
     if finals is None or not (finals.finalists or finals.chosen):
@@ -72,7 +72,7 @@ def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
     if finals is None:
         return {}
     extents = finals_extents(results, finals) if finals.finalists or finals.chosen else {}
-    whole = bool(extents) and all(extent.there == extent.wanted for extent in extents.values())
+    whole = bool(extents) and all(extent.done == extent.planned for extent in extents.values())
     if not whole and not results.info.limited:
         return {}
     keys = [key for key in (*finals.finalists, finals.base, finals.as_it_came, finals.baseline) if key]
@@ -89,4 +89,4 @@ def _moves(results: Results, recipe_hash: str) -> bool:
 
 def total(extents: Collection[Extent]) -> Extent:
     """Over all rows."""
-    return Extent(sum(extent.there for extent in extents), sum(extent.wanted for extent in extents))
+    return Extent(sum(extent.done for extent in extents), sum(extent.planned for extent in extents))

@@ -63,12 +63,12 @@ def unfinished(results: Results, findings: Findings) -> list[Block]:
     rows = []
     for label, extent in list(missing.items())[:FEW]:
         why = findings.missing.get(label, "not finished")
-        reason_why = f" ({reason(why)})" if not extent.there and why != "not finished" else ""
-        rows.append(f"{code(label)}: {extent.there or 'none'} of {count(extent.wanted, 'seed')}{reason_why}")
+        reason_why = f" ({reason(why)})" if not extent.done and why != "not finished" else ""
+        rows.append(f"{code(label)}: {extent.done or 'none'} of {count(extent.planned, 'seed')}{reason_why}")
     rows += [f"{count(len(missing) - FEW, 'more row')}"] if len(missing) > FEW else []
     of_rows = " of the rows" * bool(results.explored)
     return [
-        f"**Unfinished: {every.there} of {every.wanted} trials{of_rows}.** {'; '.join(rows)}. Continue with:",
+        f"**Unfinished: {every.done} of {every.planned} trials{of_rows}.** {'; '.join(rows)}. Continue with:",
         CodeBlock(study_command(results.info)),
     ]
 

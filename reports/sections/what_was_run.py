@@ -34,7 +34,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     ]
     apart = ", ".join(f"{n} {where}" for n, where in elsewhere if n)
     rows = total(extents(results).values())
-    missing = rows.wanted - rows.there
+    missing = rows.planned - rows.done
     facts = [
         f"Paper: {text(results.space.paper)}",
         f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),

@@ -78,7 +78,7 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def said(results: Results) -> str:
+def text_of(results: Results) -> str:
     return "\n".join(as_text(lines(Answer.of(results), results.info, str)))
 
 
@@ -87,12 +87,12 @@ def test_each_answer_comes_where_it_should(kind: str, make: Make) -> None:
     gains, parts = STUDIES[kind]
     results = make(gains, **parts)
     assert Answer.of(results).kind == kind
-    found = lines(Answer.of(results), results.info, str)
-    assert [line.head for line in found] == HEADS[kind]
-    words = said(results)
+    sentences = lines(Answer.of(results), results.info, str)
+    assert [line.head for line in sentences] == HEADS[kind]
+    words = text_of(results)
     assert not any(key in words for key in [*results.recipes, *results.finals])
     assert "Use " not in words or kind == "use"
-    for line in found:
+    for line in sentences:
         assert line.command or len(line.words.split()) <= 29
         assert line.command or line.words.count("(") <= 1
 
@@ -120,9 +120,9 @@ def test_a_limit_that_ends_the_finals_leaves_an_answer_of_what_is_there(
     answer = Answer.of(results)
     assert (len(answer.finalists), len(answer.left_out)) == (judged, 3 - judged)
     assert answer.kind in ("use", "open", "base")
-    assert len(looks.judged(results)) == sum(one.seeds for one in (*answer.finalists, *answer.references.values()))
+    assert len(looks.judged(results)) == sum(row.seeds for row in (*answer.finalists, *answer.references.values()))
     ended = f"the limit ended the finals before {3 - judged} finalist{'s' * (judged != 2)} had run"
-    words = said(results)
+    words = text_of(results)
     assert (ended in words) == (judged < 3)
     assert "7 recipes tried" in words
     assert "Wait" not in words
@@ -144,7 +144,7 @@ def test_one_seed_each_borrows_what_seeds_move_where_something_ran_twice(make: M
     before = Answer.of(Results.load(tmp_path))
     assert (before.kind, before.spreads, before.noise) == ("open", "unknown", ())
     assert before.picked[0].gains["base"] == Gain(pytest.approx(9.0, abs=1), None, None)
-    words = said(Results.load(tmp_path))
+    words = text_of(Results.load(tmp_path))
     assert "; intervals count test items alone, as nothing ran under two seeds" in words
     assert "--finals 1x5 would tell what another seed moves" in words
     results = Results.load(tmp_path)
@@ -158,7 +158,7 @@ def test_one_seed_each_borrows_what_seeds_move_where_something_ran_twice(make: M
     assert (answer.kind, answer.spreads) == ("use", "lent")
     assert gain.low is not None
     assert gain.gain - gain.low > 1.0  # ten times as much as the seeds of the base moved it
-    assert "with one seed, intervals borrow what seeds move in trainings that ran under several" in said(results)
+    assert "with one seed, intervals borrow what seeds move in trainings that ran under several" in text_of(results)
 
 
 @pytest.mark.parametrize(("over", "kind"), [(5.0, "base"), (-5.0, "as it came"), (0.05, "open")])
@@ -177,7 +177,7 @@ def test_where_no_finalist_ran_the_base_is_held_against_the_encoder(
     assert (answer.kind, answer.picked, answer.finalists) == (kind, (), ())
     assert answer.references["base"].seeds == 2
     assert answer.to_train == (None if kind == "as it came" else answer.references["base"])
-    words = said(results)
+    words = text_of(results)
     assert "Sure   2 seeds of the base settings; " in words
     assert "no fresh seed has judged it" in words
     assert "Wait" not in words
@@ -219,31 +219,31 @@ def test_without_the_base_a_limit_leaves_nothing_to_tell(
     dataclasses.replace(info, limited={**info.limited, "least": least}).save(tmp_path)
     results = Results.load(tmp_path)
     assert Answer.of(results).kind == "open"
-    assert said(results) == (
+    assert text_of(results) == (
         "Open   nothing can be told: the limit ended the study before the base settings had run\n"
         f"Next   --limit minutes={minutes} goes on with what is done"
     )
 
 
-@pytest.mark.parametrize(("seen", "kind"), [slow_case(0, "use"), (2, "use"), (40, "open")])
+@pytest.mark.parametrize(("leaks", "kind"), [slow_case(0, "use"), (2, "use"), (40, "open")])
 def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it(
-    seen: int, kind: str, make: Make, tmp_path: Path
+    leaks: int, kind: str, make: Make, tmp_path: Path
 ) -> None:
     make((6.0, 1.0, 0.5), base_over_encoder=25.0, predictions=True)
     for record in Ledger(tmp_path / LEDGER).read():
         if record.recipe["optimisation.epochs"]:
-            overlap = {task: {"items": 60, "seen": seen} for task in record.scores}
+            overlap = {task: {"items": 60, "seen": leaks} for task in record.scores}
             Ledger(tmp_path / LEDGER).write(changed(record, data={**record.read, "overlap": overlap}))
     results = Results.load(tmp_path)
     answer = Answer.of(results)
     assert answer.kind == kind, (answer.flags, answer.picked)
     words = "test items; the gain would be shown without any of them"
-    assert (words in said(results)) == (seen == 2)
-    assert (answer.remembered is not None) == (seen == 2)
+    assert (words in text_of(results)) == (leaks == 2)
+    assert (answer.remembered is not None) == (leaks == 2)
 
 
 def test_the_lines_of_a_gain(make: Make) -> None:
-    assert said(make(tasks={"MRPC": -9.0})) == (
+    assert text_of(make(tasks={"MRPC": -9.0})) == (
         "Use    positives per anchor 1, negatives per anchor 8, pooling mean, temperature 0.1, "
         "weight of the contrastive loss 0.047, batch size 128\n"
         "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.89 [+2.18, +3.61] over the base settings; "
@@ -269,7 +269,7 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart(make: M
 def test_what_another_seed_moves_is_told_of_rows_too(tmp_path: Path) -> None:
     make_results(tmp_path, rows=["SBERT baseline", "3p3n-Augment"], seeds=(0, 1, 2), predictions=True)
     assert len(Answer.of(Results.load(tmp_path)).noise) == 2
-    assert "\nSure   seeds move a score by " in said(Results.load(tmp_path))
+    assert "\nSure   seeds move a score by " in text_of(Results.load(tmp_path))
 
 
 def test_a_line_that_would_be_too_long_goes_on_in_the_next(make: Make) -> None:
@@ -278,35 +278,35 @@ def test_a_line_that_would_be_too_long_goes_on_in_the_next(make: Make) -> None:
     worse = tuple(Other(f"a task of many words, number {place}", "base", Gain(-3, -4, -2)) for place in range(9))
     front = dataclasses.replace(answer.finalists[1], name="a row whose name has some ten words, and then some more")
     long = dataclasses.replace(answer, others=worse, picked=(answer.picked[0], front))
-    found = [line for line in lines(long, results.info, str) if not line.command]
-    assert [line.head for line in found].count("Worse") > 1
-    assert [line.head for line in found][:6] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside"]
-    assert all(len(line.words.split()) <= 29 and line.words.count("(") <= 1 for line in found)
-    assert "; 6 more tasks" in found[-2].words
+    sentences = [line for line in lines(long, results.info, str) if not line.command]
+    assert [line.head for line in sentences].count("Worse") > 1
+    assert [line.head for line in sentences][:6] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside"]
+    assert all(len(line.words.split()) <= 29 and line.words.count("(") <= 1 for line in sentences)
+    assert "; 6 more tasks" in sentences[-2].words
 
 
 def test_a_search_that_its_development_scores_misled_says_so(make: Make) -> None:
     results = make((0.0, -0.1, -0.2), base_over_encoder=-9.0)
     answer = Answer.of(results)
     for development, misled in ((0.0, False), (99.0, True)):
-        picked = tuple(dataclasses.replace(one, development=(development,)) for one in answer.picked)
-        said = lines(dataclasses.replace(answer, picked=picked), results.info, str)
-        found = {line.head: line.words for line in said}
-        assert found["Keep"] == "the encoder as it came: every training of the finals is shown to be worse on STS Avg."
-        assert re.search(r"^none: .*; the best of the search -\d.* against it; the base settings -\d", found["Gain"])
-        assert any("had found better settings" in line.words for line in said) is misled
+        picked = tuple(dataclasses.replace(finalist, development=(development,)) for finalist in answer.picked)
+        sentences = lines(dataclasses.replace(answer, picked=picked), results.info, str)
+        heads = {line.head: line.words for line in sentences}
+        assert heads["Keep"] == "the encoder as it came: every training of the finals is shown to be worse on STS Avg."
+        assert re.search(r"^none: .*; the best of the search -\d.* against it; the base settings -\d", heads["Gain"])
+        assert any("had found better settings" in line.words for line in sentences) is misled
 
 
 def test_what_development_scores_promised_is_told_task_by_task(make: Make) -> None:
     """It may have carried over to the test of the very task that chose, and failed elsewhere."""
     results = make((0.0, -0.1, -0.2), base_over_encoder=-9.0)
     answer = Answer.of(results)
-    assert {one.task for one in answer.lost} == {*GROUPS["sts"]}
+    assert {loss.task for loss in answer.lost} == {*GROUPS["sts"]}
     picked = (dataclasses.replace(answer.picked[0], development=(99.0,)),)
     chose = Other("STSBenchmark", "base", Gain(7.52, 3.39, 11.64))
-    told = dataclasses.replace(answer, picked=picked, others=(chose,), lost=answer.lost[:2])
-    notes = [line.words for line in lines(told, results.info, str) if line.head == "Note"]
-    first, second = (one.task for one in told.lost)
+    shorter = dataclasses.replace(answer, picked=picked, others=(chose,), lost=answer.lost[:2])
+    notes = [line.words for line in lines(shorter, results.info, str) if line.head == "Note"]
+    first, second = (loss.task for loss in shorter.lost)
     assert notes == [
         "by the development scores the search had found better settings; the gain carried over to STSBenchmark, "
         "+7.52 [+3.39, +11.64] over the base settings",
@@ -315,7 +315,7 @@ def test_what_development_scores_promised_is_told_task_by_task(make: Make) -> No
 
 
 def test_a_null_says_what_is_possible_and_what_would_settle_it(make: Make) -> None:
-    words = said(make(*STUDIES["open"][:1], **STUDIES["open"][1]))
+    words = text_of(make(*STUDIES["open"][:1], **STUDIES["open"][1]))
     assert "Open   whether the search gained anything; until then keep the base settings (+5.01" in words
     assert re.search(
         r"Most   \+\d\.\d\d over the base settings is the largest gain that the intervals leave.*\n(.*\n)+"
@@ -331,7 +331,7 @@ def test_items_that_chose_a_recipe_have_no_verdict(make: Make, tmp_path: Path) -
     assert answer.kind == "use"
     assert answer.figure == "transfer Avg. without CR, MPQA, MR, SUBJ"
     assert answer.others
-    assert not {one.task for one in answer.others} & {"CR", "MPQA", "MR", "SUBJ"}
+    assert not {gain.task for gain in answer.others} & {"CR", "MPQA", "MR", "SUBJ"}
     assert answer.beside == ()
     for record in results.of_all_trials:
         nested = {task: numbers for task, numbers in record.scores.items() if task in {"MR", "CR", "SUBJ", "MPQA"}}
@@ -339,8 +339,8 @@ def test_items_that_chose_a_recipe_have_no_verdict(make: Make, tmp_path: Path) -
     results = Results.load(tmp_path)
     answer = Answer.of(results)
     assert (answer.kind, answer.fresh_items, answer.most) == ("open", False, None)
-    assert "on the data it was chosen by" in said(results)
-    assert "shown" not in said(results).replace("is shown to be", "")
+    assert "on the data it was chosen by" in text_of(results)
+    assert "shown" not in text_of(results).replace("is shown to be", "")
 
 
 def better_by_transfer(results: Results, recipe_hash: str) -> Results:
@@ -366,8 +366,8 @@ class TestFront:
     def test_it_is_of_finalists_the_best_by_the_figure_first(self, make: Make) -> None:
         answer = Answer.of(make((3.0, 3.0, 0.5), goals=[*self.GOALS]))
         assert 1 <= len(answer.picked) <= 5
-        assert {one.recipe for one in answer.picked} <= {one.recipe for one in answer.finalists}
-        best = max((one.figure for one in answer.picked), key=lambda one: one.gain if one else 0)
+        assert {finalist.recipe for finalist in answer.picked} <= {finalist.recipe for finalist in answer.finalists}
+        best = max((finalist.figure for finalist in answer.picked), key=lambda gain: gain.gain if gain else 0)
         assert answer.picked[0].figure == best
 
     def test_each_member_says_what_it_gains_by_each_goal(self, make: Make, tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ class TestFront:
         first, second, _ = results.info.finals.finalists if results.info.finals else []
         results = better_by_transfer(results, second)
         answer = Answer.of(results)
-        assert (answer.kind, answer.figure, [one.recipe for one in answer.picked]) == (
+        assert (answer.kind, answer.figure, [pick.recipe for pick in answer.picked]) == (
             "use", "STS Avg.", [first, second],
         )  # fmt: skip
         lost, won = answer.picked[1].gains["base"], answer.picked[1].beside[self.TRANSFER]
@@ -386,7 +386,7 @@ class TestFront:
         assert won.low > 0
         heads = [line.head for line in lines(answer, results.info, str)]
         assert heads[:7] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside", "Sure"]
-        words = said(results)
+        words = text_of(results)
         assert f"Beside {self.TRANSFER} {_difference(won)} over the base settings\n" in words
         assert f" {_difference(won)} |" in markdown(finals.write(results, tmp_path))
         assert all(len(line.split()) <= 30 for line in words.splitlines())
@@ -396,8 +396,8 @@ class TestFront:
         assert Answer.of(results).kind == "base"
         second = results.info.finals.finalists[1] if results.info.finals else ""
         answer = Answer.of(better_by_transfer(results, second))
-        assert (answer.kind, answer.figure, [one.recipe for one in answer.picked]) == ("use", self.TRANSFER, [second])
-        assert [(one.task, one.over) for one in answer.beside] == [("STS Avg.", "base")]
+        assert (answer.kind, answer.figure, [pick.recipe for pick in answer.picked]) == ("use", self.TRANSFER, [second])
+        assert [(gain.task, gain.over) for gain in answer.beside] == [("STS Avg.", "base")]
         assert answer.beside[0].gain.high is not None
         assert answer.beside[0].gain.high < 0
 
@@ -425,7 +425,7 @@ def test_nothing_that_measured_below_the_base_is_called_the_best_so_far(make: Ma
     answer = Answer.of(results)
     assert (answer.kind, answer.base_stands, answer.base_leads) == ("open", False, True)
     assert answer.to_train == answer.references["base"]
-    words = said(results)
+    words = text_of(results)
     assert (
         "Best   so far: the base settings; what the search picked measured no higher\nGain   STS Avg. of the base"
         in words
@@ -454,9 +454,9 @@ def test_seeds_under_which_a_finalist_diverged_are_counted(make: Make) -> None:
     diverged = {"status": "pruned", "evaluations": [], "checkpoint": None}
     results = rewrite(results, first, 2, **diverged)
     answer = Answer.of(results)
-    assert [(one.seeds, one.collapsed) for one in answer.finalists] == [(3, 2), (5, 0), (5, 0)]
+    assert [(finalist.seeds, finalist.collapsed) for finalist in answer.finalists] == [(3, 2), (5, 0), (5, 0)]
     assert answer.kind == "use"
-    assert "training collapsed under 2 seeds, left out here" in said(results)
+    assert "training collapsed under 2 seeds, left out here" in text_of(results)
 
 
 def test_a_finalist_above_a_limit_is_picked_only_where_all_are(make: Make, tmp_path: Path) -> None:
@@ -470,8 +470,8 @@ def test_a_finalist_above_a_limit_is_picked_only_where_all_are(make: Make, tmp_p
     assert Answer.of(results).picked[0].recipe == first
     results = rewrite(results, first, cost=slow)
     assert Answer.of(results).picked[0].recipe == second
-    for one in (second, third):
-        results = rewrite(results, one, cost=slow)
+    for recipe in (second, third):
+        results = rewrite(results, recipe, cost=slow)
     answer = Answer.of(results)
     assert (answer.kind, answer.picked[0].recipe) == ("use", first)
 
@@ -493,14 +493,14 @@ def test_a_flag_between_the_picked_one_and_the_base_forbids_the_verdict(
     answer = Answer.of(results)
     assert (answer.kind, answer.flags) == ("use", ())
     assert answer.picked[0].recipe == second  # another one is free of it
-    for one in (second, third):
-        results = rewrite(results, one, **parts)
+    for recipe in (second, third):
+        results = rewrite(results, recipe, **parts)
     answer = Answer.of(results)
     assert (answer.kind, answer.flags) == ("open", (guard,))
     assert (guard, kind) in {(flag.guard, flag.kind) for flag in answer.warnings}
     assert answer.others == ()
-    assert f"Open   no verdict, for the flag {guard}\nBest   so far: " in said(results)
-    assert "what they name must be mended" in said(results)
+    assert f"Open   no verdict, for the flag {guard}\nBest   so far: " in text_of(results)
+    assert "what they name must be mended" in text_of(results)
     dataclasses.replace(results.info, across=["items", guard]).save(tmp_path)
     assert Answer.of(Results.load(tmp_path)).kind == "use"
 
@@ -540,19 +540,19 @@ def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) ->
 def test_a_model_is_had_by_its_number(make: Make) -> None:
     results = make()
     picked = Answer.of(results).picked[0]
-    found = _best_first(results, picked.name.partition(" ")[0])
-    assert {record.recipe_hash for record in found} == {picked.recipe}
-    assert picked.model in {record.checkpoint for record in found}
+    records = _best_first(results, picked.name.partition(" ")[0])
+    assert {record.recipe_hash for record in records} == {picked.recipe}
+    assert picked.model in {record.checkpoint for record in records}
 
 
 def test_the_report_as_data(make: Make, tmp_path: Path) -> None:
     results = make()
     content = json.loads(write_report(tmp_path, ["json"]).read_text(encoding="utf-8"))
     assert content["answer"] == json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
-    assert [one["recipe"] for one in content["recipes"]] == [*results.recipes]
-    explored = [one for one in content["recipes"] if one["explored"]]
+    assert [recipe["recipe"] for recipe in content["recipes"]] == [*results.recipes]
+    explored = [recipe for recipe in content["recipes"] if recipe["explored"]]
     assert len(explored) == 6
-    assert all(one["name"].startswith("#") and one["seconds"] == [60.0] and one["goals"] for one in explored)
+    assert all(row["name"].startswith("#") and row["seconds"] == [60.0] and row["goals"] for row in explored)
     assert {row["verdict"] for board in content["boards"] for row in board["rows"]} == {"baseline"}
     assert content["sections"][0]["name"] == "answer"
 
@@ -564,9 +564,9 @@ def test_words_from_outside_are_no_markup(make: Make) -> None:
     named = dataclasses.replace(answer.picked[0], name=nasty, settings={"pooling.mode": nasty})
     worse = Other(nasty, "base", Gain(-1, -2, -0.5))
     answer = dataclasses.replace(answer, figure=nasty, picked=(named,), others=(worse,))
-    for one in (answer, dataclasses.replace(answer, kind="open", open=("base",))):
-        found = lines(one, results.info, text)
-        shown = "".join(as_html(line.words) for line in found if not line.command)
+    for variant in (answer, dataclasses.replace(answer, kind="open", open=("base",))):
+        sentences = lines(variant, results.info, text)
+        shown = "".join(as_html(line.words) for line in sentences if not line.command)
         assert shown.count("&lt;script&gt;") == 3
         assert not re.search(r"<(script|a|h1|code|table)\b", shown)
 
@@ -588,17 +588,17 @@ class TestAnswerSection(SectionContract):
 
 def praised(results: Results) -> str | None:
     """By hash what the lines say to use or to keep, or else call the best; None of the encoder as it came."""
-    answer, told = Answer.of(results), dict[str, str]()
+    answer, heads = Answer.of(results), dict[str, str]()
     for line in lines(answer, results.info, str):
-        told.setdefault(line.head, line.words)
-    if {"Use", "Keep", "Open"} & {*told}:
-        keeps = told.get("Use") or told.get("Keep") or f"{told['Open']} {told['Best']}"
+        heads.setdefault(line.head, line.words)
+    if {"Use", "Keep", "Open"} & {*heads}:
+        keeps = heads.get("Use") or heads.get("Keep") or f"{heads['Open']} {heads['Best']}"
         if re.search(r"(^|keep |so far: )the base settings", keeps):
             return answer.references["base"].recipe
         return None if keeps.startswith("the encoder as it came") else answer.picked[0].recipe
-    shown = told.get("These") or told.get("Better", "").partition(": ")[2]
-    row = shown.split("; ")[0] or ("" if "Search" in told else results.space.baseline)
-    named = row or told["Search"].removeprefix("the best so far is ").partition(";")[0]
+    shown = heads.get("These") or heads.get("Better", "").partition(": ")[2]
+    row = shown.split("; ")[0] or ("" if "Search" in heads else results.space.baseline)
+    named = row or heads["Search"].removeprefix("the best so far is ").partition(";")[0]
     return {called(results, key): key for key in results.recipes}.get(named)
 
 
@@ -606,10 +606,10 @@ def check_model(results: Results) -> bool:
     """`Model` exports what the lines praise, and is there wherever that kept one; whether it is there."""
     key = praised(results)
     kept = {record.recipe_hash for record in results.of_all_trials if record.checkpoint}
-    [*found] = [line.words for line in lines(Answer.of(results), results.info, str) if line.head == "Model"]
-    exported = {record.recipe_hash for words in found for record in _best_first(results, shlex.split(words)[-1])}
+    models = [line.words for line in lines(Answer.of(results), results.info, str) if line.head == "Model"]
+    exported = {record.recipe_hash for words in models for record in _best_first(results, shlex.split(words)[-1])}
     assert exported == {key} & kept
-    return bool(found)
+    return bool(models)
 
 
 @pytest.mark.usefixtures("own_spaces")
@@ -653,7 +653,7 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
     assert answer.kind == "open"
     assert answer.seeds is not None
     minutes = math.ceil(40 * max(2.0, answer.seeds / 5))
-    assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in said(results)
+    assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in text_of(results)
     never = dataclasses.replace(answer, never=True, seeds=None)
     assert "more recipes (--limit minutes=80) may find" in "\n".join(as_text(lines(never, results.info, str)))
 
@@ -670,5 +670,5 @@ def test_a_finalist_whose_trials_failed_is_not_told_as_ended_by_the_limit(make: 
     results = limited(tmp_path)
     answer = Answer.of(results)
     assert (len(answer.failed), answer.left_out) == (1, ())
-    assert "all trials of 1 finalist in the finals failed" in said(results)
-    assert "the limit ended the finals" not in said(results)
+    assert "all trials of 1 finalist in the finals failed" in text_of(results)
+    assert "the limit ended the finals" not in text_of(results)

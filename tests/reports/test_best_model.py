@@ -119,10 +119,10 @@ def test_all_agree_on_the_best(
     model = shlex.join(["python", "-m", "reports", "export", results_place(results.info), label])
     assert f"Model  {model}\n" in capsys.readouterr().out
 
-    said = markdown(in_short(results, tmp_path / "pictures"))
-    assert f"The model is row `{label}`, seed {seed}, for its " in said
+    text = markdown(in_short(results, tmp_path / "pictures"))
+    assert f"The model is row `{label}`, seed {seed}, for its " in text
     over_seeds = "61.00" if goals == ["sts", "own"] else mean[0]
-    assert f"Over its 2 seeds the recipe has {over_seeds}." in said
+    assert f"Over its 2 seeds the recipe has {over_seeds}." in text
 
     assert (export(tmp_path, label) / "trial").read_text() == best.key
 
@@ -145,7 +145,7 @@ def test_of_several_goals_the_best_is_on_the_front(tmp_path: Path) -> None:
             scores = {"SICKRelatedness": {OWN.number: 60.0}}
             Ledger(tmp_path / LEDGER).write(changed(record, scores=scores))
     equal = Results.load(tmp_path)
-    assert [one.records[0].cost["seconds"] for one in ranking(equal)] == [31.0, 30.0]
+    assert [recipe.records[0].cost["seconds"] for recipe in ranking(equal)] == [31.0, 30.0]
 
 
 def test_what_is_searched_without_goals_is_the_mean_of_two() -> None:
@@ -180,16 +180,16 @@ def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path:
     stopped = explore(tmp_path, {0: (None, STOPPED), 1: (95.0, RUNGS), 2: (None, STOPPED)}, 0.14)
     diverged = explore(tmp_path, {0: (58.0, RUNGS), 1: (57.5, {}), 2: (None, {"stopped": "diverged"})}, 0.15)
     results = Results.load(tmp_path)
-    found = {one.recipe_hash: (one.values[0].mean, one.values[0].seeds) for one in ranking(results)}
-    assert [*found][:4] == [steady, alone, lucky, diverged]
-    assert (found[steady], found[alone], found[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
-    assert found[diverged] == (57.5, 1)
-    assert stopped not in found
-    said = markdown(explored.write(results, tmp_path / "pictures"))
-    assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in said
-    assert said.count("A recipe's first seed decided") == 1
-    assert re.search(rf"{re.escape(code(called(results, lucky)))} +\| [^|]* \| +2 \| 61.00 ", said)
-    assert f"the best explored recipe is {code(called(results, steady))} (70.00" in said
+    figures = {recipe.recipe_hash: (recipe.values[0].mean, recipe.values[0].seeds) for recipe in ranking(results)}
+    assert [*figures][:4] == [steady, alone, lucky, diverged]
+    assert (figures[steady], figures[alone], figures[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
+    assert figures[diverged] == (57.5, 1)
+    assert stopped not in figures
+    text = markdown(explored.write(results, tmp_path / "pictures"))
+    assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in text
+    assert text.count("A recipe's first seed decided") == 1
+    assert re.search(rf"{re.escape(code(called(results, lucky)))} +\| [^|]* \| +2 \| 61.00 ", text)
+    assert f"the best explored recipe is {code(called(results, steady))} (70.00" in text
     both = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("sts", "seconds")))
     assert stopped not in markdown(pareto.write(both, tmp_path / "pictures"))
 
@@ -204,4 +204,4 @@ def test_of_equals_the_first_of_the_study_is_the_best(tmp_path: Path):
     for named in (hashes, hashes[::-1]):
         rows = dict(zip(made.info.row_hashes, named, strict=True))
         dataclasses.replace(made.info, row_hashes=rows).save(tmp_path)
-        assert [one.recipe_hash for one in ranking(Results.load(tmp_path))] == named
+        assert [recipe.recipe_hash for recipe in ranking(Results.load(tmp_path))] == named

@@ -44,11 +44,11 @@ def given_as(option: str, value: str, joined: bool, short: int) -> list[str]:
 def lines(draw: st.DrawFn) -> list[str]:
     """A command line that the parser takes, its options in any order."""
     joined = st.booleans()
-    asked: list[list[str]] = [["--space", draw(st.sampled_from(["scl_tau", "./my space.py", "./a.py:NAME"]))]]
+    options: list[list[str]] = [["--space", draw(st.sampled_from(["scl_tau", "./my space.py", "./a.py:NAME"]))]]
 
     def add(option: str, values: Any, most: int = 1, short: int = 0) -> None:
         for value in draw(st.lists(values, max_size=most)):
-            asked.append(given_as(option, str(value), draw(joined), draw(st.integers(0, short))))
+            options.append(given_as(option, str(value), draw(joined), draw(st.integers(0, short))))
 
     add("--scale", st.sampled_from(["auto", "laptop", "paper"]), short=2)
     add("--seeds", st.sampled_from(["1", "3", "1:10", "2:5"]), short=2)
@@ -64,17 +64,17 @@ def lines(draw: st.DrawFn) -> list[str]:
     add("--word-vectors", st.just("glove.txt"), short=5)
     search = draw(st.sampled_from(["paper", "grid", "optuna"]))
     if search != "paper":
-        asked.append(given_as("--search", search, draw(joined), draw(st.integers(0, 3))))
+        options.append(given_as("--search", search, draw(joined), draw(st.integers(0, 3))))
         add("--scheduler", st.sampled_from(["none", "asha"]), short=3)
         add("--finals", st.sampled_from(["none", "3x5", "1x2"]), short=4)
-        if "none" not in asked[-1][-1] and draw(st.booleans()):
-            asked.insert(1, ["--learning-curve"])
-        if asked[-1][-1].endswith("asha"):
+        if "none" not in options[-1][-1] and draw(st.booleans()):
+            options.insert(1, ["--learning-curve"])
+        if options[-1][-1].endswith("asha"):
             add("--rungs", st.sampled_from(["8", "steps:10,20"]), short=3)
     if search == "optuna":
         add("--trials", st.integers(1, 50), short=3)
         add("--sampler", st.sampled_from(["tpe", "random"]), short=3)
-    return [word for words in draw(st.permutations(asked)) for word in words]
+    return [word for words in draw(st.permutations(options)) for word in words]
 
 
 def info_of(words: list[str], **more: Any) -> StudyInfo:
@@ -92,11 +92,11 @@ def test_what_a_report_tells_to_type_is_what_it_means(words: list[str], rows: li
     """Also once it went through `study.json`."""
     request = parse(words)
     assert Request.of(json.loads(json.dumps(request.values))) == request
-    meant = request.without_search() if rows else request
-    meant = dataclasses.replace(meant, only=tuple(rows) or request.only)
+    expected = request.without_search() if rows else request
+    expected = dataclasses.replace(expected, only=tuple(rows) or request.only)
     if seeds is not None:
-        meant = dataclasses.replace(meant, seeds=NumberRange(seeds, seeds))
-    assert read(study_command(info_of(words), rows, seeds)) == meant
+        expected = dataclasses.replace(expected, seeds=NumberRange(seeds, seeds))
+    assert read(study_command(info_of(words), rows, seeds)) == expected
 
 
 @given(
@@ -114,11 +114,11 @@ def test_what_a_report_tells_to_type_is_what_it_means(words: list[str], rows: li
     )
 )
 @settings(max_examples=10, derandomize=True)
-def test_the_recipe_of_own_data_is_trained_on_all_of_them(asked: list[list[str]]) -> None:
-    told = read(recipe_command(info_of([word for words in asked for word in words])))
-    assert (told.recipe, told.train, told.strategy) == ("res/mine", ("my pairs.csv", "b.csv"), "paper")
-    assert (told.columns, told.labels, told.drop_leaks) == ("anchor=a,positive=b", "entailment=yes", True)
-    assert (told.encoder, told.test, told.limit) == ((), (), ())
+def test_the_recipe_of_own_data_is_trained_on_all_of_them(options: list[list[str]]) -> None:
+    request = read(recipe_command(info_of([word for words in options for word in words])))
+    assert (request.recipe, request.train, request.strategy) == ("res/mine", ("my pairs.csv", "b.csv"), "paper")
+    assert (request.columns, request.labels, request.drop_leaks) == ("anchor=a,positive=b", "entailment=yes", True)
+    assert (request.encoder, request.test, request.limit) == ((), (), ())
 
 
 @pytest.mark.parametrize("seeds", [[], [0, 1]])
@@ -137,28 +137,28 @@ def test_a_searched_studys_report_tells_no_other_command(tmp_path: Path, monkeyp
     info = dataclasses.replace(StudyInfo.load(folder), requests=[parse(shlex.split(SEARCHED)).values], seeds=[0, 1, 2])
     info.save(folder)
     text = write_report(folder).read_text()
-    told = re.findall(r"^(?:- .*?`+ ?)?(python study/run\.py .*?)(?: ?`+)?$", text, re.MULTILINE)
-    assert len(told) >= 4
+    commands = re.findall(r"^(?:- .*?`+ ?)?(python study/run\.py .*?)(?: ?`+)?$", text, re.MULTILINE)
+    assert len(commands) >= 4
     assert "Continue with:" in text
     assert "Run it:" in text
-    for command in told:
+    for command in commands:
         read(command)
 
 
 def test_the_commands_of_messages_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undraw(monkeypatch, PLOTS)
     results = make_study(tmp_path / "it's mine")
-    (said,) = [problem for problem in check(results.folder) if "report.md" in problem]
-    words = shlex.split(said.split("`")[1])
+    (sentence,) = [problem for problem in check(results.folder) if "report.md" in problem]
+    words = shlex.split(sentence.split("`")[1])
     assert words[:3] == ["python", "-m", "reports"]
     assert reports(words[3:]) == 0
     assert shlex.split(report_command(results.folder, "--live"))[3:] == [str(results.folder), "--live"]
 
 
 def test_the_examples_of_the_help_are_taken() -> None:
-    told = [line.strip().split("   ")[0] for line in EXAMPLES.splitlines() if "study/run.py" in line]
-    assert len(told) > 8
-    for command in told:
+    commands = [line.strip().split("   ")[0] for line in EXAMPLES.splitlines() if "study/run.py" in line]
+    assert len(commands) > 8
+    for command in commands:
         words = shlex.split(command)
         parse(words[words.index("study/run.py") + 1 :])
     assert own_version()

@@ -106,7 +106,7 @@ def test_a_board():
     assert by_name[BEST].gain.basis == "seeds and items"
     adjusted = [standing.p_holm for standing in board.standings if standing.gain]
     alone = [standing.gain.p for standing in board.standings if standing.gain]
-    assert all(many >= one for many, one in zip(adjusted, alone, strict=True))
+    assert all(many >= single for many, single in zip(adjusted, alone, strict=True))
 
 
 def test_means_are_not_called_gains_while_the_baseline_runs():
@@ -136,19 +136,19 @@ def test_one_seed_gives_intervals_over_items_and_no_verdict():
 def test_more_seeds_settle_what_is_undecided():
     """A gain that seeds alone hide; with as many more seeds as the board asks for it is found."""
     loud = dataclasses.replace(STS, rows=(BASELINE, BEST), gains={BEST: 0.4}, items=400, seed_spread=0.3)
-    wanted = [boards(Evidence.of(loud.study(seed)))[0].more_seeds for seed in range(8)]
-    asked = [each for each in wanted if each.seeds]
-    assert asked
-    for each in asked:
+    advice = [boards(Evidence.of(loud.study(seed)))[0].more_seeds for seed in range(8)]
+    advised = [each for each in advice if each.seeds]
+    assert advised
+    for each in advised:
         assert each.settled == (BEST,)
         assert f"{each.seeds} more seed" in more_seeds(each, "gain")
-    more = dataclasses.replace(loud, seeds=loud.seeds + max(each.seeds or 0 for each in asked))
-    found = [boards(Evidence.of(more.study(seed)))[0].standings[0].verdict for seed in range(8)]
-    assert found.count("above") >= 5
+    more = dataclasses.replace(loud, seeds=loud.seeds + max(each.seeds or 0 for each in advised))
+    verdicts = [boards(Evidence.of(more.study(seed)))[0].standings[0].verdict for seed in range(8)]
+    assert verdicts.count("above") >= 5
 
 
-@pytest.mark.parametrize(("gains", "wanted"), [({BEST: -0.4}, ()), ({BEST: 0.4, OTHER: -0.4}, (BEST,))])
-def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], wanted: tuple[str, ...]):
+@pytest.mark.parametrize(("gains", "settled"), [({BEST: -0.4}, ()), ({BEST: 0.4, OTHER: -0.4}, (BEST,))])
+def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], settled: tuple[str, ...]):
     loud = dataclasses.replace(STS, rows=(BASELINE, *gains), gains=gains, items=400, seed_spread=0.3)
     for seed in range(8):
         board = boards(Evidence.of(loud.study(seed)))[0]
@@ -157,11 +157,11 @@ def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], wanted: t
         }
         assert not lower & {*board.more_seeds.settled}
         assert ("measured no higher" in more_seeds(board.more_seeds, "gain")) == bool(lower)
-        assert board.more_seeds.seeds is None or board.more_seeds.settled == wanted
+        assert board.more_seeds.seeds is None or board.more_seeds.settled == settled
 
 
 @pytest.mark.parametrize(
-    ("more", "seeds", "said"),
+    ("more", "seeds", "sentence"),
     [
         ({}, None, ""),
         ({"a": None}, 2, "No gain can be decided with one seed"),
@@ -173,11 +173,11 @@ def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], wanted: t
         ({"a": 1.0}, 1, "1 more seed of each row would settle the open gain, if as large"),
     ],
 )
-def test_seeds_in_words(more: dict[str, float | None], seeds: int | None, said: str):
-    found = SeedsWanted(more)
-    assert found.seeds == seeds
-    assert said in more_seeds(found, "gain")
-    assert set(found.settled) == {name for name, needed in more.items() if needed is not None and needed < 20}
+def test_seeds_in_words(more: dict[str, float | None], seeds: int | None, sentence: str):
+    advice = SeedsWanted(more)
+    assert advice.seeds == seeds
+    assert sentence in more_seeds(advice, "gain")
+    assert set(advice.settled) == {name for name, needed in more.items() if needed is not None and needed < 20}
 
 
 def test_explored_recipes_are_compared_when_asked_but_stand_on_no_board(tmp_path: Path):
@@ -243,17 +243,17 @@ def test_the_order_against_the_paper():
     reverse = boards(
         Evidence.of(dataclasses.replace(STS, gains={label: -gain for label, gain in gains.items()}, items=400).study(1))
     )[0]
-    found = reverse.order
-    assert found is not None
-    assert found.tau == pytest.approx(-1)
+    opposite = reverse.order
+    assert opposite is not None
+    assert opposite.tau == pytest.approx(-1)
 
 
 def test_pairs_for_a_page():
     evidence = Evidence.of(dataclasses.replace(STS, gains={BEST: 1.0}).study(1))
-    figures, found = json.loads(json.dumps(pairs(evidence, ROWS)))
+    figures, gains = json.loads(json.dumps(pairs(evidence, ROWS)))
     assert figures == ["STS Avg.", *sorted(GROUPS["sts"])]
-    assert len(found) == 10
-    gain, low, high, why = found["0-1"][0]
+    assert len(gains) == 10
+    gain, low, high, why = gains["0-1"][0]
     assert why == ""
     assert low < gain < high < 0  # the baseline minus the best
 
@@ -270,11 +270,11 @@ def test_the_variance_over_items_is_that_of_new_items():
     for study in range(60):
         results = still.study(study)
         first, second = (results.info.row_hashes[label] or "" for label in still.rows or ())
-        found = Evidence.of(results).compare(first, second, figure)
-        assert found is not None
-        assert found.items_variance is not None
-        gaps.append(found.gain)
-        foretold.append(found.items_variance)
+        comparison = Evidence.of(results).compare(first, second, figure)
+        assert comparison is not None
+        assert comparison.items_variance is not None
+        gaps.append(comparison.gain)
+        foretold.append(comparison.items_variance)
     assert np.var(gaps, ddof=1) == pytest.approx(np.mean(foretold), rel=0.35)
 
 
@@ -297,9 +297,9 @@ def test_seeds_that_kept_nothing_leave_the_items_unknown(tmp_path: Path):
     sample = evidence.sample(recipe, evidence.figures[0])
     assert sample is not None
     assert sample.effects is None
-    found = evidence.compare(recipe, results.info.row_hashes[BASELINE] or "", evidence.figures[0])
-    assert found is not None
-    assert found.basis == "seeds only"
+    comparison = evidence.compare(recipe, results.info.row_hashes[BASELINE] or "", evidence.figures[0])
+    assert comparison is not None
+    assert comparison.basis == "seeds only"
 
 
 @pytest.mark.slow
@@ -318,7 +318,7 @@ def test_accuracies_that_no_seed_changes_are_compared_exactly():
     vars(study)["fixed"] = set(hashes)
     hits = [study.predictions.hits(study.recipes[key][0], "SST2", "test_accuracy") for key in hashes]
     only = [int((hits[0] & ~hits[1]).sum()), int((hits[1] & ~hits[0]).sum())]  # type: ignore[operator, index]
-    found = Evidence.of(study).compare(hashes[0], hashes[1], Quantity("SST2", {("SST2", "test_accuracy"): 1.0}))
-    assert found is not None
-    assert found.p == pytest.approx(min(1, binomtest(only[0], sum(only)).pvalue / share(1)))
+    comparison = Evidence.of(study).compare(hashes[0], hashes[1], Quantity("SST2", {("SST2", "test_accuracy"): 1.0}))
+    assert comparison is not None
+    assert comparison.p == pytest.approx(min(1, binomtest(only[0], sum(only)).pvalue / share(1)))
     assert study.predictions.hits(study.recipes[hashes[0]][0], "MR", "test_accuracy") is None  # ten folds

@@ -45,11 +45,11 @@ def test_every_number_that_predictions_tell_has_effects(kept: tuple[Record, dict
     predictions = Predictions(path.parents[1])
     for task, numbers in SCORES.items():
         for number in numbers:
-            found = predictions.effects(record, task, number)
-            told = not number.startswith("dev_") and task != "ImageCaptionRetrieval"
-            assert (found is not None) is told
-            if found is not None:
-                effects, items = found
+            pair = predictions.effects(record, task, number)
+            has_items = not number.startswith("dev_") and task != "ImageCaptionRetrieval"
+            assert (pair is not None) is has_items
+            if pair is not None:
+                effects, items = pair
                 assert effects.dtype == np.float32
                 assert effects.shape == (60,)
                 assert 0 < float((effects**2).sum()) ** 0.5 < 15  # the standard error of a score of 60 items
@@ -62,10 +62,10 @@ def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray],
     record, arrays, path = kept
     predictions = Predictions(path.parents[1])
     for task, factor in (("MR", 1 + 10 / 9), ("MRPC", 1.0)):
-        found = predictions.effects(record, task, "test_accuracy")
-        assert found is not None
+        pair = predictions.effects(record, task, "test_accuracy")
+        assert pair is not None
         hits = arrays[task] == arrays[f"gold.{task}"]
-        assert (found[0] ** 2).sum() == pytest.approx(factor * 1e4 * hits.var(ddof=1) / 60, rel=1e-4)
+        assert (pair[0] ** 2).sum() == pytest.approx(factor * 1e4 * hits.var(ddof=1) / 60, rel=1e-4)
 
 
 def test_predictions_of_another_trial_are_not_used(kept: tuple[Record, dict[str, np.ndarray], Path]):
@@ -96,7 +96,7 @@ def test_a_mean_over_unequal_folds_fits(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "sentence"),
     [
         ({"MR": np.array([{"a": 1}] * 60, dtype=object)}, "cannot be read"),
         ({"MR": np.zeros(59)}, "no usable predictions of MR"),
@@ -108,14 +108,14 @@ def test_a_mean_over_unequal_folds_fits(tmp_path: Path):
     ids=["objects", "too few", "no numbers", "two axes", "sizes", "a negative size"],
 )
 def test_arrays_that_do_not_fit_are_unknown(
-    kept: tuple[Record, dict[str, np.ndarray], Path], change: dict[str, np.ndarray], said: str
+    kept: tuple[Record, dict[str, np.ndarray], Path], change: dict[str, np.ndarray], sentence: str
 ):
     record, arrays, path = kept
     np.savez(path, **{**arrays, **change})  # type: ignore[arg-type]
     predictions = Predictions(path.parents[1])
     task = next(iter(change)).split(".")[-1]
     assert predictions.effects(record, task, "test_accuracy" if task == "MR" else "spearman_all") is None
-    assert said in predictions.problems[record.key]
+    assert sentence in predictions.problems[record.key]
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut short"])
@@ -127,9 +127,9 @@ def test_a_broken_file_is_unknown_and_named(kept: tuple[Record, dict[str, np.nda
     assert path.name in predictions.problems[record.key]
     path.write_bytes(b"")
     path.unlink()
-    gone = Predictions(path.parents[1])
-    assert gone.effects(record, "MR", "test_accuracy") is None
-    assert gone.problems == {}
+    empty = Predictions(path.parents[1])
+    assert empty.effects(record, "MR", "test_accuracy") is None
+    assert empty.problems == {}
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_answers_of_yes_and_no_are_numbers(kept: tuple[Record, dict[str, np.ndar
     truths = {name: values.astype(bool) for name, values in arrays.items() if name in ("MR", "gold.MR")}
     np.savez(path, **{**arrays, **truths})  # type: ignore[arg-type]
     predictions = Predictions(path.parents[1])
-    found = predictions.of_task(record, "MR")
-    assert found is not None
-    assert (np.ptp(found.predicted), np.ptp(found.gold)) == (1, 1)
+    answers = predictions.of_task(record, "MR")
+    assert answers is not None
+    assert (np.ptp(answers.predicted), np.ptp(answers.gold)) == (1, 1)
     assert predictions.fits(record, "MR")
     assert predictions.effects(record, "MR", "test_accuracy") is not None
 
@@ -175,9 +175,9 @@ def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     predictions = Predictions(tmp_path)
     value = predictions.again(RECORD, "STSBenchmark")["dev_spearman_cosine"]
     record = changed(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
-    found = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
-    assert found is not None
-    assert found[1] == "dev.STSBenchmark abc"
+    pair = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
+    assert pair is not None
+    assert pair[1] == "dev.STSBenchmark abc"
 
 
 def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: Path):
@@ -189,9 +189,9 @@ def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: P
         arrays = {name: file[name] for name in file.files}
     np.savez(first, **arrays, **{f"items.{task}": np.array("new") for task in small.tasks})  # type: ignore[arg-type]
     evidence = Evidence.of(Results.load(tmp_path))
-    found = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
-    assert found is not None
-    assert found.basis == "seeds and items"
+    comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
+    assert comparison is not None
+    assert comparison.basis == "seeds and items"
 
 
 def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
@@ -199,7 +199,7 @@ def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
     results = write(small.study(1), tmp_path)
     hashes = [results.info.row_hashes[label] or "" for label in small.rows or ()]
 
-    def found() -> tuple[int, list[str]]:
+    def draws() -> tuple[int, list[str]]:
         evidence = Evidence.of(Results.load(tmp_path))
         comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
         assert comparison is not None
@@ -209,17 +209,17 @@ def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
         assert sample.effects is not None
         return sample.effects.shape[1], evidence.ungrouped
 
-    assert found() == (5 * 40, list(small.tasks))
+    assert draws() == (5 * 40, list(small.tasks))
     files = sorted((tmp_path / PREDICTIONS).iterdir())
     for path in files:
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
         np.savez(path, **arrays, **{f"groups.{task}": np.arange(40) // 4 for task in small.tasks})  # type: ignore[arg-type]
-    assert found() == (5 * 10, [])
+    assert draws() == (5 * 10, [])
     with np.load(files[0]) as file:
         arrays = {name: file[name] for name in file.files if not name.startswith("groups.")}
     np.savez(files[0], **arrays)  # one trial of before, which does not say: all items count by themselves again
-    assert found() == (5 * 40, list(small.tasks))
+    assert draws() == (5 * 40, list(small.tasks))
 
 
 def test_a_pair_belongs_to_its_sentence_that_more_pairs_have():
@@ -238,9 +238,9 @@ def test_other_items_do_not_pair(tmp_path: Path):
     for record in mixed:
         if record.recipe_hash == augment:
             results.predictions._read[record.key] = dict(others.predictions._of(record))
-    found = Results(results.folder, results.info, results.space, mixed)
-    vars(found)["predictions"] = results.predictions
-    evidence = Evidence.of(found)
+    mixture = Results(results.folder, results.info, results.space, mixed)
+    vars(mixture)["predictions"] = results.predictions
+    evidence = Evidence.of(mixture)
     comparison = evidence.compare(augment or "", results.info.row_hashes["SBERT baseline"] or "", evidence.figures[0])
     assert comparison is not None
     assert comparison.basis == "seeds only"

@@ -35,7 +35,7 @@ def test_help_is_light_and_has_examples(command: list[str]):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         (("--format", "md,htm"), "there is no format of a report 'htm'; did you mean 'html'?"),
         (("--across", "stepps"), "did you mean 'steps'"),
@@ -43,8 +43,8 @@ def test_help_is_light_and_has_examples(command: list[str]):
         (("--format", "html", "--sentences", "no/such"), "there is no folder no/such"),
     ],
 )
-def test_a_mistake_is_one_sentence(study: Path, arguments: tuple[str, ...], said: str):
-    with pytest.raises(UserError, match=said):
+def test_a_mistake_is_one_sentence(study: Path, arguments: tuple[str, ...], sentence: str):
+    with pytest.raises(UserError, match=sentence):
         main([str(study), *arguments])
 
 

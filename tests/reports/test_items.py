@@ -74,7 +74,7 @@ def results(tasks: None, tmp_path: Path) -> Results:
 def _answered(folder: Path, record: Record, better: bool) -> Record:
     """The record with answers to both tasks, and the scores that follow from them."""
     scores, arrays = {task: dict(numbers) for task, numbers in record.scores.items()}, {}
-    protocol = next(one for one in PROTOCOLS.values() if one.name == record.protocol)
+    protocol = next(candidate for candidate in PROTOCOLS.values() if candidate.name == record.protocol)
     for name in KIND:
         task = TASKS[name]
         data = read_task(task, folder)
@@ -96,23 +96,23 @@ def _answered(folder: Path, record: Record, better: bool) -> Record:
 
 
 def test_items_that_were_mended_and_broken(results: Results) -> None:
-    found = Items.of(results, "mine")
-    assert (found.number, found.over, found.items) == ("test_accuracy", "base", ITEMS)
-    assert found.gain == pytest.approx(100 * 2 / ITEMS * 0.8)
-    assert sorted(one.item - 1 for one in found.mended) == [*MENDED]
-    assert [one.item - 1 for one in found.broke] == [*BROKE]
-    assert {(one.before, one.after) for one in found.mended} == {(0.0, 0.8)}
-    assert [one.text for one in found.broke] == ["a \x1b[31m sentence, number 30"]
-    assert sum(one.change > 0 for one in found.mended) == 3
+    items = Items.of(results, "mine")
+    assert (items.number, items.over, items.items) == ("test_accuracy", "base", ITEMS)
+    assert items.gain == pytest.approx(100 * 2 / ITEMS * 0.8)
+    assert sorted(entry.item - 1 for entry in items.mended) == [*MENDED]
+    assert [entry.item - 1 for entry in items.broke] == [*BROKE]
+    assert {(entry.before, entry.after) for entry in items.mended} == {(0.0, 0.8)}
+    assert [entry.text for entry in items.broke] == ["a \x1b[31m sentence, number 30"]
+    assert sum(entry.change > 0 for entry in items.mended) == 3
 
 
 @pytest.mark.parametrize("task", ["mine", "folds"])
 def test_what_is_shown_adds_up_to_the_gain(task: str, results: Results) -> None:
     """Of folds, too, whose mean accuracy it is, and which are not of one size."""
-    found = Items.of(results, task)
-    assert [len(found.mended), len(found.broke)] == [len(MENDED), len(BROKE)]
-    assert math.fsum(one.change for one in (*found.mended, *found.broke)) == pytest.approx(found.gain, abs=1e-6)
-    assert len({round(abs(one.change), 6) for one in found.mended}) == (2 if task == "folds" else 1)
+    items = Items.of(results, task)
+    assert [len(items.mended), len(items.broke)] == [len(MENDED), len(BROKE)]
+    assert math.fsum(entry.change for entry in (*items.mended, *items.broke)) == pytest.approx(items.gain, abs=1e-6)
+    assert len({round(abs(entry.change), 6) for entry in items.mended}) == (2 if task == "folds" else 1)
 
 
 def test_where_nothing_is_right_or_wrong_items_add_to_the_gain(results: Results) -> None:
@@ -120,15 +120,15 @@ def test_where_nothing_is_right_or_wrong_items_add_to_the_gain(results: Results)
     task = dataclasses.replace(TASKS["pairs"], metric=name)
     TASKS.remove("pairs")
     TASKS.add(task)
-    found = Items.of(results, "pairs")
-    assert found.gain > 0
-    assert {one.after for one in (*found.mended, *found.broke)} == {None}
-    changes = [one.change for one in found.mended] + [one.change for one in found.broke]
-    assert np.sum(changes) == pytest.approx(found.gain, rel=1e-3)
-    assert found.mended[0].change == max(changes)
-    assert found.mended[0].text is not None
-    assert " ⟷ and another " in found.mended[0].text
-    assert "better for" in found.as_text()
+    items = Items.of(results, "pairs")
+    assert items.gain > 0
+    assert {entry.after for entry in (*items.mended, *items.broke)} == {None}
+    changes = [entry.change for entry in items.mended] + [entry.change for entry in items.broke]
+    assert np.sum(changes) == pytest.approx(items.gain, rel=1e-3)
+    assert items.mended[0].change == max(changes)
+    assert items.mended[0].text is not None
+    assert " ⟷ and another " in items.mended[0].text
+    assert "better for" in items.as_text()
 
 
 def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,8 +140,8 @@ def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> No
     assert shown.count("sentence, number") == 4
     assert "| 0 % | 80 % |" in " ".join(shown.split()).replace(" |", " |")
     assert main([str(results.folder), "--items", "mine", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [len(found[name]) for name in ("mended", "broke")] == [3, 1]
+    content = json.loads(capsys.readouterr().out)
+    assert [len(content[name]) for name in ("mended", "broke")] == [3, 1]
     for file in results.folder.rglob("*"):
         assert not file.is_file() or b"sentence, number" not in file.read_bytes(), "texts stay where they are"
 
@@ -153,27 +153,27 @@ def test_without_the_files_items_go_by_their_number(harm: str, results: Results)
         file.unlink()
     else:
         file.write_text(file.read_text("utf-8").replace("number 5\t", "number five\t"), "utf-8")
-    found = Items.of(results, "mine")
-    assert len(found.mended) == 3
-    assert {one.text for one in found.mended} == {None}
-    said = {"gone": "mine-test.tsv", "other": "are not the ones that were scored"}[harm]
-    assert found.no_texts.startswith("no texts: ")
-    assert said in found.no_texts
-    assert said in found.as_text()
+    items = Items.of(results, "mine")
+    assert len(items.mended) == 3
+    assert {entry.text for entry in items.mended} == {None}
+    reason = {"gone": "mine-test.tsv", "other": "are not the ones that were scored"}[harm]
+    assert items.no_texts.startswith("no texts: ")
+    assert reason in items.no_texts
+    assert reason in items.as_text()
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "sentence"),
     [
         (("--items", "mnie"), "--items: no task is called 'mnie'; did you mean 'mine'?"),
         (("--items", "MR"), "--items MR: the trials of the finals kept no answers to its test items from which"),
         (("--items", "mine", "--format", "html"), "--items is shown on the console, or printed with --format json"),
     ],
 )
-def test_what_cannot_be_shown(options: tuple[str, ...], said: str, results: Results) -> None:
+def test_what_cannot_be_shown(options: tuple[str, ...], sentence: str, results: Results) -> None:
     with pytest.raises(UserError) as caught:
         main([str(results.folder), *options])
-    assert said in str(caught.value)
+    assert sentence in str(caught.value)
 
 
 def test_a_study_without_finals_has_no_answer_to_compare(results: Results) -> None:
@@ -186,5 +186,5 @@ def test_where_no_recipe_was_picked_the_base_is_compared_with_the_encoder(
 ) -> None:
     answer = dataclasses.replace(Answer.of(results), picked=())
     monkeypatch.setattr(Answer, "of", lambda _: answer)
-    found = Items.of(results, "mine")
-    assert (found.recipe, found.over) == (answer.references["base"].name, "encoder")
+    items = Items.of(results, "mine")
+    assert (items.recipe, items.over) == (answer.references["base"].name, "encoder")

@@ -58,7 +58,7 @@ def make(results_folder: Path) -> Make:
 
 def line(results: Results) -> str:
     """The answer's line on data; empty without one."""
-    return next((one for one in as_text(lines(Answer.of(results), results.info, str)) if one.startswith("Data")), "")
+    return next((text for text in as_text(lines(Answer.of(results), results.info, str)) if text.startswith("Data")), "")
 
 
 def test_each_doubling_has_its_gain_and_the_last_one_its_line(make: Make) -> None:
@@ -69,10 +69,10 @@ def test_each_doubling_has_its_gain_and_the_last_one_its_line(make: Make) -> Non
     assert [part.rows for part in data.parts] == [1500, 3000, 6000, 12000]
     gains = [part.gain for part in data.parts]
     assert gains[0] is None
-    for found, wanted in zip(gains[1:], (2.0, 1.5, 1.5), strict=True):
-        assert found is not None
-        assert found.gain == pytest.approx(wanted, abs=0.6)
-        assert (found.low or 0) < wanted < (found.high or 0)
+    for comparison, expected in zip(gains[1:], (2.0, 1.5, 1.5), strict=True):
+        assert comparison is not None
+        assert comparison.gain == pytest.approx(expected, abs=0.6)
+        assert (comparison.low or 0) < expected < (comparison.high or 0)
     assert line(results).startswith("Data   the last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
     assert line(results).endswith("; what another one would bring was not measured")
 
@@ -113,9 +113,9 @@ def test_it_changes_nothing_else(make: Make, tmp_path: Path) -> None:
     assert curve is not None
     parts = {*curve.parts.values()}
     assert not parts & {*results.recipes}
-    assert not parts & {one.recipe_hash for one in ranking(results)}
+    assert not parts & {recipe.recipe_hash for recipe in ranking(results)}
     assert trials(results) == trials(without)
-    mine, other = (dataclasses.replace(Answer.of(one), data=None, seconds=0.0) for one in (results, without))
+    mine, other = (dataclasses.replace(Answer.of(study), data=None, seconds=0.0) for study in (results, without))
     assert mine == other
     assert Answer.of(results).seconds > Answer.of(without).seconds
 
@@ -136,7 +136,7 @@ def test_a_part_counts_once_it_has_all_of_its_seeds(make: Make) -> None:
     results = make({"1/4": 3.0, "1/2": 1.5}, missing=1)
     data = Answer.of(results).data
     assert data is not None
-    assert (data.trials.there, data.trials.wanted) == (9, 10)
+    assert (data.trials.done, data.trials.planned) == (9, 10)
     assert [part.figure is None for part in data.parts] == [True, False, True, False]
     assert [part.gain for part in data.parts] == [None] * 4
     assert line(results) == "Data   9 of 10 trials of the learning curve are done"
@@ -171,9 +171,9 @@ def test_what_else_differs_forbids_a_verdict(make: Make, results_folder: Path, t
     ledger = Ledger(results_folder / LEDGER)
     for record in [*results.finals[finals.curve.parts["1/2"] or ""]]:
         ledger.write(changed(record, versions={**record.versions, "torch": "1.0"}))
-    found = Results.load(results_folder)
-    assert "; no verdict, for the flag code; what another" in line(found)
-    assert "(no verdict: `code`)" in markdown(more_data.write(found, tmp_path / "pictures"))
+    flagged = Results.load(results_folder)
+    assert "; no verdict, for the flag code; what another" in line(flagged)
+    assert "(no verdict: `code`)" in markdown(more_data.write(flagged, tmp_path / "pictures"))
 
 
 def test_of_the_base_where_that_is_kept(make: Make) -> None:
@@ -189,10 +189,10 @@ def test_of_the_base_where_that_is_kept(make: Make) -> None:
 def test_the_file_holds_it(make: Make, results_folder: Path) -> None:
     make()
     write_report(results_folder)
-    found = json.loads((results_folder / FILE).read_text())["data"]
-    assert (found["unit"], found["trials"]) == ("pairs", {"there": 15, "wanted": 15})
-    assert [part["share"] for part in found["parts"]] == ["1/8", "1/4", "1/2", "all"]
-    assert {"gain", "low", "high"} == {*found["parts"][-1]["gain"]}
+    data = json.loads((results_folder / FILE).read_text())["data"]
+    assert (data["unit"], data["trials"]) == ("pairs", {"done": 15, "planned": 15})
+    assert [part["share"] for part in data["parts"]] == ["1/8", "1/4", "1/2", "all"]
+    assert {"gain", "low", "high"} == {*data["parts"][-1]["gain"]}
     assert not [problem for problem in check(results_folder) if FILE in problem]
 
 

@@ -81,7 +81,7 @@ def test_a_later_look_is_stricter(folder: Path):
     results = Results.load(folder)
     later = dataclasses.replace(results, looks=["a" * 16, "b" * 16])
     pairs = list(zip(boards(Evidence.of(results))[0].standings, boards(Evidence.of(later))[0].standings, strict=True))
-    widths = [[one.gain.high - one.gain.low for one in pair] for pair in pairs if pair[0].gain]
+    widths = [[standing.gain.high - standing.gain.low for standing in pair] for pair in pairs if pair[0].gain]
     assert widths
     assert all(wide > narrow for narrow, wide in widths)
 
@@ -133,8 +133,8 @@ def test_looks_are_in_the_order_of_their_times(folder: Path):
 
 def test_a_late_look_is_never_at_100_percent(folder: Path):
     results = dataclasses.replace(Results.load(folder), looks=[f"{number:016}" for number in range(29)])
-    said = wording.look(look(results))
-    assert "uses 0.0034 of these percent, so what is headed 95 % is at this look 99.997 %" in said
+    text = wording.look(look(results))
+    assert "uses 0.0034 of these percent, so what is headed 95 % is at this look 99.997 %" in text
 
 
 def test_a_link_that_leads_out_keeps_no_look(folder: Path, capsys: pytest.CaptureFixture[str]):
@@ -179,8 +179,8 @@ def test_the_report_that_the_live_page_gives_is_a_look(folder: Path):
     (folder / "trials.csv").write_text("mine")
     before, pushed = files(folder), []
     with LiveServer(folder, push=pushed.append) as server:
-        said = server.report.get(server.folder.view().signature)
-    assert "Look 1 at this study." in said
+        page = server.report.get(server.folder.view().signature)
+    assert "Look 1 at this study." in page
     assert taken(folder) == [trials(Results.load(folder))]
     assert pushed == [LOOKS]
     assert {path: content for path, content in files(folder).items() if path.parent.name != LOOKS} == before

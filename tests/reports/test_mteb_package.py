@@ -38,17 +38,17 @@ def saved(folder: Path, **prompts: str) -> str:
 
 def texts_seen(model: Any, task: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """What the tokenizer is given while `mteb` scores the model."""
-    seen: set[str] = set()
+    texts: set[str] = set()
     tokenize, prompts = model[0].preprocess, {*model.prompts.values()}  # which are also tokenized alone, to be counted
 
     def recorded(inputs: Any, *rest: Any, **options: Any) -> Any:
         prompt = options.get("prompt") or ""
-        seen.update(prompt + text for text in inputs if text not in prompts)
+        texts.update(prompt + text for text in inputs if text not in prompts)
         return tokenize(inputs, *rest, **options)
 
     monkeypatch.setattr(model[0], "preprocess", recorded)
     mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
-    return seen
+    return texts
 
 
 def began(texts: set[str], *prompts: str) -> list[set[str]]:
@@ -126,9 +126,9 @@ def test_what_is_kept_is_what_mteb_reads(tmp_path: Path, capsys: pytest.CaptureF
     assert 0 < meta.n_embedding_parameters < meta.n_parameters
     assert meta.loader is not None
     assert (meta.name, meta.revision, meta.license, meta.training_datasets) == (None, None, None, None)
-    said = {*json.loads((results / MODEL_META).read_text())}
+    keys = {*json.loads((results / MODEL_META).read_text())}
     required = {name for name, field in ModelMeta.model_fields.items() if field.is_required()}
-    assert required <= said
+    assert required <= keys
 
 
 def test_names_are_the_packages(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ class Package(SimpleNamespace):
         if task.metadata.name == "Away":
             raise ConnectionError("no network")
         self.scored.append((Path(model.place).name, task.metadata.name))
-        said = {"task_name": task.metadata.name, "scores": {"validation": PARTS[:1], "test": PARTS}}
-        return SimpleNamespace(task_results=[SimpleNamespace(model_dump_json=lambda indent: json.dumps(said))])
+        result = {"task_name": task.metadata.name, "scores": {"validation": PARTS[:1], "test": PARTS}}
+        return SimpleNamespace(task_results=[SimpleNamespace(model_dump_json=lambda indent: json.dumps(result))])
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def made(tmp_path: Path) -> Results:
     """Two trials of one row kept their models, and one of another whose folder is gone."""
     results = make_study(tmp_path / "results")
     records = Ledger(results.folder / LEDGER).read()
-    first = [one for one in records if one.recipe_hash == records[0].recipe_hash]
-    for record in [*first[:2], next(one for one in records if one.recipe_hash != records[0].recipe_hash)]:
+    first = [trial for trial in records if trial.recipe_hash == records[0].recipe_hash]
+    for record in [*first[:2], next(trial for trial in records if trial.recipe_hash != records[0].recipe_hash)]:
         Ledger(results.folder / LEDGER).write(dataclasses.replace(record, checkpoint=f"models/{record.key}"))
     for record in first[:2]:
         (results.folder / "models" / record.key).mkdir(parents=True)
@@ -109,7 +109,7 @@ def test_one_model_of_a_recipe_is_scored_once(
     section = SECTIONS["mteb"]
     assert not section.written(made, tmp_path).blocks
     main(["mteb", str(made.folder), "One"])
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     main(["mteb", str(made.folder), "Both"])
     model = package.scored[0][0]
     assert package.scored == [(model, "One"), (model, "Two")]  # what is there is not scored again
@@ -118,11 +118,11 @@ def test_one_model_of_a_recipe_is_scored_once(
         "Two.json",
         "model_meta.json",
     ]
-    said = json.loads((made.folder / FOLDER / model / "model_meta.json").read_text())
-    assert (said["n_parameters"], said["n_embedding_parameters"], said["embed_dim"]) == (55, 40, 3)
-    assert (said["max_tokens"], said["use_instructions"], said["name"], said["license"]) == (32, False, None, None)
+    meta = json.loads((made.folder / FOLDER / model / "model_meta.json").read_text())
+    assert (meta["n_parameters"], meta["n_embedding_parameters"], meta["embed_dim"]) == (55, 40, 3)
+    assert (meta["max_tokens"], meta["use_instructions"], meta["name"], meta["license"]) == (32, False, None, None)
     name = made.labels[model.partition("-")[0]]
-    assert told == f"{name}: One 62.50\n"  # the mean over the test part, not the validation part
+    assert output == f"{name}: One 62.50\n"  # the mean over the test part, not the validation part
     assert [line.split() for line in markdown(section.written(made, tmp_path).blocks).splitlines()[:3:2]] == [
         ["|", "model", "|", "One", "|", "Two", "|"],
         ["|", *f"`{name}`".split(), "|", "62.50", "|", "62.50", "|"],
@@ -130,14 +130,14 @@ def test_one_model_of_a_recipe_is_scored_once(
 
 
 @pytest.mark.parametrize(
-    ("task", "said"),
+    ("task", "sentence"),
     [
         ("Bot", "no task and no benchmark 'Bot'; did you mean 'Both'"),
         ("Away", "data of MTEB's task Away cannot be had"),
     ],
 )
-def test_what_cannot_be_scored_is_said(package: Package, made: Results, task: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_what_cannot_be_scored_is_said(package: Package, made: Results, task: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
         main(["mteb", str(made.folder), task])
     assert not (made.folder / FOLDER).exists()
 
@@ -158,9 +158,9 @@ def test_without_a_kept_model_or_the_package_it_says_what_to_do(
 def test_a_study_has_its_models_scored_before_it_reports(
     tasks: list[str], package: Package, made: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ended(made, monkeypatch)
+    arguments = ended(made, monkeypatch)
     before = signal.getsignal(signal.SIGTERM)
-    assert study.run.main([*asked, *tasks]) == 0
+    assert study.run.main([*arguments, *tasks]) == 0
     assert signal.getsignal(signal.SIGTERM) is before  # whoever calls it can still be told to end
     assert [task for _, task in package.scored] == ["One", "Two"]
     assert "62.50" in (made.folder / "report.md").read_text().partition("package `mteb`")[0]
@@ -169,8 +169,8 @@ def test_a_study_has_its_models_scored_before_it_reports(
 def test_a_study_reports_though_a_task_cannot_be_scored(
     package: Package, made: Results, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ended(made, monkeypatch)
-    assert study.run.main([*asked, "--mteb", "Away"]) == 1
+    arguments = ended(made, monkeypatch)
+    assert study.run.main([*arguments, "--mteb", "Away"]) == 1
     assert "warning: the data of MTEB's task Away cannot be had here: no network" in capsys.readouterr().err
     assert (made.folder / "report.md").is_file()
 
@@ -178,21 +178,21 @@ def test_a_study_reports_though_a_task_cannot_be_scored(
 def test_a_study_asked_for_what_mteb_does_not_know_does_not_begin(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ["--space", "scl_ablation", "--scale", "laptop", "--results", str(tmp_path / "new")]
+    arguments = ["--space", "scl_ablation", "--scale", "laptop", "--results", str(tmp_path / "new")]
     monkeypatch.setattr(study.engine.launch, "run_study", lambda *rest: pytest.fail("it began"))
     with pytest.raises(UserError, match="no task and no benchmark 'Thre'"):
-        study.run.main([*asked, "--mteb", "One,Thre"])
+        study.run.main([*arguments, "--mteb", "One,Thre"])
     with pytest.raises(UserError, match="leave --keep-models none out"):
-        study.run.main([*asked, "--mteb", "One", "--keep-models", "none"])
+        study.run.main([*arguments, "--mteb", "One", "--keep-models", "none"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None)
     with pytest.raises(UserError, match=r"pip install 'sentence-embedding-studies\[mteb\]'"):
-        study.run.main([*asked, "--mteb", "One"])
+        study.run.main([*arguments, "--mteb", "One"])
     assert not (tmp_path / "new").exists()
 
 
 def test_names_of_benchmarks_may_hold_commas() -> None:
-    asked = parse(["--space", "x", "--mteb", "STS12, MTEB(eng, v2),NFCorpus", "--mteb", "MIEB(lite)"])
-    assert asked.mteb == ("STS12", "MTEB(eng, v2)", "NFCorpus", "MIEB(lite)")
+    request = parse(["--space", "x", "--mteb", "STS12, MTEB(eng, v2),NFCorpus", "--mteb", "MIEB(lite)"])
+    assert request.mteb == ("STS12", "MTEB(eng, v2)", "NFCorpus", "MIEB(lite)")
     assert Study(space="x", mteb=["STS12", "MTEB(eng, v2)"], results="r").request().mteb == ("STS12", "MTEB(eng, v2)")
 
 

@@ -45,11 +45,11 @@ def check_of(*scores: tuple[str, str]) -> Check | None:
 
 
 def test_the_gain_by_nearest_neighbours_may_be_a_loss() -> None:
-    found = check_of(("labelled", "test_accuracy"))
-    assert found is not None
-    assert (found.figure, found.level.gain) == ("labelled test_knn_accuracy", pytest.approx(80.0))
-    assert {name: gain.gain for name, gain in found.gains.items()} == pytest.approx({"base": -2.0, "encoder": 10.0})
-    assert all(gain.low is not None and gain.low < gain.gain for gain in found.gains.values())
+    check = check_of(("labelled", "test_accuracy"))
+    assert check is not None
+    assert (check.figure, check.level.gain) == ("labelled test_knn_accuracy", pytest.approx(80.0))
+    assert {name: gain.gain for name, gain in check.gains.items()} == pytest.approx({"base": -2.0, "encoder": 10.0})
+    assert all(gain.low is not None and gain.low < gain.gain for gain in check.gains.values())
 
 
 @pytest.mark.parametrize("score", [("labelled", "test_knn_accuracy"), ("TREC", "test_accuracy"), ("STS12", "x")])
@@ -57,10 +57,10 @@ def test_figures_of_other_numbers_and_kinds_have_no_second_reader(score: tuple[s
     assert check_of(score) is None
 
 
-@pytest.mark.parametrize(("told", "whose"), [(True, "without"), (False, "the best of the search without")])
-def test_the_answer_says_whose_it_is(told: bool, whose: str) -> None:
+@pytest.mark.parametrize(("of_picked", "whose"), [(True, "without"), (False, "the best of the search without")])
+def test_the_answer_says_whose_it_is(of_picked: bool, whose: str) -> None:
     """Of the recipe to use, or of the best that the search has where none is to be used."""
     check = Check("labelled test_knn_accuracy", Gain(80.0, 79.0, 81.0), {"base": Gain(-2.0, -3.0, -1.0)})
-    assert _check(check, told, str) == [
+    assert _check(check, of_picked, str) == [
         f"{whose} any fit: labelled test_knn_accuracy 80.00 [79.00, 81.00], -2.00 [-3.00, -1.00] over the base settings"
     ]

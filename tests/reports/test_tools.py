@@ -127,8 +127,8 @@ class TestCheck:
         texts = []
         for across in ((), ("code",)):
             texts.append(write_report(results.folder, ("md", "html"), across=across).read_text(encoding="utf-8"))
-            for asked in ([], ["--across", "code"], ["--across", "steps"]):
-                assert main([str(results.folder), "--check", *asked]) == 0, capsys.readouterr().out
+            for options in ([], ["--across", "code"], ["--across", "steps"]):
+                assert main([str(results.folder), "--check", *options]) == 0, capsys.readouterr().out
         assert texts[0] != texts[1]
         with pytest.raises(UserError, match="no guard 'nothing'"):
             main([str(results.folder), "--check", "--across", "nothing"])
@@ -167,7 +167,7 @@ class TestCheck:
         assert problem.endswith("in the ledger, but its predictions cannot give it.")
 
     @pytest.mark.parametrize(
-        ("there", "again", "said"),
+        ("first", "second", "problems"),
         [
             ("# A\n\n45.93, 2", "# A\n\n45.90, 2", ["report.md, line 3 (A), says 45.93, but the folder gives 45.90."]),
             (
@@ -183,8 +183,8 @@ class TestCheck:
             ("1,234 trials of 3p3n", "1,234 trials of 3p3n", []),
         ],
     )  # fmt: skip
-    def test_two_texts(self, there: str, again: str, said: list[str]) -> None:
-        assert list(differences(there, again)) == said
+    def test_two_texts(self, first: str, second: str, problems: list[str]) -> None:
+        assert list(differences(first, second)) == problems
 
 
 class TestPictures:
@@ -192,26 +192,26 @@ class TestPictures:
 
     PICTURE = (EXAMPLE / "pictures" / "forest.svg").read_text(encoding="utf-8")
 
-    def told(self, changed: str) -> list[str]:
+    def problems(self, changed: str) -> list[str]:
         assert changed != self.PICTURE
         return list(markup.differences(changed, self.PICTURE, "forest.svg"))
 
     def test_names_of_shapes_and_the_last_digits_are_not_the_picture(self) -> None:
         names = set(re.findall(r' id="(m[0-9a-f]+)"', self.PICTURE))
         assert names
-        assert self.told(re.sub("|".join(names), lambda name: f"other{name[0]}", self.PICTURE)) == []
-        assert self.told(re.sub(r"(?<= x=\")(\d+\.\d{3})\d*", r"\1", self.PICTURE)) == []
+        assert self.problems(re.sub("|".join(names), lambda name: f"other{name[0]}", self.PICTURE)) == []
+        assert self.problems(re.sub(r"(?<= x=\")(\d+\.\d{3})\d*", r"\1", self.PICTURE)) == []
 
     def test_a_shape_a_word_a_colour(self) -> None:
         x = re.findall(r' x="(\d+\.\d+)"', self.PICTURE)[3]
-        (problem,) = self.told(self.PICTURE.replace(f' x="{x}"', f' x="{float(x) + 1}"'))
+        (problem,) = self.problems(self.PICTURE.replace(f' x="{x}"', f' x="{float(x) + 1}"'))
         assert "elsewhere than the folder gives it" in problem
         text = re.findall(r">([^<>]*\d\.\d[^<>]*)</text>", self.PICTURE)[0]
-        problem = self.told(self.PICTURE.replace(f">{text}<", ">77.7<"))[0]
+        problem = self.problems(self.PICTURE.replace(f">{text}<", ">77.7<"))[0]
         assert "says '77.7', but the folder gives" in problem
-        assert "#0b5fa5" in self.told(self.PICTURE.replace("#0b5fa5", "#d1600a", 1))[0]
-        assert self.told(self.PICTURE.replace("</svg>", "<text>better</text></svg>"))
-        assert "lacks" in self.told(self.PICTURE.rpartition("</svg>")[0])[-1]
+        assert "#0b5fa5" in self.problems(self.PICTURE.replace("#0b5fa5", "#d1600a", 1))[0]
+        assert self.problems(self.PICTURE.replace("</svg>", "<text>better</text></svg>"))
+        assert "lacks" in self.problems(self.PICTURE.rpartition("</svg>")[0])[-1]
 
 
 def test_a_pages_sentences_are_compared_where_they_can_be_written_anew() -> None:
@@ -237,11 +237,11 @@ class TestFailures:
         (folder / "0123456789ab-1.json").write_text('{"reason": "no mem')
         (folder / "ba9876543210-2.json").write_text('{"name": "a row"}')
         (folder / "cccccccccccc-3.json").write_text('{"reason": "no memory left"}')
-        found = results.failures
-        assert list(found) == ["0123456789ab", "ba9876543210", "cccccccccccc"]
-        assert "0123456789ab-1.json is not the reason of a failure" in found["0123456789ab"]
-        assert found["ba9876543210"] == "failed: no reason was kept"
-        assert found["cccccccccccc"] == "failed: no memory left"
+        failures = results.failures
+        assert list(failures) == ["0123456789ab", "ba9876543210", "cccccccccccc"]
+        assert "0123456789ab-1.json is not the reason of a failure" in failures["0123456789ab"]
+        assert failures["ba9876543210"] == "failed: no reason was kept"
+        assert failures["cccccccccccc"] == "failed: no memory left"
 
 
 class TestDiff:
@@ -357,7 +357,7 @@ class TestExport:
         assert head["library_name"] == "sentence-transformers"
         assert head["license"] == "other"
         (entry,) = head["model-index"]
-        values = {found["dataset"]["name"]: found["metrics"][0]["value"] for found in entry["results"]}
+        values = {result["dataset"]["name"]: result["metrics"][0]["value"] for result in entry["results"]}
         assert values["MR"] == round(best.scores["MR"]["test_accuracy"], 2)
         assert "| encoder.name |" in card  # the recipe
         assert f"seed {best.seed}" in card
@@ -372,9 +372,9 @@ class TestExport:
         """An accuracy of one test part: the binomial's standard error."""
         results, best = kept
         card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
-        found = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| +([\d.]+) to ([\d.]+) \|", card)
-        assert found is not None
-        value, low, high = map(float, found.groups())
+        match = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| +([\d.]+) to ([\d.]+) \|", card)
+        assert match is not None
+        value, low, high = map(float, match.groups())
         share = value / 100
         expected = 196 * (share * (1 - share) / (best.scores["TREC"]["examples"] - 1)) ** 0.5
         assert (high - low) / 2 == pytest.approx(expected, abs=0.02)

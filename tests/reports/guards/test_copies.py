@@ -46,15 +46,15 @@ def test_copies_of_a_recipe_count_once(tmp_path: Path):
     without = Evidence.of(Results.load(folder))
     assert boards(without)
     for whole, bare in zip(boards(with_copy), boards(without), strict=True):
-        found, alone = ({item.name: item for item in one.standings} for one in (whole, bare))
+        together, alone = ({item.name: item for item in board.standings} for board in (whole, bare))
         assert [item.name for item in whole.counted if item.sample] == [
             item.name for item in bare.standings if item.sample
         ]
-        assert found[LAMBDA].copy_of == SCL
+        assert together[LAMBDA].copy_of == SCL
         for name in (BASELINE, AUGMENT, SCL):
-            assert (found[name].p_holm, found[name].ranks) == (alone[name].p_holm, alone[name].ranks)
-            assert found[name].in_best_set == alone[name].in_best_set
-        assert (found[LAMBDA].p_holm, found[LAMBDA].ranks) == (found[SCL].p_holm, found[SCL].ranks)
+            assert (together[name].p_holm, together[name].ranks) == (alone[name].p_holm, alone[name].ranks)
+            assert together[name].in_best_set == alone[name].in_best_set
+        assert (together[LAMBDA].p_holm, together[LAMBDA].ranks) == (together[SCL].p_holm, together[SCL].ranks)
         assert whole.more_seeds == bare.more_seeds
         assert with_copy._scatter(whole.quantity) == without._scatter(bare.quantity)
         assert conclusion(whole)[1] == conclusion(bare)[1]
@@ -86,9 +86,9 @@ def test_claims_count_copies_once(tmp_path: Path):
     """Two of three comparisons are one; and a claim on a copy is the same test as that on its original."""
     evidence = Evidence.of(Results.load(study(tmp_path, LAMBDA)))
     claims = [Claim("c", "2", "Avg.", better=(row,), worse=(BASELINE,)) for row in (SCL, LAMBDA)]
-    one, both = judge(evidence, claims[:1]), judge(evidence, claims)
-    assert one[0].p is not None
-    assert {item.p for item in both} == {one[0].p}
+    single, both = judge(evidence, claims[:1]), judge(evidence, claims)
+    assert single[0].p is not None
+    assert {item.p for item in both} == {single[0].p}
     most = Claim("c", "2", "Avg.", better=(AUGMENT, SCL, LAMBDA), worse=(BASELINE,), quantifier="most")
     assert [item.again for item in judge(evidence, [most])[0].compared] == [False, False, True]
     bare = Claim("c", "2", "Avg.", better=(AUGMENT, SCL), worse=(BASELINE,), quantifier="most")

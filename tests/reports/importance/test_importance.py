@@ -75,10 +75,10 @@ def test_noise_has_no_importance(small: None):
     domains = [TAU, WEIGHT, POOL, HEAD]
     for _ in range(20):
         scored = [(recipe, float(random.normal())) for recipe in recipes(24, random)]
-        found = importance(domains, scored)
-        assert found is not None
-        named += bool(found.above)
-        tops.append(found.keys[0].share.value)
+        result = importance(domains, scored)
+        assert result is not None
+        named += bool(result.above)
+        tops.append(result.keys[0].share.value)
         old.append(max(pedanova(domains, scored).values()))
     assert named <= 4  # 1 is expected; 5 or more would be seen in 3 of 1,000 runs
     assert np.median(tops) < 0.15
@@ -89,22 +89,22 @@ def test_a_planted_key_is_found(small: None):
     random = np.random.default_rng(1)
     tried = recipes(40, random)
     scored = [(recipe, 4 * recipe["objective.weight"] + 0.6 * float(random.normal())) for recipe in tried]
-    found = importance([TAU, WEIGHT, POOL], scored)
-    assert found is not None
-    first, *others = found.keys
+    result = importance([TAU, WEIGHT, POOL], scored)
+    assert result is not None
+    first, *others = result.keys
     assert first.keys == ("objective.weight",)
     assert first.share.value > 0.4
     low, high = first.share.interval
     assert low < first.share.value < high <= 1
     assert [effect.share.above for effect in (first, *others)] == [True, False, False]
-    assert found.explained.p <= 0.05
-    assert found.explained.value > 0.3
-    (curve,) = found.curves
+    assert result.explained.p <= 0.05
+    assert result.explained.value > 0.3
+    (curve,) = result.curves
     assert curve.key == "objective.weight"
     assert curve.mean[-1] - curve.mean[0] > 1.5
     assert all(low <= mean <= high for low, mean, high in zip(curve.low, curve.mean, curve.high, strict=True))
     _importance.cache_clear()
-    assert importance([TAU, WEIGHT, POOL], scored) == found
+    assert importance([TAU, WEIGHT, POOL], scored) == result
 
 
 def test_two_keys_that_act_together(small: None):
@@ -114,12 +114,12 @@ def test_two_keys_that_act_together(small: None):
     tried = [{**recipe, "objective.weight": n % 2, "objective.temperature": 1 + n // 2 % 2}
              for n, recipe in enumerate(recipes(80, random))]  # fmt: skip
     both = [2.0 * (recipe["objective.weight"] + 1 == recipe["objective.temperature"]) for recipe in tried]
-    found = importance(sides, list(zip(tried, both + 0.3 * random.normal(size=80), strict=True)))
-    assert found is not None
-    assert set(found.pairs[0].keys) == {"objective.weight", "objective.temperature"}
-    assert found.pairs[0].share.above
-    assert found.pairs[0].share.value > 0.4
-    assert not any(effect.share.above for effect in found.pairs[1:])
+    result = importance(sides, list(zip(tried, both + 0.3 * random.normal(size=80), strict=True)))
+    assert result is not None
+    assert set(result.pairs[0].keys) == {"objective.weight", "objective.temperature"}
+    assert result.pairs[0].share.above
+    assert result.pairs[0].share.value > 0.4
+    assert not any(effect.share.above for effect in result.pairs[1:])
 
 
 def test_keys_that_add_up_do_not_act_together():
@@ -129,9 +129,9 @@ def test_keys_that_add_up_do_not_act_together():
     coded = Coded((WEIGHT, TAU), values.astype(np.float32))
     folds = Folds(coded, [(0, 1)])
     scores = 5 * values.sum(axis=1) + 0.1 * random.normal(size=60)
-    found = folds.held(scores).pair_shares
+    shares = folds.held(scores).pair_shares
     added = np.array([held.pair_shares for held in chance.under_chance(folds, scores, chance.additive(coded, scores))])
-    assert family_p(found, added)[0] > 0.05
+    assert family_p(shares, added)[0] > 0.05
 
 
 class TestConditional:
@@ -144,9 +144,9 @@ class TestConditional:
     def test_not_asked_is_a_value_of_its_own(self):
         coded, tried = self.coded()
         column = coded.values[:, coded.keys.index("head.dim")]
-        asked = np.array([recipe["head.kind"] == "linear" for recipe in tried])
-        assert (column[~asked] == NOT_ASKED).all()
-        assert ((column[asked] >= 0) & (column[asked] <= 1)).all()
+        linear = np.array([recipe["head.kind"] == "linear" for recipe in tried])
+        assert (column[~linear] == NOT_ASKED).all()
+        assert ((column[linear] >= 0) & (column[linear] <= 1)).all()
 
     def test_no_recipe_is_made_up_that_could_not_be(self):
         """A head that is taken away takes its size with it; a head that comes gets a size of another recipe."""
@@ -163,12 +163,12 @@ class TestConditional:
     def test_it_is_judged_where_it_is_asked(self, small: None):
         _, tried = self.coded(60)
         scored = [(recipe, recipe["head.dim"] / 8 if recipe["head.kind"] == "linear" else 4.0) for recipe in tried]
-        found = importance(self.DOMAINS, scored)
-        assert found is not None
-        assert found.keys[0].keys == ("head.dim",)
-        assert found.keys[0].share.above
-        assert found.keys[0].recipes == sum(recipe["head.kind"] == "linear" for recipe in tried)
-        assert ("head.kind", "head.dim") not in [effect.keys for effect in found.pairs]
+        result = importance(self.DOMAINS, scored)
+        assert result is not None
+        assert result.keys[0].keys == ("head.dim",)
+        assert result.keys[0].share.above
+        assert result.keys[0].recipes == sum(recipe["head.kind"] == "linear" for recipe in tried)
+        assert ("head.kind", "head.dim") not in [effect.keys for effect in result.pairs]
 
     def test_what_was_never_varied_is_left_out(self):
         _, tried = self.coded()
@@ -213,8 +213,8 @@ def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     fewer = f"domains=tuple(d for d in spaces()['contrastive_all'].domains if d.key in {kept})"
     study(tmp_path, fewer, "contrastive_all", explored=40)
 
-    found = [record.recipe.get("objective.temperature") for record in Results.load(tmp_path).records]
-    mean = fmean(tau for tau in found if tau is not None)  # so that having none makes no difference
+    temperatures = [record.recipe.get("objective.temperature") for record in Results.load(tmp_path).records]
+    mean = fmean(tau for tau in temperatures if tau is not None)  # so that having none makes no difference
 
     def score(record: Record) -> Record:
         tau = float(record.recipe.get("objective.temperature", mean))

@@ -29,7 +29,7 @@ def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> N
     ledger = Ledger(tmp_path)
     ledger.write(record(FAST, FULL, MORE))
     both, known = frozenset({"MR", "CR"}), frozenset({"aa", "bb"})
-    for asked, done in (
+    for scoring, done in (
         (Scoring("full", known, both), True),
         (Scoring("full", tasks=both), True),
         (Scoring("fast", known, both), False),
@@ -38,14 +38,14 @@ def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> N
         (Scoring("full", frozenset({"cc"}), frozenset({"MR"})), False),
         (Scoring("full", known, both | {"SST2"}), False),
     ):
-        seen = Ledger(tmp_path, asked)
-        assert seen.has(HASH, 1) is done, asked
-        assert len(seen.read()) == done
-        assert (seen.get(HASH, 1) is not None) is done
-        assert len(seen.sift()[0]) == 1
-    found = Ledger(tmp_path, Scoring("fast", known, frozenset({"MR"}))).get(HASH, 1)
-    assert found is not None
-    assert found.scores == FAST.scores
+        scored = Ledger(tmp_path, scoring)
+        assert scored.has(HASH, 1) is done, scoring
+        assert len(scored.read()) == done
+        assert (scored.get(HASH, 1) is not None) is done
+        assert len(scored.sift()[0]) == 1
+    trial = Ledger(tmp_path, Scoring("fast", known, frozenset({"MR"}))).get(HASH, 1)
+    assert trial is not None
+    assert trial.scores == FAST.scores
     assert record(dataclasses.replace(FULL, data={})).done(Scoring("full", known, frozenset({"MR"})))
 
 
@@ -73,21 +73,21 @@ def test_a_report_takes_what_the_study_asked_for(tmp_path: Path, monkeypatch: py
     assert Results.load(tmp_path).records == before.records
     dataclasses.replace(info, evaluation={**info.evaluation, "evaluation.protocol": "full"}).save(tmp_path)
     results = Results.load(tmp_path)
-    assert [found.key for found in results.records] == [first.key]
-    assert [found.key for found in results.elsewhere] == [found.key for found in others]
+    assert [trial.key for trial in results.records] == [first.key]
+    assert [trial.key for trial in results.elsewhere] == [trial.key for trial in others]
     assert f"`fast` ({len(others)} trials)" in write_report(tmp_path).read_text(encoding="utf-8")
 
 
 def test_other_data_is_said(tmp_path: Path) -> None:
     study = make_study(tmp_path)
-    for found in study.records:
+    for trial in study.records:
         Ledger(tmp_path / LEDGER).write(
-            changed(found, data={"senteval": {"source": "x", "fingerprint": f"{found.seed}"}})
+            changed(trial, data={"senteval": {"source": "x", "fingerprint": f"{trial.seed}"}})
         )
     dataclasses.replace(study.info, evaluated_on=["0"]).save(tmp_path)
     results = Results.load(tmp_path)
-    assert {found.seed for found in results.records} == {0}
-    assert {found.seed for found in results.elsewhere} == {1}
+    assert {trial.seed for trial in results.records} == {0}
+    assert {trial.seed for trial in results.elsewhere} == {1}
     from reports.guards import find_flags
 
     (flag,) = [flag for flag in find_flags(results).all if flag.guard == "protocol"]

@@ -54,22 +54,24 @@ def test_what_was_known_before_the_finals_stays_as_it_was(tmp_path: Path) -> Non
     before = make_study(tmp_path)
     text = after_the_answer(tmp_path)
     row, other = before.labels
-    came = Recipe.from_flat(before.info.base).preferring({"optimisation.epochs": 0})
+    untrained = Recipe.from_flat(before.info.base).preferring({"optimisation.epochs": 0})
     record = changed(before.recipes[row][0], scores=BEST, predictions=None)
     ledger = Ledger(tmp_path / LEDGER)
     for seed in fresh_seeds(2):
         ledger.write(dataclasses.replace(record, seed=seed))
-    ledger.write(dataclasses.replace(record, recipe=dict(came.flat()), recipe_hash=came.hash, seed=fresh_seeds(1)[0]))
-    dataclasses.replace(before.info, finals=Finals(1, 2, [row], other, came.hash)).save(tmp_path)
+    ledger.write(
+        dataclasses.replace(record, recipe=dict(untrained.flat()), recipe_hash=untrained.hash, seed=fresh_seeds(1)[0])
+    )
+    dataclasses.replace(before.info, finals=Finals(1, 2, [row], other, untrained.hash)).save(tmp_path)
 
     after = Results.load(tmp_path)
-    assert {name: [found.seed for found in records] for name, records in after.finals.items()} == {
+    assert {name: [trial.seed for trial in records] for name, records in after.finals.items()} == {
         row: [*fresh_seeds(2)],
-        came.hash: [fresh_seeds(1)[0]],
+        untrained.hash: [fresh_seeds(1)[0]],
     }
     assert after.recipes == before.recipes
     assert looks.trials(after) == looks.trials(before)
-    assert [one.values for one in ranking(after)] == [one.values for one in ranking(before)]
+    assert [recipe.values for recipe in ranking(after)] == [recipe.values for recipe in ranking(before)]
     assert Folder(tmp_path).view().best[0].scores == (ranking(before)[0].values[0].mean,)
     assert after_the_answer(tmp_path) == text
     with (tmp_path / "trials.csv").open(encoding="utf-8", newline="") as file:
@@ -78,18 +80,18 @@ def test_what_was_known_before_the_finals_stays_as_it_was(tmp_path: Path) -> Non
         [
             *((r.recipe_hash, r.seed) for r in before.records),
             *((row, seed) for seed in fresh_seeds(2)),
-            (came.hash, fresh_seeds(1)[0]),
+            (untrained.hash, fresh_seeds(1)[0]),
         ]
     )
 
 
 def test_a_row_that_no_seed_changes_is_in_both(tmp_path: Path) -> None:
     study = make_study(tmp_path, rows=2, seeds=1)
-    came = Recipe.from_flat(study.info.base).preferring({"optimisation.epochs": 0})
-    record = dataclasses.replace(study.records[0], recipe=dict(came.flat()), recipe_hash=came.hash)
+    untrained = Recipe.from_flat(study.info.base).preferring({"optimisation.epochs": 0})
+    record = dataclasses.replace(study.records[0], recipe=dict(untrained.flat()), recipe_hash=untrained.hash)
     Ledger(tmp_path / LEDGER).write(record)
-    rows = {**study.info.row_hashes, "untrained": came.hash}
-    dataclasses.replace(study.info, row_hashes=rows, finals=Finals(1, 3, baseline=came.hash)).save(tmp_path)
-    found = Results.load(tmp_path)
-    assert found.recipes[came.hash] == [record]
-    assert found.finals == {came.hash: [record]}
+    rows = {**study.info.row_hashes, "untrained": untrained.hash}
+    dataclasses.replace(study.info, row_hashes=rows, finals=Finals(1, 3, baseline=untrained.hash)).save(tmp_path)
+    results = Results.load(tmp_path)
+    assert results.recipes[untrained.hash] == [record]
+    assert results.finals == {untrained.hash: [record]}

@@ -127,7 +127,7 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("", "is not a record"),
         ("[1]", "no JSON object"),
@@ -144,7 +144,7 @@ def test_unknown_and_missing_entries_still_load(tmp_path: Path):
         ),
     ],
 )
-def test_a_broken_record_is_named_and_not_done(tmp_path: Path, text: str, said: str):
+def test_a_broken_record_is_named_and_not_done(tmp_path: Path, text: str, sentence: str):
     """A study runs its trial again; the new record takes its place."""
     path = tmp_path / "0123456789ab-1.json"
     path.write_text(text.replace('{"recipe"', '{"schema": 2, "recipe"'))
@@ -156,11 +156,11 @@ def test_a_broken_record_is_named_and_not_done(tmp_path: Path, text: str, said: 
         False,
         None,
     )
-    assert said in set_aside[path.name]
+    assert sentence in set_aside[path.name]
     with pytest.raises(UserError) as caught:
         read_record(path)
     assert str(path) in str(caught.value)
-    assert said in str(caught.value)
+    assert sentence in str(caught.value)
 
 
 def test_other_files_are_passed_over(tmp_path: Path):
@@ -226,12 +226,12 @@ def test_study_file(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(None, "holds no study.json"), ("{", "is not a study"), ("{}", "has the schema None")]
+    ("text", "sentence"), [(None, "holds no study.json"), ("{", "is not a study"), ("{}", "has the schema None")]
 )
-def test_not_a_study(tmp_path: Path, text: str | None, said: str):
+def test_not_a_study(tmp_path: Path, text: str | None, sentence: str):
     if text is not None:
         (tmp_path / "study.json").write_text(text)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         StudyInfo.load(tmp_path)
     with pytest.raises(UserError, match="does not exist"):
         StudyInfo.load(tmp_path / "absent")
@@ -295,8 +295,10 @@ WRONG: list[tuple[tuple[str, ...], object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "said"), WRONG)
-def test_a_record_that_cannot_be_right_is_set_aside(tmp_path: Path, place: tuple[str, ...], value: object, said: str):
+@pytest.mark.parametrize(("place", "value", "sentence"), WRONG)
+def test_a_record_that_cannot_be_right_is_set_aside(
+    tmp_path: Path, place: tuple[str, ...], value: object, sentence: str
+):
     path = valid(tmp_path)
     content = json.loads(path.read_text())
     of_evaluation = place[0] in ("scores", "protocol", "predictions") or place[:2] == ("data", "overlap")
@@ -308,7 +310,7 @@ def test_a_record_that_cannot_be_right_is_set_aside(tmp_path: Path, place: tuple
     records, set_aside = Ledger(tmp_path).sift()
     assert records == []
     assert list(set_aside) == [path.name]
-    assert said in set_aside[path.name]
+    assert sentence in set_aside[path.name]
 
 
 @pytest.mark.parametrize(

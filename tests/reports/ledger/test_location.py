@@ -171,29 +171,29 @@ class TestWhatAPersonNames:
 
 class TestPlace:
     def test_another_machine_gets_all_but_what_is_large(self, url: str, machine: Callable[[], None]):
-        here = study_at(url)
-        model(here.folder / MODELS / "a-0")
-        here.push(f"{MODELS}/a-0")
-        (here.folder / "tune").mkdir()
-        (here.folder / "tune" / "state").write_text("x")
-        (here.folder / "optuna.journal.lock").write_text("x")
-        here.push_changed()
+        first = study_at(url)
+        model(first.folder / MODELS / "a-0")
+        first.push(f"{MODELS}/a-0")
+        (first.folder / "tune").mkdir()
+        (first.folder / "tune" / "state").write_text("x")
+        (first.folder / "optuna.journal.lock").write_text("x")
+        first.push_changed()
         machine()
-        there = open_location(url, DEFAULT)
-        there.bring()
-        assert there.folder != here.folder
-        assert len(Ledger(there.folder / LEDGER).read()) == 4
+        second = open_location(url, DEFAULT)
+        second.bring()
+        assert second.folder != first.folder
+        assert len(Ledger(second.folder / LEDGER).read()) == 4
         for name in ("tune", MODELS, "optuna.journal.lock"):
-            assert not (there.folder / name).exists()
-        assert there.exists(f"{MODELS}/a-0")
-        assert not there.exists(f"{MODELS}/b-0")
-        assert there.fetch(f"{MODELS}/a-0")
-        assert same(there.folder / MODELS / "a-0", here.folder / MODELS / "a-0")
+            assert not (second.folder / name).exists()
+        assert second.exists(f"{MODELS}/a-0")
+        assert not second.exists(f"{MODELS}/b-0")
+        assert second.fetch(f"{MODELS}/a-0")
+        assert same(second.folder / MODELS / "a-0", first.folder / MODELS / "a-0")
         for name in ("tune", MODELS):
-            subprocess.run(["rm", "-r", here.folder / name], check=True)
-        subprocess.run(["rm", "-r", there.folder / MODELS], check=True)
-        (here.folder / "optuna.journal.lock").unlink()
-        assert same(there.folder, here.folder)
+            subprocess.run(["rm", "-r", first.folder / name], check=True)
+        subprocess.run(["rm", "-r", second.folder / MODELS], check=True)
+        (first.folder / "optuna.journal.lock").unlink()
+        assert same(second.folder, first.folder)
 
     def test_only_what_changed_travels(self, url: str, monkeypatch: pytest.MonkeyPatch):
         place = study_at(url)

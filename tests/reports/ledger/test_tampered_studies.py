@@ -42,7 +42,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "truth": ("yes", None, 1, [True], {}),
 }
 """What no field of that kind may be."""
-SAID: dict[Any, str] = {str: "text", int: "whole number", float: "number", list: "list", bool: "truth", Any: "any"}
+KINDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", list: "list", bool: "truth", Any: "any"}
 
 
 def wrong_in(hint: Any, where: str, deep: bool = True) -> list[tuple[str, Any]]:
@@ -53,16 +53,16 @@ def wrong_in(hint: Any, where: str, deep: bool = True) -> list[tuple[str, Any]]:
         return [*wrong_in(parts[0], where, deep), *negative]
     if origin in (Union, types.UnionType):
         first, *others = (wrong_in(option, where, deep) for option in parts if option is not types.NoneType)
-        found = [case for case in first if case != (where, None) or types.NoneType not in parts]
-        return [case for case in found if all(case in other for other in others)]
-    said = SAID.get(str if origin is Literal else origin or hint, "object")
-    found = [(where, value) for value in WRONG.get(said, ())]
+        cases = [case for case in first if case != (where, None) or types.NoneType not in parts]
+        return [case for case in cases if all(case in other for other in others)]
+    kind = KINDS.get(str if origin is Literal else origin or hint, "object")
+    cases = [(where, value) for value in WRONG.get(kind, ())]
     inside: dict[str, Any] = {}
     if is_typeddict(hint) or dataclasses.is_dataclass(hint):
         inside = get_type_hints(hint, include_extras=True)
     elif origin is dict or (origin is list and dataclasses.is_dataclass(parts[0])):
         inside = {"any": parts[1]} if origin is dict else {"0": parts[0]}
-    return found + [case for name in inside if deep for case in wrong_in(inside[name], f"{where}.{name}".lstrip("."))]
+    return cases + [case for name in inside if deep for case in wrong_in(inside[name], f"{where}.{name}".lstrip("."))]
 
 
 EXTRA_STUDY: tuple[tuple[str, Any], ...] = (
@@ -162,10 +162,10 @@ def refused(capsys: pytest.CaptureFixture[str], *commands: Any) -> Iterator[str]
     """The sentence of each command line, which ends with exit code 2."""
     for main, arguments in commands:
         assert answer_user_errors(lambda: main(arguments)) == 2, arguments  # noqa: B023
-        said = capsys.readouterr().err
-        assert said.startswith("error: ")
-        assert said.count("\n") == 1
-        yield said
+        sentence = capsys.readouterr().err
+        assert sentence.startswith("error: ")
+        assert sentence.count("\n") == 1
+        yield sentence
 
 
 QUICK = 3
@@ -188,9 +188,9 @@ def test_a_study_file_with_a_wrong_field_is_refused(
     """By the report, a continuing study, and the live page."""
     folder = file.parent
     file.write_bytes(put(json.loads(file.read_text()), name, value))
-    said = list(refused(capsys, (reports, [str(folder)])))
-    assert all(str(folder) in line for line in said)
-    assert name in said[0] or str(value).strip("[]'") in said[0] or "nested" in said[0]
+    sentences = list(refused(capsys, (reports, [str(folder)])))
+    assert all(str(folder) in line for line in sentences)
+    assert name in sentences[0] or str(value).strip("[]'") in sentences[0] or "nested" in sentences[0]
     view = Folder(folder).view()
     json.loads(html.state(view, {}))
     if view.info is None:
@@ -206,7 +206,7 @@ def test_a_look_that_is_none_is_refused(folder: Path, content: bytes, capsys: py
     path.parent.mkdir()
     path.write_bytes(content)
     commands = [(reports, [str(folder)]), (reports, [str(folder), "--check"])]
-    assert all(f"{path} is not a look" in said for said in refused(capsys, *commands))
+    assert all(f"{path} is not a look" in sentence for sentence in refused(capsys, *commands))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -215,7 +215,7 @@ def test_a_study_file_that_is_none_is_refused(file: Path, name: str, capsys: pyt
     file.write_bytes(FILES[name])
     commands = [(reports, [str(folder)]), (study, [*AGAIN, str(folder)])]
     commands.append((reports, [str(folder), "--check"]))
-    assert all(str(file) in said for said in refused(capsys, *commands))
+    assert all(str(file) in sentence for sentence in refused(capsys, *commands))
     assert Folder(folder).view().problems
 
 
@@ -242,8 +242,8 @@ def test_wrong_records_are_set_aside_named_and_run_again(folder: Path, capsys: p
         path.write_text(json.dumps(less))
         wrong[path.name] = f"without {key}"
     assert len(wrong) >= 140
-    found, aside = Ledger(folder / LEDGER).sift()
-    assert found == right, [record.key for record in found if record not in right]
+    records, aside = Ledger(folder / LEDGER).sift()
+    assert records == right, [record.key for record in records if record not in right]
     assert aside.keys() == wrong.keys(), [wrong[name] for name in wrong.keys() - aside.keys()]
     assert all(why.isprintable() and len(why) < 1100 for why in aside.values())
     # the report, and what is computed of it

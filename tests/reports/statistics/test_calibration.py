@@ -21,13 +21,13 @@ from tests.conftest import slow_case
 STUDIES = 40
 
 
-def sound(found: VerdictRates) -> None:
+def sound(rates: VerdictRates) -> None:
     """Bounds that so many studies of sound statistics keep but for one case in some hundred."""
-    assert found.covered.value > 0.9
-    assert found.false_verdicts.value <= 0.12
-    assert found.best_kept.value >= 0.9
-    assert found.ranks_kept.value >= 0.9
-    assert found.equal.value <= 0.12
+    assert rates.covered.value > 0.9
+    assert rates.false_verdicts.value <= 0.12
+    assert rates.best_kept.value >= 0.9
+    assert rates.ranks_kept.value >= 0.9
+    assert rates.equal.value <= 0.12
 
 
 @pytest.mark.parametrize(
@@ -35,23 +35,23 @@ def sound(found: VerdictRates) -> None:
     [("unequal spreads, nulls", STUDIES), slow_case("200 items, 18 rows, nulls", 25)],
 )
 def test_nulls_get_verdicts_by_the_old_method_only(name, studies):
-    found = calibrate(KINDS[name], studies)
-    sound(found)
-    assert found.old.value > 0.15  # the control: one spread for all rows, no test items
+    rates = calibrate(KINDS[name], studies)
+    sound(rates)
+    assert rates.old.value > 0.15  # the control: one spread for all rows, no test items
 
 
 @pytest.mark.slow
 def test_unequal_seeds_and_a_planted_effect():
-    found = calibrate(KINDS["2 to 10 seeds, one planted"], STUDIES)
-    sound(found)
-    assert abs(found.foretold.value - found.detected.value) < 0.2
+    rates = calibrate(KINDS["2 to 10 seeds, one planted"], STUDIES)
+    sound(rates)
+    assert abs(rates.foretold.value - rates.detected.value) < 0.2
 
 
 @pytest.mark.slow
 def test_seeds_that_move_rows_together_are_paired():
-    found = calibrate(KINDS["seeds together, nulls"], 30)
-    assert found.covered.value > 0.88
-    assert found.paired.value > 0.8
+    rates = calibrate(KINDS["seeds together, nulls"], 30)
+    assert rates.covered.value > 0.88
+    assert rates.paired.value > 0.8
     assert calibrate(KINDS["5 rows, nulls"], 30).paired.value < 0.1
 
 
@@ -72,10 +72,10 @@ def test_folds_need_their_correction():
     for number in range(60):
         samples = MadeUpStudy(kind, np.random.default_rng(number)).samples(kind.seeds)
         for row in samples[1:]:
-            found = compare(row, samples[0])
-            uncorrected = found.error.variance - found.items_variance * (1 - 1 / (1 + FOLDS / (FOLDS - 1)))
-            misses += abs(found.gain) > 1.96 * found.error.deviation
-            plain += abs(found.gain) > 1.96 * np.sqrt(uncorrected)
+            comparison = compare(row, samples[0])
+            uncorrected = comparison.error.variance - comparison.items_variance * (1 - 1 / (1 + FOLDS / (FOLDS - 1)))
+            misses += abs(comparison.gain) > 1.96 * comparison.error.deviation
+            plain += abs(comparison.gain) > 1.96 * np.sqrt(uncorrected)
     assert plain > 1.3 * misses
 
 
@@ -89,10 +89,10 @@ def test_folds_need_their_correction():
 )
 def test_rows_that_scatter_more_than_the_baseline(name):
     """By Satterthwaite's degrees and each row's own spread, 27 and 9 % of such reports held a false verdict."""
-    found = calibrate(KINDS[name], STUDIES)
-    assert found.false_verdicts.value <= 0.12
-    assert found.covered.value > 0.9
-    assert found.large.value > 0.1  # and still something is found
+    rates = calibrate(KINDS[name], STUDIES)
+    assert rates.false_verdicts.value <= 0.12
+    assert rates.covered.value > 0.9
+    assert rates.large.value > 0.1  # and still something is found
 
 
 @pytest.mark.slow
@@ -103,9 +103,9 @@ def test_items_in_clusters_and_collapses():
 
 @pytest.mark.slow
 def test_looking_again_spends_the_level_once():
-    found = look_again(2, 60)
-    assert found.shared.value <= 0.08
-    assert found.whole.value > found.shared.value
+    rates = look_again(2, 60)
+    assert rates.shared.value <= 0.08
+    assert rates.whole.value > rates.shared.value
 
 
 def test_the_table_is_markdown(capsys):

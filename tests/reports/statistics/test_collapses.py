@@ -58,18 +58,18 @@ def test_what_guessing_scores():
 def test_a_row_is_judged_given_no_collapse_and_its_rate_is_said():
     sound = STUDY.study(1)
     results = with_fallen(sound, ROWS[1], (2,))
-    found = boards(Evidence.of(results))
-    row = next(item for item in found[0].standings if item.name == ROWS[1])
+    all_boards = boards(Evidence.of(results))
+    row = next(item for item in all_boards[0].standings if item.name == ROWS[1])
     assert row.collapsed == 1
     assert row.sample is not None
     assert row.sample.seeds == (0, 1, 3)
     whole = next(item for item in boards(Evidence.of(sound))[0].standings if item.name == ROWS[1])
     assert whole.collapsed == 0
     assert abs(row.sample.mean - whole.sample.mean) < 2  # and not the mean with a seed near zero
-    said = "1 of 4 seeds collapsed (25 % [1, 81])"
-    assert f"3; {said}" in board_table(results, found[0]).markdown
-    assert said in " ".join(conclusions(found))
-    assert "given no collapse" in how_to_read(found)
+    words = "1 of 4 seeds collapsed (25 % [1, 81])"
+    assert f"3; {words}" in board_table(results, all_boards[0]).markdown
+    assert words in " ".join(conclusions(all_boards))
+    assert "given no collapse" in how_to_read(all_boards)
     assert "collapse" not in " ".join(conclusions(boards(Evidence.of(sound))))
 
 
@@ -83,10 +83,10 @@ def test_seeds_that_collapsed_were_run_and_finishing_the_study_brings_no_more_of
 
 
 def test_the_report_says_which_of_its_tables_count_seeds_that_collapsed():
-    said = "tables and plots of means, and fronts, count every seed"
+    words = "tables and plots of means, and fronts, count every seed"
     sound = STUDY.study(1)
-    assert said not in how_to_read(boards(Evidence.of(sound)))
-    assert said in how_to_read(boards(Evidence.of(with_fallen(sound, ROWS[1], (2,)))))
+    assert words not in how_to_read(boards(Evidence.of(sound)))
+    assert words in how_to_read(boards(Evidence.of(with_fallen(sound, ROWS[1], (2,)))))
 
 
 def test_dropping_collapses_never_leaves_a_verdict_on_one_seed():

@@ -28,26 +28,26 @@ def effects(seeds: int, seed: int, items: int = 400, own: float = 0.5) -> Array:
 
 def test_seeds_alone_give_welchs_error():
     first, second = sample([60.1, 61.0, 62.7]), sample([58.0, 58.1, 58.4, 57.9])
-    found, scipys = compare(first, second), stats.ttest_ind(first.values, second.values, equal_var=False)
-    assert found.basis == "seeds only"
-    assert found.gain / found.error.deviation == pytest.approx(scipys.statistic)
-    assert found.items_variance is None
+    comparison, scipys = compare(first, second), stats.ttest_ind(first.values, second.values, equal_var=False)
+    assert comparison.basis == "seeds only"
+    assert comparison.gain / comparison.error.deviation == pytest.approx(scipys.statistic)
+    assert comparison.items_variance is None
     # Degrees are Satterthwaite's with the spread over fewer seeds counted as somewhat larger.
-    parts = [(one.std**2 / one.count * (1 + WARY / (one.count - 1)), one.count - 1) for one in (first, second)]
+    parts = [(side.std**2 / side.count * (1 + WARY / (side.count - 1)), side.count - 1) for side in (first, second)]
     freedom = sum(part for part, _ in parts) ** 2 / sum(p**2 / f for p, f in parts)
-    assert found.error.freedom == pytest.approx(freedom)
+    assert comparison.error.freedom == pytest.approx(freedom)
 
 
 def test_the_wider_of_two_intervals_counts():
     """Two recipes alone: each spread has its own Student's t, and that is the wider one."""
     first, second = sample([60.1, 61.0, 62.7]), sample([58.0, 58.1, 58.4, 57.9])
-    found = compare(first, second)
+    comparison = compare(first, second)
     for alpha in (0.5, 0.05, 0.001):
-        own = [stats.t.ppf(1 - alpha / 2, one.count - 1) ** 2 * one.std**2 / one.count for one in (first, second)]
-        wary = stats.t.ppf(1 - alpha / 2, found.error.freedom) * found.error.deviation
-        assert found.error.half_width(alpha) == pytest.approx(max(math.sqrt(sum(own)), wary))
-        assert found.error.p_value(found.error.half_width(alpha)) == pytest.approx(alpha, rel=1e-4)
-    assert found.error.p_value(-found.gain) == found.p
+        own = [stats.t.ppf(1 - alpha / 2, side.count - 1) ** 2 * side.std**2 / side.count for side in (first, second)]
+        wary = stats.t.ppf(1 - alpha / 2, comparison.error.freedom) * comparison.error.deviation
+        assert comparison.error.half_width(alpha) == pytest.approx(max(math.sqrt(sum(own)), wary))
+        assert comparison.error.p_value(comparison.error.half_width(alpha)) == pytest.approx(alpha, rel=1e-4)
+    assert comparison.error.p_value(-comparison.gain) == comparison.p
 
 
 def test_spreads_are_drawn_to_what_is_common():
@@ -70,18 +70,18 @@ def test_what_others_are_compared_with_stands_on_its_own_spread():
     """A loud baseline among quiet rows: drawn to theirs alone it would make them all look different."""
     rows = [sample([60.0, 60.1 + row / 50, 60.2]) for row in range(20)]
     loud = sample([55.0, 59.0, 56.0])
-    found = compare(rows[0], loud, common=common_spread([loud, *rows]))
-    assert found.error.deviation >= loud.std / math.sqrt(3)
+    comparison = compare(rows[0], loud, common=common_spread([loud, *rows]))
+    assert comparison.error.deviation >= loud.std / math.sqrt(3)
 
 
 def test_paired_seeds_are_scipys_paired_t_test():
     first, second = sample([60.1, 61.0, 62.7]), sample([59.0, 60.2, 61.1])
-    found, scipys = compare(first, second, paired=True), stats.ttest_rel(first.values, second.values)
-    assert found.p == pytest.approx(scipys.pvalue)
-    assert (found.low, found.high) == pytest.approx(tuple(scipys.confidence_interval()))
+    comparison, scipys = compare(first, second, paired=True), stats.ttest_rel(first.values, second.values)
+    assert comparison.p == pytest.approx(scipys.pvalue)
+    assert (comparison.low, comparison.high) == pytest.approx(tuple(scipys.confidence_interval()))
     # Seeds are matched by their numbers, not by their places.
     shuffled = Sample(second.values[[2, 0, 1]], (2, 0, 1))
-    assert compare(first, shuffled, paired=True).p == pytest.approx(found.p)
+    assert compare(first, shuffled, paired=True).p == pytest.approx(comparison.p)
 
 
 def test_samples_under_other_seeds_do_not_pair():
@@ -95,38 +95,38 @@ def test_samples_under_other_seeds_do_not_pair():
 def test_both_parts_add_up_and_what_they_share_counts_once():
     values, of_items = [[60.0, 61.0, 62.0], [58.0, 58.5, 60.0]], [effects(3, 1), effects(3, 2)]
     first, second = (sample(value, effect) for value, effect in zip(values, of_items, strict=True))
-    found = compare(first, second)
+    comparison = compare(first, second)
     seeds = np.var(values[0], ddof=1) / 3 + np.var(values[1], ddof=1) / 3
     items = ((of_items[0].mean(axis=0) - of_items[1].mean(axis=0)) ** 2).sum()
-    shared = sum(((one - one.mean(axis=0)) ** 2).sum() / 6 for one in of_items)
+    shared = sum(((matrix - matrix.mean(axis=0)) ** 2).sum() / 6 for matrix in of_items)
     assert shared > 0.1
-    assert found.basis == "seeds and items"
-    assert (found.seeds_variance, found.items_variance) == pytest.approx((seeds, items))
-    assert found.error.variance == pytest.approx(seeds + items - shared)
+    assert comparison.basis == "seeds and items"
+    assert (comparison.seeds_variance, comparison.items_variance) == pytest.approx((seeds, items))
+    assert comparison.error.variance == pytest.approx(seeds + items - shared)
 
 
 def test_the_error_never_falls_below_the_larger_part():
     alike = effects(3, 3, own=3.0)  # nearly everything is what each seed is right about
     first, second = sample([60.0, 60.0, 60.0], alike), sample([60.0, 60.0, 60.0], alike[:, ::-1])
-    found = compare(first, second)
-    assert found.error.variance == pytest.approx(found.items_variance)
+    comparison = compare(first, second)
+    assert comparison.error.variance == pytest.approx(comparison.items_variance)
 
 
 def test_one_seed_gives_an_interval_over_items_and_no_p():
-    found = compare(sample([60.0], effects(1, 4)), sample([58.0, 59.0], effects(2, 5)))
-    assert (found.basis, found.one_seed, found.p) == ("items only", True, None)
-    assert found.seeds_variance is None
-    assert found.low < 1.5 < found.high
-    assert tost(found, 100.0) is None
+    comparison = compare(sample([60.0], effects(1, 4)), sample([58.0, 59.0], effects(2, 5)))
+    assert (comparison.basis, comparison.one_seed, comparison.p) == ("items only", True, None)
+    assert comparison.seeds_variance is None
+    assert comparison.low < 1.5 < comparison.high
+    assert tost(comparison, 100.0) is None
     without = compare(sample([60.0]), sample([58.0, 59.0]))
     assert (without.basis, without.one_seed, without.low, without.p) == ("none", True, None, None)
 
 
 def test_recipes_that_no_seed_changes_are_judged_by_items():
-    found = compare(sample([60.0], effects(1, 4), fixed=True), sample([40.0], effects(1, 5), fixed=True))
-    assert (found.basis, found.one_seed) == ("items only", False)
-    assert found.p is not None
-    assert found.p < 1e-4
+    comparison = compare(sample([60.0], effects(1, 4), fixed=True), sample([40.0], effects(1, 5), fixed=True))
+    assert (comparison.basis, comparison.one_seed) == ("items only", False)
+    assert comparison.p is not None
+    assert comparison.p < 1e-4
     half = compare(sample([60.0], effects(1, 4), fixed=True), sample([40.0, 41.0, 40.0], effects(3, 5)))
     assert (half.basis, half.one_seed) == ("seeds and items", False)
     assert compare(sample([60.0], fixed=True), sample([40.0], fixed=True)).basis == "none"
@@ -135,7 +135,7 @@ def test_recipes_that_no_seed_changes_are_judged_by_items():
 def test_other_items_do_not_pair():
     first, second = sample([60.0, 61.0], effects(2, 6), items="a"), sample([60.0, 61.0], effects(2, 6), items="b")
     assert compare(first, second).basis == "seeds only"
-    unnamed = [Sample(one.values, one.seeds, False, one.effects, "") for one in (first, first)]
+    unnamed = [Sample(side.values, side.seeds, False, side.effects, "") for side in (first, first)]
     assert compare(unnamed[0], unnamed[1]).basis == "seeds only"
 
 
@@ -150,8 +150,8 @@ def test_few_items_that_differ_leave_few_degrees():
 
 def test_nothing_varies():
     same = sample([60.0, 60.0])
-    found = compare(same, same)
-    assert (found.low, found.high, found.p) == (0.0, 0.0, 1.0)
+    comparison = compare(same, same)
+    assert (comparison.low, comparison.high, comparison.p) == (0.0, 0.0, 1.0)
     assert compare(sample([61.0, 61.0]), same).p == 0.0
 
 
@@ -170,12 +170,12 @@ def test_intervals_cover_where_items_and_few_seeds_both_count():
         values = 50 + luck.sum() + random.normal(0, 2.0, 3), 50 + random.normal(0, 0.15, 3)
         of_items = np.tile((luck - luck.mean()) * math.sqrt(items / (items - 1)), (3, 1)), np.zeros((3, items))
         first, second = (sample(list(value), effect) for value, effect in zip(values, of_items, strict=True))
-        found, seeds_only = compare(first, second), compare(sample(list(values[0])), sample(list(values[1])))
-        covered += found.low <= 0 <= found.high
+        comparison, seeds_only = compare(first, second), compare(sample(list(values[0])), sample(list(values[1])))
+        covered += comparison.low <= 0 <= comparison.high
         alone += seeds_only.low <= 0 <= seeds_only.high
-        parts = [(one.std**2 / 3, 2) for one in (first, second)] + [(found.items_variance, items - 1)]
+        parts = [(side.std**2 / 3, 2) for side in (first, second)] + [(comparison.items_variance, items - 1)]
         freedom = sum(part for part, _ in parts) ** 2 / sum(part**2 / degrees for part, degrees in parts)
-        plain += abs(found.gain) <= stdtrit(freedom, 0.975) * found.error.deviation
+        plain += abs(comparison.gain) <= stdtrit(freedom, 0.975) * comparison.error.deviation
     assert 0.94 <= covered / studies <= 0.98
     assert plain / studies < 0.935
     assert alone / studies < 0.94
@@ -184,23 +184,23 @@ def test_intervals_cover_where_items_and_few_seeds_both_count():
 def test_equivalence_as_statsmodels_has_it():
     weightstats = pytest.importorskip("statsmodels.stats.weightstats")
     first, second = sample([60.1, 61.0, 60.7, 60.2]), sample([60.0, 60.8, 60.9, 60.1])
-    found = compare(first, second, paired=True)
+    comparison = compare(first, second, paired=True)
     p, lower, upper = weightstats.ttost_paired(first.values, second.values, -0.5, 0.5)
-    assert tost(found, 0.5) == pytest.approx(p)
-    assert p_above(found, -0.5) == pytest.approx(lower[1])
-    assert p_below(found, 0.5) == pytest.approx(upper[1])
+    assert tost(comparison, 0.5) == pytest.approx(p)
+    assert p_above(comparison, -0.5) == pytest.approx(lower[1])
+    assert p_below(comparison, 0.5) == pytest.approx(upper[1])
 
 
 def test_not_different_is_not_equal():
     """Negative control: two noisy recipes do not differ at 5 %, and are not shown to be equal either."""
-    found = compare(sample([60.0, 64.0, 57.0]), sample([59.0, 63.0, 60.0]))
-    assert found.p > 0.5
-    assert tost(found, 1.0) > 0.2
+    comparison = compare(sample([60.0, 64.0, 57.0]), sample([59.0, 63.0, 60.0]))
+    assert comparison.p > 0.5
+    assert tost(comparison, 1.0) > 0.2
 
 
 def test_about_a_gain():
-    found = compare(sample([63.0, 63.1, 62.9, 63.0]), sample([60.0, 60.1, 60.0, 59.9]))
-    assert tost(found, 0.5, around=3.0) < 0.01
-    assert tost(found, 0.5, around=2.0) > 0.9
+    comparison = compare(sample([63.0, 63.1, 62.9, 63.0]), sample([60.0, 60.1, 60.0, 59.9]))
+    assert tost(comparison, 0.5, around=3.0) < 0.01
+    assert tost(comparison, 0.5, around=2.0) > 0.9
     with pytest.raises(ValueError, match="leaves no room"):
-        tost(found, 0.0)
+        tost(comparison, 0.0)

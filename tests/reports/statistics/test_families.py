@@ -83,7 +83,7 @@ def test_the_best_mean_is_always_in_the_set_and_ranks_hold_their_own():
         rows = [
             scored(random.normal(60, 1), 200, int(random.integers(100)), std=abs(random.normal())) for _ in range(6)
         ]
-        means = np.array([one.mean for one in rows])
+        means = np.array([sample.mean for sample in rows])
         assert best_set(Field.of(rows))[int(means.argmax())] is True
         places = stats.rankdata(-means)
         assert all(
@@ -95,7 +95,7 @@ def test_the_same_rows_give_the_same_answer_and_equal_rows_are_equal():
     rows = [scored(60, 200, 1), scored(60, 200, 1), scored(60.1, 200, 1)]
     assert best_set(Field.of(rows)) == best_set(Field.of(rows)) == [True, True, True]
     assert rank_intervals(Field.of(rows)) == [(1, 3)] * 3
-    fixed = [Sample(one.values[:1], (0,), True, one.effects[:1], "a") for one in rows[:2]]
+    fixed = [Sample(sample.values[:1], (0,), True, sample.effects[:1], "a") for sample in rows[:2]]
     assert best_set(Field.of(fixed)) == [True, True]
 
 
@@ -121,9 +121,9 @@ def test_few_of_many_equal_rows_may_be_the_best_beside_one_far_above():
     left = []
     for seed in range(12):
         rows = drawn(seed, [60.0] * 39 + [63.0])
-        found = best_set(Field.of(rows, common_spread(rows)))
-        assert found[-1] is True
-        left.append(sum(map(bool, found)))
+        best = best_set(Field.of(rows, common_spread(rows)))
+        assert best[-1] is True
+        left.append(sum(map(bool, best)))
     assert np.median(left) < 25
 
 
@@ -144,10 +144,10 @@ def test_a_best_row_alone_seldom_lacks_a_verdict(rows: int):
     """The set asks in one direction and a verdict in both, so they differ near the bar alone."""
     apart = 0
     for seed in range(100):
-        found = drawn(seed, [60.0] * (rows - 1) + [63.0], seeds=3)
-        common = common_spread(found)
-        alone = best_set(Field.of(found, common)) == [False] * (rows - 1) + [True]
-        verdict = holm([compare(one, found[0], common=common).p for one in found[1:]])[-1]
+        samples = drawn(seed, [60.0] * (rows - 1) + [63.0], seeds=3)
+        common = common_spread(samples)
+        alone = best_set(Field.of(samples, common)) == [False] * (rows - 1) + [True]
+        verdict = holm([compare(sample, samples[0], common=common).p for sample in samples[1:]])[-1]
         apart += alone and verdict is not None and verdict > 0.1
     assert apart <= 4  # of 100; by each row's own spread alone it was 9 to 32
 
@@ -182,9 +182,9 @@ def test_the_set_holds_the_best_and_ranks_hold_the_truth(
         rows = drawn(1000 + study, level, spreads, seeds)
         field = Field.of(rows, common_spread(rows))
         lost.append(best_set(field)[int(level.argmax())] is False)
-        found = np.array(rank_intervals(field))
+        ranks = np.array(rank_intervals(field))
         above, not_below = (level > level[:, None]).sum(axis=1), (level >= level[:, None]).sum(axis=1)
-        wrong.append(bool((found[:, 0] > 1 + above).any() or (found[:, 1] < not_below).any()))
+        wrong.append(bool((ranks[:, 0] > 1 + above).any() or (ranks[:, 1] < not_below).any()))
     assert np.mean(lost) <= worst
     assert np.mean(wrong) <= worst
 
@@ -194,13 +194,13 @@ def trained(rows: int, seeds: int, together: float, seed: int, spreads: tuple[fl
     common = random.normal(size=seeds)
     spread = np.resize(spreads, rows)[:, None]
     values = spread * (together * common + math.sqrt(1 - together**2) * random.normal(size=(rows, seeds)))
-    return [Sample(60 + one, tuple(range(seeds)), False) for one in values]
+    return [Sample(60 + own, tuple(range(seeds)), False) for own in values]
 
 
 def test_rows_pair_where_seeds_move_them_together():
     rows = trained(8, 5, together=0.95, seed=1)
     assert pair_by_seed(rows[0], rows[1:])
-    shuffled = [Sample(one.values, tuple(np.roll(one.seeds, place)), False) for place, one in enumerate(rows)]
+    shuffled = [Sample(sample.values, tuple(np.roll(sample.seeds, place)), False) for place, sample in enumerate(rows)]
     assert not pair_by_seed(shuffled[0], shuffled[1:])  # the same figures under the wrong seeds
 
 
@@ -217,8 +217,8 @@ def test_no_pairing_where_it_does_not_pay_or_cannot_be():
 
 def test_chance_seldom_looks_like_seeds_that_move_rows_together():
     """Exact whatever the spreads: an F test of the seeds would be wrong more often than it says here."""
-    found = [seed_effect_p(trained(5, 4, together=0.0, seed=seed, spreads=(5.0, 0.1))) <= 0.05 for seed in range(300)]
-    assert np.mean(found) < 0.09
+    shown = [seed_effect_p(trained(5, 4, together=0.0, seed=seed, spreads=(5.0, 0.1))) <= 0.05 for seed in range(300)]
+    assert np.mean(shown) < 0.09
 
 
 def test_several_p_of_one_test_are_one_test_with_the_largest():

@@ -66,7 +66,7 @@ def test_before_the_best_by_development_comes_the_best_that_is_shown():
 
 
 @pytest.mark.parametrize(
-    ("base", "came", "answer", "waiting"),
+    ("base", "untrained", "answer", "waiting"),
     [
         (70.0, None, "use", ()),
         (70.0, 65.0, "use", ()),
@@ -80,38 +80,38 @@ def test_before_the_best_by_development_comes_the_best_that_is_shown():
         (73.3, 73.2, "nothing yet", ("encoder",)),
     ],
 )
-def test_the_four_answers(base, came, answer, waiting):
-    references = {"base": scores(base)} | ({} if came is None else {"encoder": encoder(came)})
-    found = judge(FINALISTS, [0], references, looks=FIRST_LOOK)
-    assert (found.answer, found.open) == (answer, waiting)
-    seeds = seeds_wanted(found, FINALISTS, references, looks=FIRST_LOOK)
+def test_the_four_answers(base, untrained, answer, waiting):
+    references = {"base": scores(base)} | ({} if untrained is None else {"encoder": encoder(untrained)})
+    verdict = judge(FINALISTS, [0], references, looks=FIRST_LOOK)
+    assert (verdict.answer, verdict.open) == (answer, waiting)
+    seeds = seeds_wanted(verdict, FINALISTS, references, looks=FIRST_LOOK)
     assert (seeds is None) == (answer != "nothing yet")
     assert waiting == () or seeds > 5
     against = KEPT.get(answer) or next(iter(waiting), None)
-    trainings = [*found.gains.get(against, ()), *([found.base_over_encoder] if against == "encoder" else [])]
-    assert found.most == max((gain.high for gain in trainings), default=None)
+    trainings = [*verdict.gains.get(against, ()), *([verdict.base_over_encoder] if against == "encoder" else [])]
+    assert verdict.most == max((gain.high for gain in trainings), default=None)
 
 
 def test_what_is_sure_to_be_less_than_a_seed_moves_is_not_worth_it():
     many = [scores(70.01, 0.4, 200), scores(70.0, 0.4, 200)]
-    found = judge(many, [0], {"base": scores(70.0, 0.4, 300)})
-    assert found.gains["base"][0].gain > 0
-    assert found.gains["base"][0].high < 0.4
-    assert found.answer == "keep the base"
+    verdict = judge(many, [0], {"base": scores(70.0, 0.4, 300)})
+    assert verdict.gains["base"][0].gain > 0
+    assert verdict.gains["base"][0].high < 0.4
+    assert verdict.answer == "keep the base"
 
 
 def test_each_end_of_an_interval_holds_by_itself_for_all_finalists_at_this_look():
     """As Welch's t test has it, whose degrees of freedom are those of two spreads; a little wary."""
     base = scores(70.0, 0.2)
-    found = judge(FINALISTS, [0], {"base": base, "baseline": scores(69.0)}, looks=FIRST_LOOK, goals=2)
-    for finalist, gain in zip(FINALISTS, found.gains["base"], strict=True):
+    verdict = judge(FINALISTS, [0], {"base": base, "baseline": scores(69.0)}, looks=FIRST_LOOK, goals=2)
+    for finalist, gain in zip(FINALISTS, verdict.gains["base"], strict=True):
         whole = stats.ttest_ind(finalist.values, base.values, equal_var=False)
         low, high = whole.confidence_interval(1 - 2 * 0.05 * share(1) / 3 / 2)
         assert high - low <= (gain.high - gain.low) * (1 + 1e-9)
         assert gain.high - gain.low == pytest.approx(high - low, rel=0.15)
-    widths = [gain.high - gain.low for gain in found.gains["base"]]
+    widths = [gain.high - gain.low for gain in verdict.gains["base"]]
     assert widths[2] < widths[0] < widths[1]
-    assert len(found.gains["baseline"]) == 3
+    assert len(verdict.gains["baseline"]) == 3
     one_sided = stats.ttest_ind([1.0, 1.3, 0.7], [0.0, 0.3, -0.3], alternative="greater", equal_var=False)
     assert one_sided.pvalue == pytest.approx(0.0076, abs=1e-3)
     assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), OWN, 0.05 / 0.015).low > 0
@@ -119,12 +119,12 @@ def test_each_end_of_an_interval_holds_by_itself_for_all_finalists_at_this_look(
 
 
 def test_without_a_finalist_the_base_is_held_against_the_encoder():
-    for came, answer in ((65.0, "keep the base"), (75.0, "keep the encoder"), (69.9, "nothing yet")):
-        references = {"base": scores(70.0), "encoder": encoder(came)}
-        found = judge([], [], references, looks=FIRST_LOOK)
-        assert (found.picked, found.answer) == (None, answer)
-        assert found.open == (("encoder",) if answer == "nothing yet" else ())
-        assert answer != "nothing yet" or seeds_wanted(found, [], references) > 5
+    for untrained, answer in ((65.0, "keep the base"), (75.0, "keep the encoder"), (69.9, "nothing yet")):
+        references = {"base": scores(70.0), "encoder": encoder(untrained)}
+        verdict = judge([], [], references, looks=FIRST_LOOK)
+        assert (verdict.picked, verdict.answer) == (None, answer)
+        assert verdict.open == (("encoder",) if answer == "nothing yet" else ())
+        assert answer != "nothing yet" or seeds_wanted(verdict, [], references) > 5
     assert judge([], [], {"base": scores(70.0)}).answer == "keep the base"
     assert judge([], [], {"base": scores(70.0), "encoder": encoder(1.0)}, fresh=False).answer == "nothing yet"
 
@@ -133,7 +133,7 @@ def alone(mean: float) -> Sample:
     return Sample(np.array([mean]), (0,))
 
 
-def wanted(finalists: list[Sample], references: dict[Reference, Sample], looks: float = 1.0) -> float | None:
+def seeds_for(finalists: list[Sample], references: dict[Reference, Sample], looks: float = 1.0) -> float | None:
     return seeds_wanted(judge(finalists, [0], references), finalists, references, looks=looks)
 
 
@@ -143,18 +143,18 @@ def test_one_seed_borrows_what_seeds_move_in_others():
     lent = lent_spread([*twice, *twice, alone(3.0), encoder(4.0)])
     assert lent.variance == pytest.approx(0.16)
     assert lent.freedom == pytest.approx(1 / (1 / UNLIKE + 1 / 2))
-    found = gain_over(alone(75.0), alone(70.0), lent)
+    gain = gain_over(alone(75.0), alone(70.0), lent)
     wide = stats.t.ppf(0.95, lent.freedom) * 0.4 * math.sqrt(2)
-    assert (found.low, found.high) == pytest.approx((5.0 - wide, 5.0 + wide), rel=0.01)
+    assert (gain.low, gain.high) == pytest.approx((5.0 - wide, 5.0 + wide), rel=0.01)
     narrow = gain_over(alone(75.0), alone(70.0), lent_spread([scores(50.0, 0.4, 50)]))
-    assert found.low < narrow.low < 5.0 - stats.t.ppf(0.95, UNLIKE) * 0.4 * math.sqrt(2) + 0.01
+    assert gain.low < narrow.low < 5.0 - stats.t.ppf(0.95, UNLIKE) * 0.4 * math.sqrt(2) + 0.01
     assert gain_over(scores(75.0), scores(70.0), lent).low == gain_over(scores(75.0), scores(70.0), OWN).low
 
 
 def test_where_nothing_ran_twice_nothing_is_shown_and_what_measured_lower_is_not_used():
     assert lent_spread([alone(1.0), Sample(np.array([2.0, 2.0]), (0, 1)), encoder(1.0)]) is OWN
-    for came, answer in ((None, "nothing yet"), (60.0, "nothing yet"), (80.0, "keep the encoder")):
-        references = {"base": alone(70.0)} | ({} if came is None else {"encoder": encoder(came)})
+    for untrained, answer in ((None, "nothing yet"), (60.0, "nothing yet"), (80.0, "keep the encoder")):
+        references = {"base": alone(70.0)} | ({} if untrained is None else {"encoder": encoder(untrained)})
         assert judge([alone(75.0)], [0], references).answer == answer
     assert judge([alone(69.0)], [0], {"base": alone(70.0)}).answer == "keep the base"
     assert judge([alone(69.0)], [0], {"base": alone(70.0), "encoder": encoder(1.0)}).open == ("encoder",)
@@ -169,8 +169,8 @@ def test_without_fresh_items_or_a_second_seed_or_a_base_there_is_no_verdict():
     single = judge([alone(73.0)], [0], sure)
     assert (single.answer, single.open) == ("nothing yet", ("base",))
     assert judge(FINALISTS, [0], {"encoder": encoder(50.0)}).answer == "nothing yet"
-    assert wanted([alone(73.0)], {"base": alone(70.0)}) is None  # nobody knows
-    assert wanted([alone(50.0)], sure) is None  # a loss is not worth proving
+    assert seeds_for([alone(73.0)], {"base": alone(70.0)}) is None  # nobody knows
+    assert seeds_for([alone(50.0)], sure) is None  # a loss is not worth proving
 
 
 def test_no_number_of_seeds_settles_what_items_leave_open():
@@ -180,23 +180,23 @@ def test_no_number_of_seeds_settles_what_items_leave_open():
         Sample(scores(mean).values, tuple(range(5)), False, np.tile(own - own.mean(), (5, 1)), "few")
         for mean, own in zip((71.0, 70.0), of_items, strict=True)
     ]
-    assert wanted(few[:1], {"base": few[1]}) == math.inf
-    bare = [Sample(one.values, one.seeds) for one in few]
+    assert seeds_for(few[:1], {"base": few[1]}) == math.inf
+    bare = [Sample(sample.values, sample.seeds) for sample in few]
     assert judge(bare[:1], [0], {"base": bare[1]}).answer == "use"  # negative control: by seeds alone it is sure
 
 
 def test_later_looks_need_more_seeds():
-    assert wanted(FINALISTS, {"base": scores(72.7)}, 20.0) > wanted(FINALISTS, {"base": scores(72.7)}, 2.0)
+    assert seeds_for(FINALISTS, {"base": scores(72.7)}, 20.0) > seeds_for(FINALISTS, {"base": scores(72.7)}, 2.0)
 
 
 def test_a_planned_gain_is_shown_as_often_as_foretold():
-    planned, found = plan(Spread(1.0, 8), 3, 4, looks=FIRST_LOOK), []
+    planned, shown = plan(Spread(1.0, 8), 3, 4, looks=FIRST_LOOK), []
     for number in range(100):
         random = np.random.default_rng([7, number])
         runs = [random.normal(mean, 1.0, 4) for mean in (planned.gain, 0, 0, 0)]
         samples = [Sample(values, tuple(range(len(values)))) for values in runs]
-        found.append(judge(samples[:3], [0], {"base": samples[3]}, looks=FIRST_LOOK).answer == "use")
-    assert np.mean(found) == pytest.approx(POWER, abs=0.12)
+        shown.append(judge(samples[:3], [0], {"base": samples[3]}, looks=FIRST_LOOK).answer == "use")
+    assert np.mean(shown) == pytest.approx(POWER, abs=0.12)
     assert planned.needed[2.0] < planned.needed[1.0] < planned.needed[0.5]
 
 
@@ -214,11 +214,11 @@ def test_finals_have_the_size_that_shows_most(trainings, size):
     assert (size[0] + 1) * size[1] <= trainings
 
 
-def sound(found: AnswerRates) -> None:
+def sound(rates: AnswerRates) -> None:
     """Bounds that so few searches keep but for one case in some hundred."""
-    assert found.wrong.value <= 0.1
-    assert not found.covered.shares or found.covered.value >= 0.88
-    assert not found.all_covered.shares or found.all_covered.value >= 0.85
+    assert rates.wrong.value <= 0.1
+    assert not rates.covered.shares or rates.covered.value >= 0.88
+    assert not rates.all_covered.shares or rates.all_covered.value >= 0.85
 
 
 @pytest.mark.parametrize(
@@ -231,27 +231,27 @@ def sound(found: AnswerRates) -> None:
     ],
 )
 def test_equal_recipes_are_seldom_called_better(name, searches):
-    found = calibrate(KINDS[name], searches)
+    rates = calibrate(KINDS[name], searches)
     if name == "equal, one seed, 0 that ran twice":  # intervals hold items alone, and nothing is called better
-        assert found.wrong.value == 0
+        assert rates.wrong.value == 0
         return
-    sound(found)
+    sound(rates)
     many = name == "equal, 8 finalists of 3 seeds, a quiet base"  # 7.3 % of 1,000 searches: the page says so
-    assert found.wrong.value <= (0.1 if searches < 300 or many else 0.065)
+    assert rates.wrong.value <= (0.1 if searches < 300 or many else 0.065)
 
 
 @pytest.mark.parametrize(("name", "searches"), [("4 of 14 better", 20), slow_case("4 of 14 better, heavy tails", 100)])
 def test_a_planted_gain_is_named_and_shown(name, searches):
-    found = calibrate(KINDS[name], searches)
-    sound(found)
-    assert found.named.value >= 0.9
-    assert found.shown.value >= 0.8
+    rates = calibrate(KINDS[name], searches)
+    sound(rates)
+    assert rates.named.value >= 0.9
+    assert rates.shown.value >= 0.8
 
 
 def test_the_control_is_wrong_where_finals_are_not():
     """With few items: no items, and the whole level."""
-    found = calibrate(KINDS["equal, 100 items"], 100)
-    assert found.control.value > 0.1 > found.wrong.value
+    rates = calibrate(KINDS["equal, 100 items"], 100)
+    assert rates.control.value > 0.1 > rates.wrong.value
 
 
 @pytest.mark.parametrize("size", [slow_case(size) for size in ((0, 2), (1, 2), (1, 5), (2, 5))])
@@ -263,10 +263,10 @@ def test_more_trainings_show_more_and_are_wrong_no_more_often(size):
 
 def test_recipes_chosen_by_the_test_items_get_no_verdict():
     """Negative control: by the spread between seeds alone most of these equal recipes would be called better."""
-    kind, found = KINDS["equal, chosen by the test items"], AnswerRates()
-    judged = [search(MadeUp(kind, np.random.default_rng([1, number])), kind, found) for number in range(20)]
-    assert {one.answer for one in judged} == {"nothing yet"}
-    assert found.control.value > 0.3
+    kind, rates = KINDS["equal, chosen by the test items"], AnswerRates()
+    judged = [search(MadeUp(kind, np.random.default_rng([1, number])), kind, rates) for number in range(20)]
+    assert {verdict.answer for verdict in judged} == {"nothing yet"}
+    assert rates.control.value > 0.3
 
 
 def test_the_table_is_markdown(capsys):
@@ -307,11 +307,11 @@ class Fronts:
             moves = random.standard_normal((seeds, 2))
             moves[:, 1] = together * moves[:, 0] + math.sqrt(1 - together**2) * moves[:, 1]
             moves /= np.sqrt(random.chisquare(4, (seeds, 1)) / 2) if heavy else 1.0
-            return [Sample(one, tuple(range(seeds))) for one in (truths[recipe] + spread * moves).T]
+            return [Sample(values, tuple(range(seeds))) for values in (truths[recipe] + spread * moves).T]
 
         ran = [trained(recipe, spreads[recipe % len(spreads)], 5) for recipe in range(3)]
         base = trained(3, 1.0, 5)
-        order = pick([[one.mean for one in by_goal] for by_goal in ran])
+        order = pick([[sample.mean for sample in by_goal] for by_goal in ran])
         samples = [[by_goal[goal] for by_goal in ran] for goal in range(2)]
         looks, goals = (1 / 3, 1) if plain else (FIRST_LOOK, 2)
         front = [
@@ -324,28 +324,28 @@ class Fronts:
             for goal in range(2)
             if own[goal].answer == "use"
         }
-        self.wrong += any(truths[one] <= 0 for one in used)
+        self.wrong += any(truths[pair] <= 0 for pair in used)
         self.named += {(0, 0), (1, 1)} <= used
         gains = [(front[0][goal].gains["base"][place], truths[place, goal]) for place in range(3) for goal in range(2)]
         self.covered += all(gain.low is not None and gain.low <= true <= gain.high for gain, true in gains)
-        member, told = told_by(front)
-        assert not used or (order[member], told) in used
+        member, main_goal = told_by(front)
+        assert not used or (order[member], main_goal) in used
 
 
 @pytest.mark.parametrize(("kind", "searches"), [("goals unrelated", 40), *(slow_case(kind, 400) for kind in FRONTS)])
 def test_no_member_of_a_front_is_falsely_called_better_by_any_goal(kind: str, searches: int):
-    found = Fronts(kind, searches)
-    print(f"{kind}: {100 * found.wrong / searches:.1f} % wrong, all cover in {100 * found.covered / searches:.1f} %")
-    assert found.wrong <= 0.05 * searches
-    assert found.covered >= 0.93 * searches
+    fronts = Fronts(kind, searches)
+    print(f"{kind}: {100 * fronts.wrong / searches:.1f} % wrong, all cover in {100 * fronts.covered / searches:.1f} %")
+    assert fronts.wrong <= 0.05 * searches
+    assert fronts.covered >= 0.93 * searches
 
 
 @pytest.mark.parametrize(("kind", "searches"), [("goals unrelated", 20), *(slow_case(kind, 100) for kind in FRONTS)])
 def test_each_member_is_named_by_the_goal_that_it_gains_by(kind: str, searches: int):
-    found = Fronts(kind, searches, 3.0)
-    print(f"{kind}: {100 * found.named / searches:.1f} % named, {100 * found.wrong / searches:.1f} % wrong")
-    assert found.wrong <= 0.05 * searches
-    assert found.named >= 0.5 * searches
+    fronts = Fronts(kind, searches, 3.0)
+    print(f"{kind}: {100 * fronts.named / searches:.1f} % named, {100 * fronts.wrong / searches:.1f} % wrong")
+    assert fronts.wrong <= 0.05 * searches
+    assert fronts.named >= 0.5 * searches
 
 
 def test_a_level_that_finalists_and_goals_do_not_share_is_too_little():
@@ -371,7 +371,7 @@ def test_the_largest_gain_that_is_left_holds_the_true_one_where_the_base_is_kept
     for _ in range(200):
         finalists = [Sample(random.normal(71.0, 1.0, 5), tuple(range(5))) for _ in range(3)]
         base = Sample(random.normal(70.0, 1.0, 5), tuple(range(5)))
-        found = judge(finalists, [int(random.integers(3))], {"base": base}, looks=FIRST_LOOK)
-        left += [found.most] if found.answer == "keep the base" else []
+        verdict = judge(finalists, [int(random.integers(3))], {"base": base}, looks=FIRST_LOOK)
+        left += [verdict.most] if verdict.answer == "keep the base" else []
     assert len(left) > 3
     assert all(most >= 1.0 for most in left)

@@ -34,10 +34,10 @@ def test_items_that_are_drawn_together_count_as_one():
         means.append(100 * hits.mean())
         effects = accuracy_effects(hits)
         alone.append((effects**2).sum())
-        found = group_effects(effects, together[::-1])
-        assert found is not None
-        assert found.shape == (groups,)
-        grouped.append((found**2).sum())
+        backwards = group_effects(effects, together[::-1])
+        assert backwards is not None
+        assert backwards.shape == (groups,)
+        grouped.append((backwards**2).sum())
     assert np.mean(grouped) == pytest.approx(np.var(means), rel=0.1)
     assert np.mean(alone) < 0.3 * np.var(means)
 

@@ -26,8 +26,8 @@ def wrong(kind: SearchKind, studies: int) -> tuple[float, float]:
         whole, half = ran[pick([[development] for _, development in ran])[0]][0], parts[0]
         common = common_spread([base, *parts, *(sample for sample, _ in ran)])
         for place, looks in enumerate((kind.finalists, 1.0)):
-            found = compare(whole, half, common=common, looks=looks)
-            missed[place] += not (found.low or 0.0) <= 0.0 <= (found.high or 0.0)
+            comparison = compare(whole, half, common=common, looks=looks)
+            missed[place] += not (comparison.low or 0.0) <= 0.0 <= (comparison.high or 0.0)
     return tuple((100 * missed / studies).tolist())
 
 

@@ -32,10 +32,10 @@ def test_for_an_accuracy_it_is_what_the_worst_items_take(left_out: int) -> None:
 
 
 def test_without_pairs_or_with_all_items_seen_nothing_is_known() -> None:
-    one = accuracies(np.array([[100.0, 0.0, 100.0]]))
-    assert most_of_memory(one, accuracies(np.array([[0.0, 0.0, 100.0]]), "other"), 1) is None
-    assert most_of_memory(one, Sample(np.array([50.0]), (0,)), 1) is None
-    assert most_of_memory(one, one, 3) is None
+    single = accuracies(np.array([[100.0, 0.0, 100.0]]))
+    assert most_of_memory(single, accuracies(np.array([[0.0, 0.0, 100.0]]), "other"), 1) is None
+    assert most_of_memory(single, Sample(np.array([50.0]), (0,)), 1) is None
+    assert most_of_memory(single, single, 3) is None
 
 
 def test_a_correlation_that_rests_on_memory_does_not_stand() -> None:
@@ -47,9 +47,9 @@ def test_a_correlation_that_rests_on_memory_does_not_stand() -> None:
     known = np.argsort(-np.abs(gold - other))[:12]
     own[known] = gold[known]
 
-    def sample(found: np.ndarray) -> Sample:
-        value = 100 * spearmanr(found, gold).statistic
-        return Sample(np.array([value]), (0,), effects=correlation_effects(found, gold)[None], items="made")
+    def sample(rates: np.ndarray) -> Sample:
+        value = 100 * spearmanr(rates, gold).statistic
+        return Sample(np.array([value]), (0,), effects=correlation_effects(rates, gold)[None], items="made")
 
     gain = sample(own).mean - sample(other).mean
     lost = most_of_memory(sample(own), sample(other), 12)

@@ -33,19 +33,19 @@ def test_power_over_many_seeds_as_statsmodels_has_it():
     first, second = trained(1.0, 300), trained(1.0, 300)
     oracle = models.TTestIndPower().power(0.5, 20, 0.05)
     assert power(first, second, 0.5, 20) == pytest.approx(oracle, abs=0.03)
-    wanted = models.TTestIndPower().solve_power(0.5, power=0.8, alpha=0.05)
-    assert seeds_needed(first, second, 0.5) == pytest.approx(wanted, abs=2)
+    needed = models.TTestIndPower().solve_power(0.5, power=0.8, alpha=0.05)
+    assert seeds_needed(first, second, 0.5) == pytest.approx(needed, abs=2)
 
 
 @pytest.mark.parametrize("common", [ALONE, Common(1.0, 10.0)], ids=["alone", "with others"])
 def test_power_is_how_often_the_comparison_finds_it(common):
     first, second = trained(1.0, 300), trained(1.0, 300)
-    random, found = np.random.default_rng(0), 0
+    random, shown = np.random.default_rng(0), 0
     for _ in range(600):
         pair = [Sample(random.normal(mean, 1.0, 5), tuple(range(5))) for mean in (2.0, 0.0)]
-        one = compare(*pair, common=common)
-        found += one.low > 0
-    assert power(first, second, 2.0, 5, common=common) == pytest.approx(found / 600, abs=0.06)
+        comparison = compare(*pair, common=common)
+        shown += comparison.low > 0
+    assert power(first, second, 2.0, 5, common=common) == pytest.approx(shown / 600, abs=0.06)
 
 
 def test_power_grows_with_the_effect_and_with_seeds():
@@ -119,9 +119,9 @@ def test_kendall_with_ties():
 def test_half_of_the_pairs_in_order_is_no_order():
     """What the old count of pairs said "by chance about half" about: a p for it."""
     random = np.random.default_rng(0)
-    found = [kendall(list(random.normal(size=12)), list(range(12))) for _ in range(300)]
-    assert np.mean([order is not None and order.p <= 0.05 for order in found]) <= 0.09
-    assert np.mean([order is not None and order.low <= 0 <= order.high for order in found]) >= 0.93
+    taus = [kendall(list(random.normal(size=12)), list(range(12))) for _ in range(300)]
+    assert np.mean([order is not None and order.p <= 0.05 for order in taus]) <= 0.09
+    assert np.mean([order is not None and order.low <= 0 <= order.high for order in taus]) >= 0.93
 
 
 def test_orders_that_say_nothing():

@@ -125,7 +125,7 @@ def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study
 
 def test_the_report_reads_it(whole: tuple[Study, list[Trial], int]) -> None:
     data = Answer.of(Results.load(whole[0].results)).data
-    assert data.trials.there == data.trials.wanted == 3 * SEEDS
+    assert data.trials.done == data.trials.planned == 3 * SEEDS
     for part in data.parts[1:]:
         assert part.gain.gain == pytest.approx(1.0, abs=0.2)
 
