@@ -1,0 +1,59 @@
+"""Names are nouns of the field: some words are no names, and a class name stands for one thing."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("study", "reports", "trainables", "search_spaces", "benchmarks")
+NO_NAMES = {
+    "asked", "came", "found", "gone", "here", "its", "meant", "one",
+    "said", "their", "there", "those", "told", "wanted", "who",
+}  # fmt: skip
+"""They say how a thing came about, or point at it, where a name says what it is."""
+
+
+def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every name that code gives or uses, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.keyword(arg=str(name)):
+                yield node.lineno, name
+
+
+def files(*rooms: str) -> list[Path]:
+    return [path for room in rooms for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "tests"])
+def test_names_say_what_things_are(room: str) -> None:
+    bad = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in files(room)
+        for line, name in identifiers(ast.parse(path.read_text()))
+        if name.strip("_").lower() in NO_NAMES
+    ]
+    assert not bad, "\n".join(bad)
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in files(*ROOMS):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
+def test_the_rule_sees_every_kind_of_name() -> None:
+    names = {name for _, name in identifiers(ast.parse("def said(one): return found.told(wanted=1)"))}
+    assert names == {"said", "one", "found", "told", "wanted"}
