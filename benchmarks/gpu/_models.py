@@ -1,4 +1,4 @@
-"""What `benchmarks/gpu.py` trains on: models of known shapes with random weights, and made-up sentences."""
+"""What `benchmarks/gpu/gpu.py` trains on: models of known shapes with random weights, and made-up sentences."""
 
 from __future__ import annotations
 

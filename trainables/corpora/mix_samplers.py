@@ -6,12 +6,12 @@ Like the samplers that they are made of they are pure functions of the seed and 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 from trainables.corpora.batch import Batch, Prompts, Sampler
+from trainables.corpora.shuffled import once_an_epoch
 
 _GROUPS_APART = 1 << 40
 """Between the numbers of the groups of two corpora."""
@@ -42,7 +42,6 @@ class OneCorpusABatch:
     ) -> None:
         self.samplers, self.counts, self.prompts, self.seed, self.in_turn = samplers, counts, prompts, seed, in_turn
         self.steps_per_epoch = sum(counts)
-        self._order = functools.lru_cache(maxsize=1)(self._ordered)
 
     def batch(self, step: int) -> Batch:
         epoch, place = divmod(step, self.steps_per_epoch)
@@ -53,7 +52,8 @@ class OneCorpusABatch:
         prompts = self.prompts[chosen]
         return dataclasses.replace(batch, prompts=prompts and [prompts] * len(batch.sentences))
 
-    def _ordered(self, epoch: int) -> np.ndarray:
+    @once_an_epoch
+    def _order(self, epoch: int) -> np.ndarray:
         """(batches,) int64: the corpus of each."""
         order = np.repeat(np.arange(len(self.counts)), self.counts)
         if self.in_turn:

@@ -17,7 +17,7 @@ import numpy as np
 from trainables.corpora.augment import Change
 from trainables.corpora.batch import Batch
 from trainables.corpora.nli import NLIPairs, number
-from trainables.corpora.shuffled import Shuffled
+from trainables.corpora.shuffled import Shuffled, once_an_epoch
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 
@@ -84,7 +84,6 @@ class SameLabelSampler(Shuffled):
         super().__init__(self.units_of(np.bincount(self._label).tolist(), each), size, seed)
         self.each = each
         self._texts, (self._item,) = _index(texts)
-        self._cut = functools.lru_cache(maxsize=1)(self._cut_anew)
 
     @staticmethod
     def units_of(counts: Sequence[int], each: int) -> int:
@@ -102,7 +101,8 @@ class SameLabelSampler(Shuffled):
         entailed = np.full(int((~first).sum()), ENTAILMENT, dtype=np.int8)
         return _Items(self._texts).batch(anchor[~first], item[~first], entailed, label[~first])
 
-    def _cut_anew(self, epoch: int) -> _Lists:
+    @once_an_epoch
+    def _cut(self, epoch: int) -> _Lists:
         """The texts of each unit."""
         draws = np.random.default_rng([self.seed, epoch, 1])
         order = np.lexsort((draws.random(len(self._label)), self._label))
@@ -136,7 +136,6 @@ class GroupSampler(Shuffled):
         super().__init__(len(own.anchor), size, seed, apart)
         self.own, self.positives, self.negatives = own, positives, negatives
         self._make_change = functools.cache(lambda: change(self.sources()))
-        self._groups_of = functools.lru_cache(maxsize=1)(self._drawn)
         self.filled_positives, self.filled_negatives = (
             0 if most is None else int(np.maximum(most - np.diff(lists.start), 0).sum())
             for most, lists in ((positives, own.positive), (negatives, own.negative))
@@ -194,7 +193,8 @@ class GroupSampler(Shuffled):
         each = zip(self.own.anchor.tolist(), *lists, strict=True)
         return [[anchor, *more[more >= 0].tolist(), *less.tolist()] for anchor, more, less in each]
 
-    def _drawn(self, epoch: int) -> tuple[_Lists, _Lists]:
+    @once_an_epoch
+    def _groups_of(self, epoch: int) -> tuple[_Lists, _Lists]:
         """Positives and negatives of every anchor; -1 is a positive to be made."""
         draws = np.random.default_rng([self.seed, epoch, 1])
         positive, negative = self.own.positive, self.own.negative

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+
+Value = TypeVar("Value")
+
+
+def once_an_epoch(method: Callable[[Any, int], Value]) -> Callable[[Any, int], Value]:
+    """A method of an epoch's number, whose object keeps its value for the epoch that was read last."""
+    name = f"{method.__name__} of the last epoch"
+
+    @functools.wraps(method)
+    def value(self: Any, epoch: int) -> Value:
+        if self.__dict__.get(name, (None,))[0] != epoch:
+            self.__dict__[name] = epoch, method(self, epoch)
+        last: Value = self.__dict__[name][1]
+        return last
+
+    return value
 
 
 class Shuffled:
@@ -15,7 +32,6 @@ class Shuffled:
         self.units, self.size, self.seed, self.apart = units, min(size, units), seed, apart
         self.steps_per_epoch = units // self.size
         self.left_out_each_epoch = units - self.steps_per_epoch * self.size
-        self._batches = functools.lru_cache(maxsize=1)(self._ordered)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -31,7 +47,8 @@ class Shuffled:
         epoch, part = divmod(step, self.steps_per_epoch)
         return epoch, self._batches(epoch)[part]
 
-    def _ordered(self, epoch: int) -> Sequence[np.ndarray]:
+    @once_an_epoch
+    def _batches(self, epoch: int) -> Sequence[np.ndarray]:
         """The units of each batch."""
         order = np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
         if self.apart:

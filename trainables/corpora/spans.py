@@ -26,7 +26,6 @@ of l_max tokens; that block and the two beside it are not drawn again.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,6 +36,7 @@ from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.documents import TokenizedDocuments, check_batch, check_documents, load_documents
 from trainables.corpora.layout import Layout
 from trainables.corpora.request import SamplerRequest
+from trainables.corpora.shuffled import once_an_epoch
 from trainables.errors import UserError
 from trainables.keys import Options, Value, at_least, key
 from trainables.labels import ENTAILMENT
@@ -208,7 +208,6 @@ class SpanSampler:
     ) -> None:
         self.documents, self.spans, self.batch_size, self.seed, self.wrap = documents, spans, batch_size, seed, wrap
         self.steps_per_epoch = len(documents) // batch_size
-        self._epoch_order = functools.lru_cache(maxsize=1)(self._ordered)
 
     def batch(self, step: int) -> Batch:
         """Items are all anchors, then all positives, documents in order (s_i and s_{i+pAN} in the paper).
@@ -238,7 +237,8 @@ class SpanSampler:
             tokens=items,
         )
 
-    def _ordered(self, epoch: int) -> np.ndarray:  # (documents,)
+    @once_an_epoch
+    def _epoch_order(self, epoch: int) -> np.ndarray:  # (documents,)
         generator = np.random.Generator(np.random.Philox(key=self.seed, counter=[0, _ORDER, epoch, 0]))
         return generator.permutation(len(self.documents))
 

@@ -128,7 +128,8 @@ def pooling_mode(name: str, module: Mapping[str, Any]) -> str | None:
     mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
     if not isinstance(mode, str):
         return None
-    ours = {pooling.stock: pooling.name for pooling in POOLINGS.values() if pooling.before is None}
+    first_wins = reversed([*POOLINGS.values()])  # a plugin's pooling takes no stock mode over
+    ours = {pooling.stock: pooling.name for pooling in first_wins if pooling.before is None}
     older = mode.removesuffix("_tokens").removesuffix("_token")  # the names in a list of flags
     return ours.get(mode) or ours.get(older) or mode
 

@@ -40,6 +40,12 @@ class Pooling(Options):
     since: ClassVar[str] = "5.4"
     """The first version of sentence-transformers that has these modules."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class that pools otherwise than its parent is not saved as that: it names its own modules, or none."""
+        super().__init_subclass__(**options)
+        if {"pool", "pool_row"} & vars(cls).keys():
+            cls.stock, cls.before = vars(cls).get("stock"), vars(cls).get("before")
+
     def pool(self, states: States, mask: Tensor) -> Tensor:
         """From the states of every layer, (layers + 1) x (sentences, tokens, dim), or of the last alone, and the mask
         of real tokens, (sentences, tokens), to (sentences, dim)."""

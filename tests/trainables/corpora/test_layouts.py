@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -161,6 +163,22 @@ def test_epochs_and_seeds_differ():
         batches = [sampler.batch(step) for step in steps]
         assert not all(equal(sampler.batch(len(steps) + step), batches[step]) for step in steps)
         assert not all(equal(other.batch(step), batches[step]) for step in steps)
+
+
+def test_a_sampler_is_freed_with_its_trial():
+    """Without the collector of cycles: what a trial read does not outlive it in a worker."""
+    pairs = pairs_of(SOME)
+    gc.disable()
+    try:
+        for make in (lambda: PairSampler(pairs.premises, pairs.hypotheses, 4, 0), lambda: RowSampler(pairs, 4)):
+            sampler = make()
+            sampler.batch(0)
+            sampler.batch(sampler.steps_per_epoch)
+            alive = weakref.ref(sampler)
+            del sampler
+            assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_what_an_anchor_gets_depends_on_seed_and_epoch():

@@ -68,6 +68,17 @@ class TestEveryPooling:
         assert f" {mode}: {POOLINGS[mode].meaning}" in keys()["pooling.mode"].explained
 
 
+def test_a_pooling_that_pools_otherwise_than_its_parent_is_not_saved_as_that():
+    class Halved(Mean):
+        def pool_row(self, states: Any, lengths: Any) -> Any:
+            return super().pool_row(states, lengths) / 2
+
+    class Renamed(Mean):
+        name = "renamed"
+
+    assert (Halved.stock, Renamed.stock) == (None, "mean")
+
+
 @pytest.mark.parametrize("mode", [name for name, pooling in POOLINGS.items() if pooling.stock])
 def test_the_saved_folder_is_an_encoder_and_a_pipeline(mode: str, make_encoder: Any, folder: Path):
     encoder = make_encoder(mode)
