@@ -80,7 +80,7 @@ class Judged:
     def gaps(self) -> tuple[float | None, ...]:
         """Better minus worse in points, of every comparison of two rows; None where one is missing."""
         comparisons = (item.comparison for item in self.compared if not item.of_gaps)
-        return tuple(gap if gap is None else gap.gain for gap in comparisons)
+        return tuple(None if comparison is None else comparison.gain for comparison in comparisons)
 
     @property
     def published(self) -> tuple[float | None, ...]:

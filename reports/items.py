@@ -84,7 +84,7 @@ class Items:
             )
         (_, judged), (over, reference) = compared
         judging = results.own_figure.weights if results.own_figure else {}
-        name = next((finalist for own, finalist in judging if own == task), TASKS[task].metric)
+        name = next((score for judged_task, score in judging if judged_task == task), TASKS[task].metric)
         before, after = (_Seeds.of(results, key, task, name) for key in (reference.recipe, judged.recipe))
         if before.named != after.named or len(before.moves) != len(after.moves):
             raise UserError(f"--items {task}: the two recipes were scored on other items, so none can be compared")

@@ -35,6 +35,6 @@ def seen_items(evidence: Evidence, recipe_hash: str, figure: Quantity) -> int | 
     """Test items with a text that the recipe's training saw, the most under any seed; None where that is unknown."""
     records = evidence.results.recipes[recipe_hash]
     counts = [[record.read.get("overlap", {}).get(task) for record in records] for task in sorted(figure.tasks)]
-    if any(places is None for of_task in counts for places in of_task):
+    if any(count is None for of_task in counts for count in of_task):
         return None
-    return sum(max(places["seen"] for places in of_task) for of_task in counts)
+    return sum(max(count["seen"] for count in of_task) for of_task in counts)

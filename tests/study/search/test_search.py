@@ -344,8 +344,8 @@ def test_a_study_whose_scheduler_there_is_not_goes_on_with_another_one(tmp_path:
     search = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha")
     again(tmp_path, *search)
     info = StudyInfo.load(tmp_path)
-    dataclasses.replace(info, stopping={**info.stopping, "scheduler": "median"}).save(tmp_path)
-    with pytest.raises(UserError, match=r"'median', which there is not; .*: --search optuna --scheduler none or asha"):
+    dataclasses.replace(info, requests=[{**info.requests[-1], "scheduler": "median"}]).save(tmp_path)
+    with pytest.raises(UserError, match=r"scheduler 'median'.*none.*asha"):
         again(tmp_path, "--space", "scl_tau")
     assert again(tmp_path, *search)[0].request.scheduler == "asha"
 
