@@ -32,6 +32,7 @@ from trainables.encoders.module_files import (
     prompts,
     transformer_settings,
 )
+from trainables.encoders.pooling import POOLINGS
 from trainables.errors import shown
 from trainables.keys import Value
 from trainables.recipe import EncoderConfig, Recipe
@@ -182,7 +183,7 @@ def _modules_left_out(recipe: Recipe) -> Iterator[str]:
         mode = before or pooling_mode(name, module)
         if mode != recipe.pooling.mode:
             yield f"{path} ({mode})" if mode else path
-        elif recipe.encoder.query_prompt and mode == "mean_without_cls" and not pools_prompt(name):
+        elif recipe.encoder.query_prompt and POOLINGS[mode].needs_prompt and not pools_prompt(name):
             yield f"{path} (without the prompt)"
 
 

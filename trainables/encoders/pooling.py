@@ -33,6 +33,8 @@ class Pooling(Options):
     """Whether it looks at other layers than the last; if not, only the last one's states are handed to it."""
     needs_cls: ClassVar[bool] = False
     """Whether the first token must be [CLS]."""
+    needs_prompt: ClassVar[bool] = False
+    """Whether a prompt is pooled in any case: without its tokens another token would be the first."""
     stock: ClassVar[str | None] = None
     """The mode of the module `Pooling` of sentence-transformers that ends a saved model; None: it cannot be saved."""
     before: ClassVar[str | None] = None
@@ -106,6 +108,7 @@ class MeanWithoutCLS(Pooling):
     name = "mean_without_cls"
     meaning = "over all but the first, [CLS]"
     needs_cls = True
+    needs_prompt = True
     stock = "mean"
     before = "MultiVectorMask"
     since = "6"

@@ -74,7 +74,7 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
         fresh=fresh,
         prompts=Prompts(config.query_prompt or "", config.document_prompt or ""),
         ending=own_ending(config),
-        pools_prompt=pools_prompt(config.name) or pooling.name == "mean_without_cls",
+        pools_prompt=pools_prompt(config.name) or pooling.needs_prompt,
     )
     return encoder.to(device)
 
