@@ -101,6 +101,6 @@ def test_a_study_is_continued_with_the_same_recipes_and_names(space: str, tmp_pa
     before, rows = search(tmp_path, space), [trial for trial in journal(tmp_path) if "row" in trial.user_attrs]
     looked = study_state(tmp_path, space, "--search", "optuna", "--trials", "2")
     searcher = TuneSearcher(looked.plan, Ledger(tmp_path / LEDGER))
-    assert searcher.agenda.waiting() == before
+    assert searcher.agenda.waiting()[:2] == before  # then the finals
     assert rows
     assert [trial for trial in journal(tmp_path) if "row" in trial.user_attrs] == rows  # told once
