@@ -5,6 +5,10 @@ To add one, derive from `TaskKind`, or from `MeanOverItems` of `by_parts.py`, an
 
     KINDS.add(Agreement())     # in a plugin file; in this folder it is a row of `KINDS`
 
+Every kind has `name`, `splits`, `target`, `reported`, `main`, `score`, `numbers` and `effects`. `development` and
+`development_score` let a search look for it; `columns`, `fits` and `scenes` are of a person's files. The rest is for
+what few kinds need.
+
 What is heavy (torch) is imported inside `score`, since reports read the class, too, and they load none of it.
 `trainables/testing/tasks.py` has the tests that a kind must pass.
 """
@@ -106,7 +110,8 @@ class TaskKind(ABC):
             cls.splits_without_test, cls.score_without_test = (), TaskKind.score_without_test  # type: ignore[method-assign]
 
     def fits(self, table: TaskTable) -> bool:
-        """Whether a person's file is a task of this kind, by its columns and labels. The first of `KINDS` takes it."""
+        """Whether a person's file is a task of this kind, by its columns and labels. The first of `KINDS` takes it, and
+        an earlier one may refuse a file, so forms must not overlap."""
         return False
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
@@ -183,7 +188,8 @@ class TaskKind(ABC):
         return [split for split in self.without_test(data).splits.values() if id(split) not in tested]
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """(items,) Which items are drawn together: a number for each. None where each is drawn by itself."""
+        """(items,) Which items are drawn together: a number for each. None where each is drawn by itself. Wrong groups
+        make wrong intervals, which no test of the contract sees."""
         return pair_groups(splits)
 
     def used(self, data: TaskData) -> TaskData:
