@@ -46,6 +46,8 @@ def _whole(limited: Limited) -> str | None:
 
 
 def _request(values: dict[str, Any]) -> str | None:
+    if not values:
+        return "is no request (it asks for nothing)"
     try:
         Request.of(values)
     except UserError as error:
