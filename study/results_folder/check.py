@@ -78,7 +78,8 @@ def continued(plan: Plan) -> Plan:
     size = FinalsSize(finals.recipes, finals.seeds) if finals and (finals.finalists or finals.chosen) else None
     if size is not None and now.finals is None and request.finals_size is not None:
         request = dataclasses.replace(request, finals=size)
-    if now.search is None and not now.of_own_data and request.trials is None and before.trials:
+    goes_on = now.search is None and request.strategy == "optuna" and not now.of_own_data
+    if goes_on and request.trials is None and before.trials:
         request = dataclasses.replace(request, trials=before.trials)
     if request.strategy != now.strategy:
         print(f"the study in {plan.place.shown} goes on with its search ({request.strategy})", flush=True)

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +348,18 @@ def test_a_study_whose_scheduler_there_is_not_goes_on_with_another_one(tmp_path:
     with pytest.raises(UserError, match=r"scheduler 'median'.*none.*asha"):
         again(tmp_path, "--space", "scl_tau")
     assert again(tmp_path, *search)[0].request.scheduler == "asha"
+
+
+@pytest.mark.parametrize(
+    ("more", "trials"), [((), 20), (("--limit", "minutes=60"), 20), (("--only", "*-tau0.5-SCL"), None)]
+)  # fmt: skip
+def test_a_search_of_as_many_recipes_as_usual_goes_on_with_as_many(
+    more: Sequence[str], trials: int | None, tmp_path: Path
+) -> None:
+    again(tmp_path, "--space", "scl_tau", "--search", "optuna")
+    request = again(tmp_path, "--space", "scl_tau", *more)[0].request
+    assert request.trials == trials
+    request.check()
 
 
 def test_a_study_whose_sampler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
