@@ -34,6 +34,7 @@ from reports.recipe_names import called, farthest
 from reports.remembered import remembered
 from reports.results import Results
 from reports.second_reader import checked
+from reports.soup import Ship, shipped
 from reports.statistics.finals import (
     KEPT,
     Judgement,
@@ -135,6 +136,9 @@ class Answer:
     data: DataCurve | None = None
     """What the recipe to use scores on parts of its data; None where nobody asked, or nothing is to be trained."""
 
+    ship: Ship | None = None
+    """Which model to ship of what is to be used; None where no models were averaged."""
+
     @property
     def base_stands(self) -> bool:
         """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
@@ -189,7 +193,7 @@ def _answer(results: Results) -> Answer:
         "rows",
         tried=len(whole | {results.once(recipe.hash) for _, recipe in results.wholes.values()}),
         whole=len(whole),
-        seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.of_all_trials),
+        seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in [*results.of_all_trials, *results.soups]),
         trials=finals_extent(results),
     )
     if sums.trials is None:
@@ -251,6 +255,7 @@ class _Finals(FinalsEvidence):
             noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),
             data=data_curve(self.evidence, figure, self.looks * max(len(self.finalists), 1)),
+            ship=shipped(self, figure, self._general, self.looks * max(len(self.finalists), 1)),
         )
 
     @cached_property
@@ -267,6 +272,15 @@ class _Finals(FinalsEvidence):
             if all(self.evidence.sample(key, part) for key in compared)
         ]
         return without(figures[0], self._chosen_by) if figures else None
+
+    @property
+    def _general(self) -> Quantity | None:
+        """The general check, where no goal looks at it."""
+        scores = self.first.scores
+        task = next((task for task in GENERAL if task in scores and task in TASKS), None)
+        if task is None or self._needs & {*GENERAL}:
+            return None
+        return Quantity(task, {(task, plain_number(task, scores[task])): 1.0})
 
     @cached_property
     def _needs(self) -> frozenset[str]:

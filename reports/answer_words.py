@@ -18,6 +18,7 @@ from reports.learning_curve import DataCurve
 from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number
 from reports.recipe_names import plain
+from reports.soup import SHIPPED, Ship
 from reports.wording import difference, level
 from search_spaces.limits import rounded_up
 
@@ -81,7 +82,9 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         written += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     written += _lines("Data", of_data(answer.data, say)) if answer.data else []
     kept = answer.to_train
-    written += [_model(kept.name, info)] if kept and kept.model else []
+    written += _lines("Ship", _ship(answer.ship, say)) if answer.ship else []
+    averaged = SHIPPED if answer.ship and answer.ship.model else None
+    written += [_model(averaged or kept.name, info)] if kept and (averaged or kept.model) else []
     return [*written, *([Line("Again", recipe_command(info), command=True)] if kept else [])]
 
 
@@ -309,6 +312,22 @@ def _worse(answer: Answer, say: Say) -> list[str]:
     item = answer.general
     if item is not None and item not in shown:
         clauses.append(f"a general check, {say(item.task)}: {_points(item.gain)} against {OVER[item.over]}")
+    return clauses
+
+
+def _ship(ship: Ship, say: Say) -> list[str]:
+    """Which model, what it gains over one seed, and what it takes back of the forgetting."""
+    if ship.share is None:
+        return [f"the model of one seed: no average of {ship.seeds} is better by development scores"]
+    mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"
+    clauses = [f"the average of the models of {ship.seeds} seeds{mixed}"]
+    if ship.over_seed:
+        clauses.append(f"{_points(ship.over_seed)} over one seed")
+    soup = next(each for each in ship.soups if each.share == ship.share)
+    before, after, seed = ship.untrained_general, soup.general, ship.one_seed.general
+    if before is not None and after is not None and seed is not None:
+        lost = f"{_signed(after - before)} against {OVER['encoder']}, one seed {_signed(seed - before)}"
+        clauses.append(f"{say(ship.general)} {lost}")
     return clauses
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.answer import Answer
 from reports.best_model import best_first
 from reports.commands import study_command
 from reports.document import Block, Bullets, DataTable, markdown
@@ -26,6 +27,7 @@ from reports.ledger.names import to_write
 from reports.markdown import DASH, code, count, number, signed, text
 from reports.recipe_names import called
 from reports.results import Results
+from reports.soup import SHIPPED
 from reports.wording import CHOSEN, interval
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, did_you_mean
@@ -46,9 +48,9 @@ LICENCES = {
 def export(results: Path, row: str, folder: Path | None = None) -> Path:
     """Copy the model of the row's best seed, by the study's goals, into `folder`, and give it a card.
 
-    `row` is a row's label, or a recipe's name, such as `#17`, or hash. Without `folder` the model goes into
-    `RESULTS/export/HASH-SEED`. Returns the folder, as an absolute path. Raises `UserError` for a row that is not there,
-    one without a saved model (it says how to get one), and a folder that is not empty.
+    `row` is a row's label, a recipe's name, such as `#17`, or hash, or `soup`, the average to ship. Without `folder`
+    the model goes into `RESULTS/export/HASH-SEED`. Returns the folder, as an absolute path. `UserError` for a row
+    that is not there, one without a saved model (it says how to get one), and a folder that is not empty.
     """
     read = Results.load(results)
     record = _best(read, row)
@@ -98,7 +100,7 @@ def _best(results: Results, row: str) -> Record:
 
 def _best_first(results: Results, row: str) -> list[Record]:
     """The row's trials by what the study looked for."""
-    records = results.of_row(row) or _of_name(results, row)
+    records = results.of_row(row) or _of_name(results, row) or _soup(results, row)
     if not records and row not in results.asked_rows:
         hint = did_you_mean(row, results.asked_rows)
         raise UserError(f"the study has no row {row!r}; {hint}its rows are {', '.join(results.asked_rows)}")
@@ -108,6 +110,12 @@ def _best_first(results: Results, row: str) -> list[Record]:
         name = records[0].recipe["encoder.name"]
         raise UserError(f"the row {row!r} was evaluated and not trained, so its model is the encoder itself: {name}")
     return best_first(results, records)
+
+
+def _soup(results: Results, name: str) -> list[Record]:
+    """The soup to ship, where it is asked for and there is one."""
+    ship = Answer.of(results).ship if name == SHIPPED else None
+    return [record for record in results.soups if ship and ship.model and record.checkpoint == ship.model]
 
 
 def _of_name(results: Results, name: str) -> list[Record]:

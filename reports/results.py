@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import PART, apart, is_explored, is_fresh, whole_of
+from reports.ledger.finals import PART, apart, is_explored, is_fresh, is_soup, whole_of
 from reports.ledger.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
@@ -52,6 +52,8 @@ class Results:
     """By recipe hash, those of the finals, by seed. Of a row that no seed changes its one record is here, too."""
     parts: Sequence[Record] = ()
     """Of recipes on a part of their data, which said what to explore further: they are in no figure."""
+    soups: Sequence[Record] = ()
+    """Averages of the finals' models: they are in no figure but their own."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Files of the ledger that cannot, by name, with the reason."""
     elsewhere: Sequence[Record] = ()
@@ -84,9 +86,9 @@ class Results:
         ]
         missed = {record.key for record in elsewhere}
         scored = (record for record in records_here if record.key not in missed)
-        own, finals, parts = apart(scored, info.row_hashes.values(), info.finals)
-        own, looks = in_order(info, space, own), taken(folder)
-        return cls(folder, info, space, own, finals, parts, set_aside, elsewhere, looks)
+        kinds = apart(scored, info.row_hashes.values(), info.finals)
+        own, looks = in_order(info, space, kinds.own), taken(folder)
+        return cls(folder, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside, elsewhere, looks)
 
     def made(self, make: Callable[[Results], Made]) -> Made:
         """What `make` makes of these results; made once for all who ask."""
@@ -120,7 +122,7 @@ class Results:
 
     @property
     def of_all_trials(self) -> list[Record]:
-        """The records and those of parts and finals, each once."""
+        """The records and those of parts and finals, each once; without soups, which trained nothing."""
         finals = [record for records in self.finals.values() for record in records]
         return list({record.key: record for record in [*self.records, *self.parts, *finals]}.values())
 
@@ -228,7 +230,8 @@ class Results:
     @cached_property
     def failed_finals(self) -> set[str]:
         """Hashes of the recipes of which a trial of the finals failed."""
-        return {failure.recipe_hash for failure in read_failures(self.folder) if is_fresh(failure.seed)}
+        failures = read_failures(self.folder)
+        return {each.recipe_hash for each in failures if is_fresh(each.seed) and not is_soup(each.seed)}
 
     def is_foreign(self, label: str) -> bool:
         """Whether the row is a model of other people, which is at most evaluated here."""

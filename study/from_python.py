@@ -161,10 +161,10 @@ class Outcome:
         return optuna.load_study(study_name=self._read.info.space, storage=optuna.storages.JournalStorage(backend))
 
     def model(self) -> SentenceTransformer:
-        """The model of `best_recipe`. `UserError` where it was not kept."""
-        kept = self.answer.to_use
-        best = Findings.of(self._read).best
-        folder = kept.model if kept else best.checkpoint if best else None
+        """The model to ship, or else that of `best_recipe`. `UserError` where it was not kept."""
+        answer, best = self.answer, Findings.of(self._read).best
+        own = answer.to_use.model if answer.to_use else best.checkpoint if best else None
+        folder = answer.ship.model if answer.ship and answer.ship.model else own
         if folder is None or not (self.results / folder).is_dir():
             raise UserError(f"{self.results} holds no model of its best recipe; run the study with keep_models='all'")
         from sentence_transformers import SentenceTransformer

@@ -221,6 +221,7 @@ class Plan:
             self.rows.get(self.space.baseline or ""),
             settled=self.settled,
             curve=self.request.learning_curve,
+            soup=self.request.averages,
         )
 
     @functools.cached_property

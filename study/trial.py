@@ -66,12 +66,18 @@ class Trial:
     resources: Resources = Resources()
     rungs: RungPlan | None = None
     """Where a scheduler may stop it; None where none may."""
+    averaged: tuple[str, ...] = ()
+    """Keys of the trials whose models are averaged, of a soup: nothing is trained (`reports.ledger.finals`)."""
     recipe_hash: str = ""
     """The recipe's; it travels with the trial, as a worker's machine may not have the files that count in it."""
 
     def __post_init__(self) -> None:
         if not self.recipe_hash:
             object.__setattr__(self, "recipe_hash", self.recipe.hash)
+
+    @property
+    def trains(self) -> bool:
+        return self.recipe.trains and not self.averaged
 
     @property
     def key(self) -> str:

@@ -7,7 +7,16 @@ It is a study's truth: everything else in the folder can be made again, or is on
 """
 
 from reports.ledger.failures import Failure, read_failures
-from reports.ledger.finals import Finals, LearningCurve, fresh_seeds, is_explored, is_fresh, seed_in_words
+from reports.ledger.finals import (
+    Finals,
+    LearningCurve,
+    SoupOf,
+    fresh_seeds,
+    is_explored,
+    is_fresh,
+    is_soup,
+    seed_in_words,
+)
 from reports.ledger.folders import (
     CURVES,
     FAILURES,
@@ -49,12 +58,14 @@ __all__ = [
     "Record",
     "Running",
     "Scoring",
+    "SoupOf",
     "StudyInfo",
     "Waiting",
     "add_losses",
     "fresh_seeds",
     "is_explored",
     "is_fresh",
+    "is_soup",
     "mean_measured",
     "plain",
     "read_failures",

@@ -2,8 +2,9 @@
 
 A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
 row that no seed changes has one record, of seed 0. Before the finals recipes may have run on a part of their data: what
-they scored there said which of them to explore further, and is in no figure. After the finals may come a learning
-curve: the recipe to use on parts of its data, under the finals' seeds.
+they scored there said which of them to explore further, and is in no figure. After the finals come soups: the weights
+of the fresh seeds of the recipe to use are averaged, mixed with the encoder as it came, and scored. After these may
+come a learning curve: that recipe on parts of its data, under the finals' seeds.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from reports.ledger.folders import Hash
 from reports.ledger.record import Record
 from trainables.keys import at_least
 from trainables.recipe import Recipe
 
-PART, FIRST_FRESH = 500_000, 1_000_000
-"""The seed of all that explores on a part of the data, and the first of the finals' own stream. `--seeds` never comes
-so far."""
+PART, FIRST_FRESH, SOUP = 500_000, 1_000_000, 2_000_000
+"""The seed of all that explores on a part of the data, the first of the finals' own stream, and the first number of
+what a soup's record has in place of a seed. `--seeds` never comes so far."""
 SHARE = "corpus.share"
 """The key that cuts the data. A part has all that is paired with a text; the smaller one is contained in the larger
 one, and epochs stay."""
@@ -31,14 +32,45 @@ SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 
 a limit may end the curve."""
 
 
+SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
+"""How much of the training a soup has; the rest is of the encoder as it came."""
+
+
+@dataclass(frozen=True)
+class SoupVariant:
+    """One soup of a recipe."""
+
+    share: float
+    """One of `SOUP_SHARES`."""
+    without: int | None = None
+    """The fresh seed whose model is left out; None: all are in it."""
+
+    @property
+    def seed(self) -> int:
+        """What its record has in place of a seed."""
+        left_out = 0 if self.without is None else self.without - FIRST_FRESH + 1
+        return SOUP + len(SOUP_SHARES) * left_out + SOUP_SHARES.index(self.share)
+
+    @classmethod
+    def of(cls, seed: int) -> SoupVariant:
+        """The inverse of `seed`."""
+        left_out, place = divmod(seed - SOUP, len(SOUP_SHARES))
+        return cls(SOUP_SHARES[place], FIRST_FRESH + left_out - 1 if left_out else None)
+
+
 def fresh_seeds(count: int) -> range:
     """The first so many seeds of finals."""
     return range(FIRST_FRESH, FIRST_FRESH + count)
 
 
 def is_fresh(seed: int) -> bool:
-    """Whether it is a seed of finals, which no search has seen."""
+    """Whether it is a seed of finals, which no search has seen, or a soup of these."""
     return seed >= FIRST_FRESH
+
+
+def is_soup(seed: int) -> bool:
+    """Whether it stands for a soup."""
+    return seed >= SOUP
 
 
 def is_explored(seed: int) -> bool:
@@ -47,9 +79,14 @@ def is_explored(seed: int) -> bool:
 
 
 def seed_in_words(seed: int) -> str:
-    """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are; `part` on a part of the data."""
+    """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are; `part` on a part of the data; `soup 3/4`,
+    how much of the training a soup has."""
     if seed == PART:
         return "part"
+    if is_soup(seed):
+        variant = SoupVariant.of(seed)
+        without = "" if variant.without is None else f" without {seed_in_words(variant.without)}"
+        return f"soup {Fraction(variant.share)}{without}"
     return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
 
 
@@ -74,6 +111,16 @@ class LearningCurve:
 
 
 @dataclass(frozen=True)
+class SoupOf:
+    """What a study's soups are made of."""
+
+    recipe: Hash | None = None
+    """The recipe to use; None until it is known, and where nothing is to be averaged."""
+    seeds: list[int] = field(default_factory=list)
+    """Those of its fresh seeds whose models are averaged."""
+
+
+@dataclass(frozen=True)
 class Finals:
     """What the finals of a study are of."""
 
@@ -93,6 +140,8 @@ class Finals:
     """Whether recipes and seeds are fewer than usual, for want of room in a limit."""
     curve: LearningCurve | None = None
     """What they end with; None where nobody asked for it."""
+    soup: SoupOf | None = None
+    """What is averaged after them; None where nobody wants that."""
     chosen: bool = False
     """Whether the finalists are known: where no recipe is above the base settings there are none. Older studies lack
     it."""
@@ -103,22 +152,35 @@ class Finals:
         return {*self.finalists, *filter(None, (self.base, self.as_it_came, self.baseline))}
 
 
-def apart(
-    records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None
-) -> tuple[list[Record], dict[str, list[Record]], list[Record]]:
-    """The records that rows and explored recipes rest on, by recipe hash those of the finals, by seed, and those on
-    parts of the data. `rows`: their hashes; `plan`: what the study's finals are of."""
+class Apart(NamedTuple):
+    """The records of a study, by what they are for."""
+
+    own: list[Record]
+    """Those that rows and explored recipes rest on."""
+    finals: dict[str, list[Record]]
+    """By recipe hash, by seed."""
+    parts: list[Record]
+    """On parts of the data."""
+    soups: list[Record]
+
+
+def apart(records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None) -> Apart:
+    """`rows`: their hashes; `plan`: what the study's finals are of."""
     compared = {*rows} & (plan.hashes if plan else set())
     own: list[Record] = []
     parts: list[Record] = []
+    soups: list[Record] = []
     finals: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
         key, fresh = record.recipe_hash, is_fresh(record.seed)
+        if is_soup(record.seed):
+            soups.append(record)
+            continue
         if fresh or (key in compared and not Recipe.from_flat(record.recipe).uses_seed):
             finals.setdefault(key, []).append(record)
         if not fresh:
             (own if is_explored(record.seed) else parts).append(record)
-    return own, finals, parts
+    return Apart(own, finals, parts, soups)
 
 
 def whole_of(recipe: Mapping[str, Any], base: Mapping[str, Any]) -> tuple[float, Recipe] | None:

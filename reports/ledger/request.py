@@ -230,6 +230,14 @@ class Request:
             "--search grid, and leave --finals none out",
         ),
     )
+    soup: Literal["seeds", "none"] = option(
+        "seeds",
+        SEARCH,
+        "after the finals the models of the recipe to use are averaged over their seeds, and mixed with the encoder as "
+        "it came; the answer says which model to ship; none leaves that out",
+        read=name_among(("seeds", "none")),
+        shown="{seeds,none}",
+    )
     goals: str | None = option(
         None,
         RUN,
@@ -326,6 +334,11 @@ class Request:
     only: tuple[str, ...] = option(
         (), RUN, "run only this row, or these ('*-SCL'); may be repeated", shown="ROW", repeats="yes"
     )
+
+    @property
+    def averages(self) -> bool:
+        """Whether models are averaged after the finals: only where all of them are kept until then."""
+        return self.soup == "seeds" and self.keep_models in ("rows", "all")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Request:

@@ -143,7 +143,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     called = _Names(info, space)
     study = None
     if info and space:
-        own, _, _ = apart(records, info.row_hashes.values(), info.finals)
+        own = apart(records, info.row_hashes.values(), info.finals).own
         study = Results(results, info, space, in_order(info, space, own), set_aside=set_aside)
     names = {record.key: called.name(record) for record in records}
     stopped = tuple(

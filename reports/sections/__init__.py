@@ -64,6 +64,7 @@ SECTIONS = Registry(
     _own("answer", "Answer"),
     _own("glance", "At a glance"),
     _own("finals", "The finals"),
+    _own("ship", "Which model to ship"),
     _own("more_data", "Would more data help?"),
     _own("rows", "Rows"),
     _own("sure", "How sure that is"),

@@ -20,7 +20,7 @@ from reports.unfinished import extents, total
 def write(results: Results, pictures: Path) -> list[Block]:
     """Facts as bullets, the data, training times."""
     info = results.info
-    every = results.of_all_trials
+    every = [*results.of_all_trials, *results.soups]
     finished = [record for record in every if record.status == "finished"]
     pruned = len(every) - len(finished)
     done = [record for record in every if record.status in ("finished", "pruned")]
@@ -30,7 +30,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
     elsewhere = [
         (of_parts, "on a part of the data"),
         (again, "once more before the finals"),
-        (len(every) - own, "in the finals alone"),
+        (len(every) - own - len(results.soups), "in the finals alone"),
+        (len(results.soups), "averages of models of the finals"),
     ]
     apart = ", ".join(f"{n} {where}" for n, where in elsewhere if n)
     rows = total(extents(results).values())

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reports.ledger import LEDGER, Finals, Ledger
+from reports.ledger.finals import SoupVariant
 from reports.ledger.location import as_user_error
 from reports.markdown import duration
 from search_spaces.limits import LIMITS, ended_in_words
@@ -106,7 +107,8 @@ def _run_trials(
     agenda, left = searcher.agenda, searcher.budget.seconds_left
     state = StudyState(plan, ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, agenda.room, left)
     callbacks = Dispatch(state)
-    models = ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0])
+    averages = plan.finals is not None and plan.finals.soup
+    models = ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0], averages)
     scheduler = _scheduler(plan, ledger)
     settle = searcher.settle
     writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, settle, models, left)
@@ -130,6 +132,8 @@ def _run_trials(
     end_live = show_live(plan.results)
     try:
         run_tune(searcher, writer, allotment.concurrent)
+        if averages and writer.problem is None and not searcher.has_next():
+            writer.forget(models.after_soups(searcher.shipped()))
         writer.finish()
     except KeyboardInterrupt:
         stops_already()
@@ -176,13 +180,18 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, t
     """The trial with how it is scored, whether its model is kept, and what it runs on. A population (`together`), and a
     model that is only evaluated, would gain nothing by several workers."""
     resources = dataclasses.replace(allotment.resources, hardware=machine)
-    if together or not trial.recipe.trains:
+    if together or not trial.trains:
         resources = dataclasses.replace(resources, workers=1, most_workers=1)
     rungs = plan.rungs if plan.may_stop(trial) else None
     return dataclasses.replace(
         trial,
         evaluation=plan.evaluation_of(trial.recipe_hash, trial.seed),
-        saves_model=not trial.part and models.saves(plan.is_explored(trial.recipe_hash, trial.seed)),
+        saves_model=_saves(trial) and models.saves(plan.is_explored(trial.recipe_hash, trial.seed)),
         resources=resources,
         rungs=rungs,
     )
+
+
+def _saves(trial: Trial) -> bool:
+    """Whether anybody may want its model: nobody that of a learning curve, or of a soup that lacks a seed."""
+    return not trial.part and not (trial.averaged and SoupVariant.of(trial.seed).without is not None)

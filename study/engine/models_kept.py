@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
-from reports.ledger import MODELS, Record, is_fresh
+from reports.ledger import MODELS, Record, is_fresh, is_soup, split_key
 from reports.ledger.option_values import KeepModels
 from search_spaces.goals import Goal, merit, values_of
 
 Place = tuple[bool, tuple[float, ...]]
 """Of a trial among others: the higher the better. One without a value of every goal comes last."""
 
-Whose = tuple[str, bool]
-"""A recipe, and whether its trials are of the finals: a row in the finals keeps its own model, too."""
+Whose = tuple[str, Literal["own", "finals", "soups"]]
+"""A recipe, and what its trials are of: a row in the finals keeps its own model, too."""
 
 
 class ModelsKept:
     """The models of a running study. It deletes nothing itself: who asks it does, once the new record is whole."""
 
-    def __init__(self, wish: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = ()) -> None:
-        """`records`: of earlier runs; their models stay until they are beaten."""
-        self.wish, self.goals = wish, goals
+    def __init__(
+        self, wish: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = (), averages: bool = False
+    ) -> None:
+        """`records`: of earlier runs; their models stay until they are beaten. `averages`: those of the finals stay
+        until soups are made of them (`after_soups`)."""
+        self.wish, self.goals, self.averages = wish, goals, averages
         self._kept: dict[str, tuple[Whose, Place]] = {}  # by trial
         for record in records:
             self._keep(record)
@@ -37,8 +41,28 @@ class ModelsKept:
         two are alike.
         """
         self._keep(record)
-        if record.checkpoint is None or self.wish in ("all", "none"):
+        if record.checkpoint is None or self.wish in ("all", "none") or (self.averages and is_fresh(record.seed)):
             return []
+        return self._beaten(record)
+
+    def after_soups(self, shipped: str | None) -> list[str]:
+        """Keys of the trials of the finals whose models go once soups are made, or will not be: of each recipe all
+        but the best seed's, and all soups but the `shipped` one."""
+        if self.wish != "rows":
+            return []
+        soups = [key for key in self._kept if is_soup(split_key(key)[1]) and key != shipped]
+        for key in soups:
+            del self._kept[key]
+        best: dict[Whose, str] = {}
+        for key, (whose, place) in self._kept.items():
+            if whose not in best or place > self._kept[best[whose]][1]:
+                best[whose] = key
+        beaten = [key for key, (whose, _) in self._kept.items() if whose[1] == "finals" and best[whose] != key]
+        for key in beaten:
+            del self._kept[key]
+        return [*soups, *beaten]
+
+    def _beaten(self, record: Record) -> list[str]:
         rivals = [key for key, (whose, _) in self._kept.items() if self.wish != "rows" or whose == self._whose(record)]
         ranked = sorted(rivals, key=lambda key: self._kept[key][1], reverse=True)
         removed = ranked[self.wish if isinstance(self.wish, int) else 1 :]
@@ -57,7 +81,9 @@ class ModelsKept:
 
     @staticmethod
     def _whose(record: Record) -> Whose:
-        return record.recipe_hash, is_fresh(record.seed)
+        if is_soup(record.seed):
+            return record.recipe_hash, "soups"
+        return record.recipe_hash, "finals" if is_fresh(record.seed) else "own"
 
 
 def left_behind(results: Path, records: Iterable[Record]) -> list[str]:

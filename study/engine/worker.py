@@ -19,11 +19,12 @@ import torch
 from safetensors import SafetensorError
 
 from reports.ledger import MODELS
+from reports.ledger.finals import SoupVariant
 from study.engine.checkpoints import TaskCheckpoints
 from study.engine.gpu_share import take_share
 from study.engine.messages import Checkpointed, DiskFull, Rung, Step, WorkerTask
 from study.engine.records import HandedTrial, TrialRun
-from study.engine.transport import transport_for
+from study.engine.transport import Transport, transport_for
 from study.engine.worker_group import Worker
 from study.results_folder.redact import redacted
 from study.trial import Trial
@@ -36,7 +37,7 @@ from trainables.trial import Reporter
 from trainables.trial.process_reset import Growth, ProcessReset
 from trainables.trial.result import Unscored
 from trainables.trial.run import run_trials
-from trainables.trial.spec import TrialSpec
+from trainables.trial.spec import Soup, TrialSpec
 
 EMBEDDINGS = "embeddings"
 """What trials over frozen encoders compute once for all, in the cache folder of each machine."""
@@ -87,7 +88,8 @@ def _run(task: WorkerTask, me: Worker) -> None:
     transport = transport_for(task.url, me.coordinator)
     checkpoints = TaskCheckpoints(transport, task.key)
     with tempfile.TemporaryDirectory() as scratch:
-        specs = [_spec(trial, task, Path(scratch)) for trial in task.trials]
+        with me.timesheet.during("waiting"):
+            specs = [_spec(trial, task, Path(scratch), transport) for trial in task.trials]
         outcomes = run_trials(
             specs,
             workers=_workers(me, task.resources.gpus),
@@ -117,9 +119,19 @@ def _run(task: WorkerTask, me: Worker) -> None:
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
 
 
-def _spec(trial: Trial, task: WorkerTask, scratch: Path) -> TrialSpec:
+def _spec(trial: Trial, task: WorkerTask, scratch: Path, transport: Transport) -> TrialSpec:
     folder = scratch / MODELS / trial.key if trial.saves_model else None
-    return TrialSpec(trial.recipe, trial.seed, trial.evaluation, folder, done=trial.key in task.done)
+    soup = _soup(trial, scratch, transport) if trial.averaged else None
+    return TrialSpec(trial.recipe, trial.seed, trial.evaluation, folder, done=trial.key in task.done, soup=soup)
+
+
+def _soup(trial: Trial, scratch: Path, transport: Transport) -> Soup:
+    """With its models fetched. `UserError` where one is not in the results any more."""
+    models = tuple(scratch / "averaged" / key for key in trial.averaged)
+    for key, folder in zip(trial.averaged, models, strict=True):
+        if not transport.fetch(f"{MODELS}/{key}", folder):
+            raise UserError(f"the results hold no model {MODELS}/{key}, which is to be averaged with others")
+    return Soup(models, SoupVariant.of(trial.seed).share)
 
 
 class StudyReporter(Reporter):

@@ -17,7 +17,7 @@ What is explored leaves room for the finals, so a study that has a limit always 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from reports.ledger import Record, is_fresh
 from study.search.budget import Budget
@@ -43,15 +43,20 @@ class Agenda:
         explorer: Explorer | None = None,
         race: StudySeedRace | None = None,
         curve: Callable[[Agenda], Mapping[str, Recipe]] | None = None,
+        soups: Callable[[Agenda], Sequence[Trial]] | None = None,
     ) -> None:
         """`records`: of trials that are done already, of which the budget knows. `curve`: the recipes of a learning
-        curve by name, asked for once the finals have run."""
+        curve by name, asked for once the finals have run. `soups`: those that are to be scored, as far as they are
+        known, asked for then, too, and once those have their scores."""
         self.course, self.budget, self.race, self.curve = course, budget, race, curve
         self.progress = StudyProgress(course, budget, records, race)
         self.rounds = FinalRounds(self.progress)
         self.exploration = Exploration(self.progress, self.rounds, explorer)
         self.parts: list[FinalsRecipe] | None = None if curve else []
         """Of the learning curve; None until its recipe is known."""
+        self.soups = soups
+        self._soup: tuple[int, Sequence[Trial]] = (-1, ())
+        """How many trials were done when soups were asked for, and what they were."""
         self._returned: deque[Trial] = deque()
         self.rounds.fit()
 
@@ -62,13 +67,14 @@ class Agenda:
         self.progress.left_out = {}
         if self._returned:
             return self._begun(self._returned.popleft())
-        for phase in (self._fixed, self.exploration.trials, self._seeds, self._finals, self._curve):
+        for phase in (self._fixed, self.exploration.trials, self._seeds, self._finals, self._soups, self._curve):
             for trial in phase():
                 if not self.progress.is_open(trial):
                     continue
                 if self._fits(trial):
                     return self._begun(trial)
-                self.progress.left_out[trial.key] = trial
+                if not trial.averaged:  # the answer is whole without
+                    self.progress.left_out[trial.key] = trial
         return None
 
     def give_back(self, trial: Trial) -> None:
@@ -107,13 +113,14 @@ class Agenda:
         """Whether trials that run may decide what else there is to run."""
         if not self.progress.running:
             return False
-        unknown = self.rounds.unknown or not self.exploration.closed or self.parts is None
+        unknown = self.rounds.unknown or not self.exploration.closed or self.parts is None or self.soups is not None
         return bool(unknown or self.race or self.progress.left_out)
 
     def waiting(self) -> list[Trial]:
         """The trials that may begin next, as far as they are chosen."""
         fixed = filter(self.progress.is_open, self.course.fixed)
-        return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open]
+        soups = filter(self.progress.is_open, self._soup[1])
+        return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *soups]
 
     @property
     def remaining(self) -> int:
@@ -123,9 +130,10 @@ class Agenda:
         unasked = self.exploration.unasked * len(self.course.seeds)
         raced = self.race.open(searched) if self.race else 0
         curve = self.finals.of_curve if self.finals and self.parts is None else 0
+        soup = self.finals.of_soup if self.finals and self.soups and self._soup[0] < 0 else 0
         further = len(self.course.seeds) - 1 if self.course.first_decides else 0
         first = sum(not trial.row and trial.seed == self.course.seeds[0] for trial in searched)
-        return len(known) + unasked + first * further + self.rounds.unknown + raced + curve
+        return len(known) + unasked + first * further + self.rounds.unknown + raced + soup + curve
 
     def room(self) -> float:
         """How many trials like those with the base settings the limits have room for; infinite without limits."""
@@ -170,8 +178,16 @@ class Agenda:
                 self.rounds.choose(self.exploration.recipes, self.exploration.by_parts())
         yield from self.rounds.trials()
 
+    def _soups(self) -> Iterator[Trial]:
+        """Asked for anew whenever something has ended and nothing runs."""
+        if self.soups is None or not self._finals_over:
+            return
+        if not self.progress.running and self._soup[0] != len(self.progress.done):
+            self._soup = len(self.progress.done), self.soups(self)
+        yield from self._soup[1]
+
     def _curve(self) -> Iterator[Trial]:
-        if self.curve is None or self.finals is None or self.finalists is None or self.rounds.open:
+        if self.curve is None or self.finals is None or not self._finals_over:
             return
         if self.parts is None:
             if self.progress.running:
@@ -185,8 +201,14 @@ class Agenda:
 
     # --- small things
 
+    @property
+    def _finals_over(self) -> bool:
+        return self.finals is not None and self.finalists is not None and not self.rounds.open
+
     def _fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it. Rows and finals keep no room for later trials."""
+        if trial.averaged and self.finals:
+            return self.progress.fits([self.finals.untrained])
         if trial.row or is_fresh(trial.seed):
             return self.progress.fits([trial.recipe])
         return self.exploration.fits(trial)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from reports.ledger import Record
+from reports.ledger import Record, is_soup
 from reports.ledger.study_info import Limited
 from search_spaces.limits import LIMITS, of_study
 from trainables.errors import UserError
@@ -22,6 +22,10 @@ Running = tuple[str, float]
 
 SLACK = 1.05
 """How much longer than guessed a trial may take before the clock cuts it off."""
+
+
+SOUPS = "soups"
+"""In place of a recipe's hash: soups cost no training of the recipe that they are of."""
 
 
 class Budget:
@@ -63,7 +67,9 @@ class Budget:
         """A trial has ended."""
         for name, costs in self._costs.items():
             value = LIMITS[name].of(record.cost)
-            if value is not None:
+            if value is not None and is_soup(record.seed):
+                costs.setdefault(SOUPS, []).append(value)
+            elif value is not None:
                 costs.setdefault(record.recipe_hash, []).append(value)
                 epochs, cost = _epochs(record.recipe), record.cost
                 # What prepares a training, such as reading its data, takes no longer for more of them.

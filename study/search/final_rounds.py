@@ -17,6 +17,8 @@ from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
+OF_SOUPS = 0.1
+
 
 class FinalRounds:
     """Gives the trials of the finals, seed by seed."""
@@ -62,13 +64,23 @@ class FinalRounds:
         return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * cost / places)
 
     def later(self, picked: str | None) -> list[list[str]]:
-        """The recipes of its trials to come if that one is `picked`; then those of the learning curve."""
+        """The recipes of its trials to come if that one is `picked`; then what comes after the finals."""
         if self.size is None:
             return []
         base = self.course.base.hash
         open_now = [trial.recipe_hash for trial in self.open]
         finalists = [picked or base] * self.size.recipes * self.size.seeds if self.finalists is None else []
-        return [[*open_now, *finalists], [base] * self.size.curve_trainings]
+        return [[*open_now, *finalists], *self._after(self.size)]
+
+    def _after(self, size: SearchFinals) -> list[list[str]]:
+        """What comes after finals of that size: soups, each as dear as to score the untrained encoder, where all of
+        them take at most `OF_SOUPS` of the limits; then the learning curve."""
+        untrained, base = size.untrained.hash, self.course.base.hash
+        fixed = {trial.key for trial in self.course.fixed}
+        searched = [record for key, record in self.progress.done.items() if key not in fixed]
+        room = self.progress.budget.trainings(untrained, searched)
+        soups = size.of_soup if room is None or size.of_soup <= OF_SOUPS * room else 0
+        return [[untrained] * soups, [base] * size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
         """Choose the finalists: the best on parts of the data, or on all of it where there are no parts. `explored`
@@ -92,7 +104,7 @@ class FinalRounds:
             grown = [dataclasses.replace(each, seeds=seeds_of(each.recipe, seeds, False)) for each in self.finalists]
             trials = itertools.chain.from_iterable(entrant.trials for entrant in (*grown, *size.beside))
             recipes = [trial.recipe for trial in trials if self.progress.is_open(trial)]
-            if self.progress.fits(recipes, [[self.course.base.hash] * size.curve_trainings]):
+            if self.progress.fits(recipes, self._after(size)):
                 self.size, self.finalists = size, grown
                 return
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.guards.words import listed
-from reports.ledger import Finals, LearningCurve, fresh_seeds
-from reports.ledger.finals import SHARES
+from reports.ledger import Finals, LearningCurve, SoupOf, fresh_seeds
+from reports.ledger.finals import SHARES, SOUP_SHARES
 from reports.recipe_names import AS_IT_CAME, BASE
 from reports.statistics.finals import finalists_for
 from study.rows import as_it_came
@@ -63,9 +63,11 @@ class SearchFinals:
     """Whether they are."""
     curve: bool = False
     """Whether they end with a learning curve."""
+    soup: bool = False
+    """Whether the models of the recipe to use are averaged after them."""
 
     @functools.cached_property
-    def _untrained(self) -> Recipe:
+    def untrained(self) -> Recipe:
         """The encoder as it came: to know it reads files, and an agenda asks at every step."""
         return as_it_came(self.base)
 
@@ -75,7 +77,7 @@ class SearchFinals:
         entrants: dict[str, FinalsRecipe] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
-            (self._untrained, AS_IT_CAME, 1),
+            (self.untrained, AS_IT_CAME, 1),
             (self.baseline, "", self.seeds),
         ):
             if recipe is not None:
@@ -87,7 +89,7 @@ class SearchFinals:
     @property
     def compared(self) -> frozenset[str]:
         """Hashes of the base settings and of the encoder as it came: neither is a finalist."""
-        return frozenset({self.base.hash, self._untrained.hash})
+        return frozenset({self.base.hash, self.untrained.hash})
 
     @property
     def trainings(self) -> int:
@@ -99,6 +101,11 @@ class SearchFinals:
     def curve_trainings(self) -> int:
         """As many whole trainings as a learning curve costs."""
         return math.ceil(self.seeds * math.fsum(SHARES.values())) if self.curve else 0
+
+    @property
+    def of_soup(self) -> int:
+        """How many soups it scores at most."""
+        return len(SOUP_SHARES) + self.seeds if self.soup else 0
 
     @property
     def of_curve(self) -> int:
@@ -128,17 +135,23 @@ class SearchFinals:
                 return sized
         return None
 
-    def facts(self, finalists: Sequence[FinalsRecipe] | None = None, curve: LearningCurve | None = None) -> Finals:
-        """As `study.json` keeps it. `curve`: once it is known."""
+    def facts(
+        self,
+        finalists: Sequence[FinalsRecipe] | None = None,
+        curve: LearningCurve | None = None,
+        soup: SoupOf | None = None,
+    ) -> Finals:
+        """As `study.json` keeps it. `curve` and `soup`: once they are known."""
         return Finals(
             self.recipes,
             self.seeds,
             [entrant.recipe.hash for entrant in finalists or ()],
             self.base.hash,
-            self._untrained.hash,
+            self.untrained.hash,
             self.baseline.hash if self.baseline else None,
             self.smaller,
             curve or LearningCurve() if self.curve else None,
+            soup or SoupOf() if self.soup else None,
             finalists is not None,
         )
 

@@ -64,7 +64,7 @@ class Populations:
     def key(self, trial: Trial) -> str | None:
         """Trials of one key may train together; None: alone. A trial that may be stopped trains alone; so do trials
         of several workers that would only take turns."""
-        apart = takes_turns(trial.recipe) and self.plan.request.workers.most > 1
+        apart = bool(trial.averaged) or (takes_turns(trial.recipe) and self.plan.request.workers.most > 1)
         return None if apart or self.plan.may_stop(trial) else population_key(trial.recipe)
 
     def _interrupted(self) -> Iterator[list[Trial]]:

@@ -8,7 +8,9 @@ from typing import Any
 
 from ray.tune.search import Searcher
 
-from reports.ledger import Finals, Ledger, Record, StudyInfo
+from reports.answer import Answer
+from reports.ledger import Finals, Ledger, Record, SoupOf, StudyInfo
+from reports.results import Results
 from search_spaces.goals import searched
 from study.cli.terminal import printable, say
 from study.plan import Plan
@@ -19,6 +21,7 @@ from study.search.explorer import OptunaExplorer
 from study.search.learning_curve import Parts, parts_of
 from study.search.populations import Populations
 from study.search.seed_race import StudySeedRace
+from study.search.soup import soups_of
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -48,6 +51,7 @@ class TuneSearcher(Searcher):
         self.budget = Budget(plan.limits, records if plan.limits else (), places)
         self.explorer = OptunaExplorer(plan, self._announce) if plan.explored else None
         self.curve = Parts()
+        self.soup = SoupOf()
         done = [whole for record in records if (whole := ledger.get(record.recipe_hash, record.seed))]
         self.agenda = Agenda(
             plan.course,
@@ -56,6 +60,7 @@ class TuneSearcher(Searcher):
             self.explorer,
             self._race(done) if plan.races else None,
             self._curve if plan.finals and plan.finals.curve else None,
+            self._soups if plan.finals and plan.finals.soup else None,
         )
         self.populations = Populations(plan, self.agenda)
         self._announced = self._known
@@ -69,7 +74,7 @@ class TuneSearcher(Searcher):
     def finals(self) -> Finals | None:
         """As `study.json` keeps them."""
         finals = self.agenda.finals
-        return finals.facts(self.agenda.finalists, self.curve.curve) if finals else None
+        return finals.facts(self.agenda.finalists, self.curve.curve, self.soup) if finals else None
 
     def has_next(self) -> bool:
         """Whether something is left to run, for which the study's limits have room."""
@@ -119,11 +124,11 @@ class TuneSearcher(Searcher):
             say(printable(finals_in_words(self.agenda)))
 
     @property
-    def _known(self) -> tuple[int, object, bool, object, Parts]:
-        """How many recipes were asked for, the size of the finals, whether finalists are known, the ladder, and the
-        curve."""
+    def _known(self) -> tuple[int, object, bool, object, Parts, SoupOf]:
+        """How many recipes were asked for, the size of the finals, whether finalists are known, the ladder, the curve,
+        and what soups are made of."""
         agenda = self.agenda
-        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.curve
+        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.curve, self.soup
 
     def _race(self, done: Sequence[Record]) -> StudySeedRace:
         plan = self.plan
@@ -138,12 +143,31 @@ class TuneSearcher(Searcher):
 
     def _curve(self, agenda: Agenda) -> Mapping[str, Recipe]:
         """What a learning curve trains: the answer is known now."""
-        plan = self.plan
-        before = StudyInfo.load(plan.results)
-        explored = [*dict.fromkeys([*before.explored, *self.explored])]
-        info = dataclasses.replace(before, explored=explored, finals=self.finals)
-        entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]
-        self.curve = parts_of(plan, info, [entrant.recipe for entrant in entrants])
+        self.curve = parts_of(self.plan, self._info, self._finals_recipes(agenda))
         for sentence in self.curve.sentences:
             say(printable(sentence))
         return self.curve.recipes
+
+    def _soups(self, agenda: Agenda) -> Sequence[Trial]:
+        """Which soups are scored: the answer is known now."""
+        soups = soups_of(self.plan, self._info, self._finals_recipes(agenda))
+        self.soup = soups.made
+        return soups.trials
+
+    def shipped(self) -> str | None:
+        """The key of the trial of the soup to ship; None where there is none."""
+        if not self.soup.seeds:
+            return None
+        ship = Answer.of(Results.of(self.plan.results, self._info, self.plan.space)).ship
+        return ship.model.rpartition("/")[2] if ship and ship.model else None
+
+    @property
+    def _info(self) -> StudyInfo:
+        """With what is known now."""
+        before = StudyInfo.load(self.plan.results)
+        explored = [*dict.fromkeys([*before.explored, *self.explored])]
+        return dataclasses.replace(before, explored=explored, finals=self.finals)
+
+    def _finals_recipes(self, agenda: Agenda) -> list[Recipe]:
+        entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]
+        return [entrant.recipe for entrant in entrants]

@@ -32,6 +32,7 @@ from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.save_and_score import embed_and_score, save_model
+from trainables.trial.soup import score_soup
 from trainables.trial.spec import TrialSpec
 from trainables.trial.watcher import TrialWatcher
 
@@ -60,6 +61,9 @@ def run_trials(
         )
         return
     (spec,) = specs
+    if spec.soup is not None:
+        yield score_soup(spec, workers=workers, reporter=reporter, hand_over=hand_over)
+        return
     yield run_trial(
         spec.recipe,
         spec.seed,

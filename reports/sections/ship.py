@@ -1,0 +1,52 @@
+"""What to ship: the average of the recipe's models, in each share of training, beside one seed and the encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.answer import Answer
+from reports.answer_words import OVER
+from reports.document import Block, DataTable
+from reports.markdown import DASH, code, number, text
+from reports.results import Results
+from reports.soup import KEPT_GAIN, Ship, SoupScores
+from reports.wording import difference, level
+
+
+def write(results: Results, pictures: Path) -> list[Block]:
+    """Empty where no models were averaged."""
+    answer = Answer.of(results)
+    ship = answer.ship
+    if ship is None or answer.figure is None:
+        return []
+    head = ["Model", "development", text(answer.figure), *([text(ship.general)] if ship.general else []), "shipped"]
+    lines = [_line(f"average, {each.share:.0%} trained", each, ship) for each in ship.soups]
+    lines.insert(0, _line("one seed, the mean", ship.one_seed, ship))
+    return [DataTable(head, lines), *_gains(ship), _how(ship)]
+
+
+def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:
+    general = [number(scores.general)] if ship.general else []
+    is_soup = scores is not ship.one_seed
+    shipped = "yes" if (scores.share == ship.share if is_soup else ship.share is None) else DASH
+    return [name, number(scores.development), number(scores.figure), *general, shipped]
+
+
+def _gains(ship: Ship) -> list[Block]:
+    if ship.figure is None or ship.over_seed is None:
+        return []
+    over = {"one seed": ship.over_seed, **{OVER[name]: gain for name, gain in ship.gains.items()}}
+    score = level(ship.figure.gain, ship.figure.low, ship.figure.high)
+    lines = [[f"over {name}", difference(gain.gain, gain.low, gain.high)] for name, gain in over.items()]
+    return [DataTable(["The shipped model", "points"], [["its score", score], *lines])]
+
+
+def _how(ship: Ship) -> str:
+    had = f" {OVER['encoder'].capitalize()} has {number(ship.untrained_general)} on {text(ship.general)}."
+    return (
+        f"The weights of {ship.seeds} fresh seeds of {code(ship.name)} are averaged, and mixed with those of the "
+        "encoder as it came. Development scores choose: of the averages that keep "
+        f"{KEPT_GAIN:.0%} of the gain over that encoder, the one with the least training; one seed where no average is "
+        f"better.{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
+        "seeds: the average was made again without each of them."
+    )

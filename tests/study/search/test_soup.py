@@ -1,0 +1,146 @@
+"""Which averages of the finals' models are scored, and when: with a ledger on disk and no Ray cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from reports.answer import Answer
+from reports.ledger import Record, StudyInfo, fresh_seeds, is_soup
+from reports.ledger.finals import SOUP_SHARES, SoupVariant
+from reports.results import Results
+from reports.testing import write_trial
+from study.engine.launch import to_run
+from study.engine.models_kept import ModelsKept
+from study.plan import Plan
+from study.results_folder.check import continued
+from study.results_folder.prepare import prepare_results, save_info
+from study.search.soup import soups_of
+from study.trial import Trial
+from tests.study.search.test_learning_curve import ALLOTMENT, SEEDS, points, record_of
+from tests.study.search.test_search import make, searcher_of
+
+SEARCH = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", f"1x{SEEDS}", "--sampler", "random")
+BEST = 0.5
+"""The share of training whose soup is best here."""
+
+
+def saved(trial: Trial, plan: Plan) -> Record:
+    """Its record, with a model; a soup is a point better than its recipe, and best at `BEST`."""
+    record = record_of(trial, plan, 60.0)
+    if trial.averaged:
+        variant = SoupVariant.of(trial.seed)
+        lost = 0.1 * (variant.without is not None)
+        level = points(dataclasses.replace(trial, seed=0)) + 1.0 - 8 * abs(variant.share - BEST) - lost
+        scores = {
+            task: {name: level if isinstance(value, float) else value for name, value in numbers.items()}
+            for task, numbers in record.scores.items()
+        }
+        record = dataclasses.replace(
+            record, evaluations=[dataclasses.replace(each, scores=scores) for each in record.evaluations]
+        )
+    return dataclasses.replace(record, checkpoint=f"models/{trial.key}" if trial.trains or trial.averaged else None)
+
+
+class Study:
+    """One on disk, that can be begun again."""
+
+    def __init__(self, results: Path, *arguments: str) -> None:
+        plan, self.ledger, _ = make(results, *SEARCH, *arguments)
+        self.results, self.plan = results, continued(plan)
+        self.info = prepare_results(self.plan, "")
+        self.searcher = searcher_of(self.plan, self.ledger)
+
+    def run(self, most: int = 1000, seconds: float = 0.0) -> list[Trial]:
+        ran: list[Trial] = []
+        while len(ran) < most and isinstance(task := self.searcher.suggest(f"t{len(ran)}"), dict):
+            for trial in task["trials"]:
+                ran.append(trial)
+                self.searcher.settle(trial.key, write_trial(self.results, saved(trial, self.plan)))
+        save_info(self.plan, self.info, self.searcher.explored, self.ledger, self.searcher.finals)
+        return ran
+
+
+def soups(trials: list[Trial]) -> list[Trial]:
+    return [trial for trial in trials if trial.averaged]
+
+
+WHOLE = [SoupVariant(share).seed for share in SOUP_SHARES]
+LEFT_OUT = [SoupVariant(BEST, seed).seed for seed in fresh_seeds(SEEDS)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[Trial], int]:
+    study = Study(tmp_path_factory.mktemp("whole"), "--learning-curve")
+    foretold = study.searcher.agenda.remaining
+    return study, study.run(), foretold
+
+
+def test_each_share_and_then_the_chosen_one_without_each_seed(whole: tuple[Study, list[Trial], int]) -> None:
+    study, ran, foretold = whole
+    assert len(ran) == foretold
+    answer = Answer.of(Results.load(study.results))
+    made = soups(ran)
+    assert [trial.seed for trial in made] == WHOLE + LEFT_OUT
+    assert {trial.recipe_hash for trial in made} == {answer.to_train.recipe}
+    models = [f"{answer.to_train.recipe}-{seed}" for seed in fresh_seeds(SEEDS)]
+    assert [trial.averaged for trial in made[: len(WHOLE)]] == [tuple(models)] * len(WHOLE)
+    for place, trial in enumerate(made[len(WHOLE) :]):
+        assert trial.averaged == tuple(key for key in models if key != models[place])
+    assert all(trial.part for trial in ran[ran.index(made[-1]) + 1 :])
+
+
+def test_the_answer_ships_it(whole: tuple[Study, list[Trial], int]) -> None:
+    ship = Answer.of(Results.load(whole[0].results)).ship
+    assert (ship.share, ship.seeds) == (BEST, SEEDS)
+    assert ship.over_seed.gain == pytest.approx(1.0, abs=0.3)
+    assert ship.over_seed.low < ship.over_seed.gain < ship.over_seed.high
+    assert ship.model == f"models/{StudyInfo.load(whole[0].results).finals.soup.recipe}-{SoupVariant(BEST).seed}"
+
+
+def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: Path) -> None:
+    without = Study(tmp_path, "--learning-curve", "--soup", "none")
+    assert [trial.key for trial in without.run()] == [trial.key for trial in whole[1] if not trial.averaged]
+    assert Answer.of(Results.load(tmp_path)).ship is None
+
+
+@pytest.mark.parametrize("more", [0, 2, len(WHOLE), len(WHOLE) + 1])
+def test_a_study_that_was_killed_goes_on_with_what_is_left(more: int, tmp_path: Path) -> None:
+    ran = Study(tmp_path).run()
+    first = ran.index(soups(ran)[0])
+    study = Study(tmp_path / "again")
+    begun = study.run(first + more)
+    rest = Study(tmp_path / "again").run()
+    assert [trial.key for trial in [*begun, *rest]] == [trial.key for trial in ran]
+
+
+def test_one_model_has_no_average(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study(tmp_path)
+    ran = study.run()
+    lost = [trial for trial in ran if trial.key in soups(ran)[0].averaged][1:]
+    for trial in lost:
+        write_trial(tmp_path, dataclasses.replace(saved(trial, study.plan), checkpoint=None))
+    recipes = [trial.recipe for trial in ran]
+    assert soups_of(study.plan, StudyInfo.load(tmp_path), recipes).trials == ()
+    frozen = [recipe.preferring({"encoder.adapter": "mlp"}) for recipe in recipes]
+    assert soups_of(study.plan, StudyInfo.load(tmp_path), frozen).trials == ()
+
+
+def test_it_runs_on_one_worker_and_a_soup_that_lacks_a_seed_saves_no_model(
+    whole: tuple[Study, list[Trial], int],
+) -> None:
+    study, ran, _ = whole
+    models = ModelsKept("rows", study.searcher.goals, averages=True)
+    plan = [to_run(trial, study.plan, ALLOTMENT, models, False, "") for trial in soups(ran)]
+    assert [trial.saves_model for trial in plan] == [True] * len(WHOLE) + [False] * SEEDS
+    assert all(study.searcher.populations.key(trial) is None for trial in plan)
+
+
+def test_the_numbers_of_soups_are_their_own() -> None:
+    variants = [SoupVariant(share, seed) for share in SOUP_SHARES for seed in (None, *fresh_seeds(7))]
+    numbers = [variant.seed for variant in variants]
+    assert len({*numbers}) == len(numbers)
+    assert all(is_soup(number) and SoupVariant.of(number) == variant for number, variant in zip(numbers, variants))
+    assert not any(is_soup(seed) for seed in fresh_seeds(100))

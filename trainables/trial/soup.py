@@ -1,0 +1,56 @@
+"""Score the average of a recipe's trained models, mixed with the encoder as it came, in place of a training."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from trainables.encoders.average import average_models
+from trainables.recipe import Recipe, Value
+from trainables.senteval import import_late
+from trainables.training.distributed import Workers
+from trainables.trial.build import base_fingerprint, build_encoder, describe_encoder
+from trainables.trial.evaluation import Evaluator
+from trainables.trial.measure import TrialClock
+from trainables.trial.reporter import Reporter
+from trainables.trial.result import TrialResult, Unscored
+from trainables.trial.save_and_score import embed_and_score, save_model
+from trainables.trial.spec import TrialSpec
+
+UNTRAINED: dict[str, Value] = {"optimisation.epochs": 0, "encoder.adapter": "none"}
+
+
+def score_soup(
+    spec: TrialSpec, *, workers: Workers | None = None, reporter: Reporter | None = None, hand_over: bool = False
+) -> TrialResult | Unscored:
+    """Average the models of `spec.soup`, and embed and score as after a training. `UserError` where they are not
+    alike."""
+    import_late()
+    assert spec.soup is not None
+    clock, workers, reporter = TrialClock(), workers or Workers(), reporter or Reporter()
+    start = build_encoder(spec.recipe.preferring(UNTRAINED), spec.seed, None)
+    fingerprint = base_fingerprint(start)
+    evaluator = Evaluator(spec.evaluation, workers)
+    evaluator.before_training(start)
+    reporter.begin(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        untrained, averaged = Path(scratch) / "untrained", Path(scratch) / "averaged"
+        start.save(untrained)
+        average_models(spec.soup.models, untrained, spec.soup.share, averaged)
+        encoder = build_encoder(_from(spec.recipe, averaged), spec.seed, None)
+    clock.training_ended()
+    return embed_and_score(
+        spec,
+        encoder,
+        evaluator,
+        clock,
+        training={},
+        data={"encoder": describe_encoder(spec.recipe, fingerprint, encoder)},
+        model=save_model(encoder, spec.model_folder) if workers.rank == 0 else None,
+        hand_over=hand_over,
+    )
+
+
+def _from(recipe: Recipe, model: Path) -> Recipe:
+    """The recipe's encoder with the weights of a model that it saved, which holds no layer that the recipe left out."""
+    return recipe.preferring({**UNTRAINED, "encoder.name": str(model), "encoder.layers": None})
