@@ -16,6 +16,7 @@ NAMES = {
     ("Findings", "missing"),
     ("Answer", "explored"),
     ("Finalist", "name"),
+    ("Ship", "name"),
     ("RowsAnswer", "explored"),
     ("RowsAnswer", "best"),
 }

@@ -8,13 +8,14 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 from reports.document import markdown
-from reports.ledger import LEDGER, Finals, LearningCurve, Ledger, Record, StudyInfo
-from reports.ledger.finals import FIRST_FRESH, SHARES
+from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, SoupOf, StudyInfo, trial_key
+from reports.ledger.finals import FIRST_FRESH, SHARES, SoupVariant
 from reports.made_up import VERSIONS
 from reports.markdown import code
 from reports.plots import (
@@ -32,6 +33,7 @@ from reports.plots import (
 from reports.recipe_names import recipe_names
 from reports.results import Results
 from reports.sections import SECTIONS
+from reports.soup import Soups
 from reports.testing import changed, made_record, write_trial
 from search_spaces import Row, Space, spaces
 from trainables.evaluation_config import EvaluationConfig, split
@@ -338,4 +340,43 @@ def add_curve(
     finals = dataclasses.replace(finals, curve=LearningCurve(whole, parts))
     info = dataclasses.replace(info, finals=finals)
     info.save(folder)
+    return info
+
+
+def add_soups(
+    folder: Path, whole: str, gains: Mapping[float, float], *, std: float = 0.1, missing: int = 0
+) -> StudyInfo:
+    """Soups of a recipe of the finals, by its hash: with these shares of training they score so much more than its
+    seeds in the mean; then one without each seed, of the chosen share. `missing` of these have not run."""
+    results, chance = Results.load(folder), random.Random(13)
+    info, finals = results.info, results.info.finals
+    assert finals is not None
+    level = list(results.finals[whole])[: finals.seeds]
+    made = SoupOf(whole, [record.seed for record in level])
+
+    def soup(variant: SoupVariant) -> Record:
+        left = [record for record in level if record.seed != variant.without]
+        luck = chance.gauss(0, std) if variant.without else 0.0
+        means = {
+            task: {
+                name: fmean(record.scores[task][name] for record in left) + gains[variant.share] + luck
+                if isinstance(value, float)
+                else value
+                for name, value in numbers.items()
+            }
+            for task, numbers in level[0].scores.items()
+        }
+        return dataclasses.replace(
+            changed(level[0], scores=means, checkpoint=f"{MODELS}/{trial_key(whole, variant.seed)}"), seed=variant.seed
+        )
+
+    ledger = Ledger(folder / LEDGER)
+    for share in gains:
+        ledger.write(soup(SoupVariant(share)))
+    finals = dataclasses.replace(finals, soup=made)
+    info = dataclasses.replace(info, finals=finals)
+    info.save(folder)
+    without = Soups(Results.load(folder), made).without
+    for variant in without[: len(without) - missing]:
+        ledger.write(soup(variant))
     return info

@@ -12,6 +12,7 @@ from reports.answer import Answer
 from reports.answer_words import lines
 from reports.export import export
 from reports.ledger import LEDGER, MODELS, Evaluation, Ledger, Record, fresh_seeds, trial_key
+from reports.ledger.finals import SoupVariant
 from reports.ledger.option_values import KeepModels
 from reports.results import Results
 from search_spaces.goals import STS
@@ -136,3 +137,17 @@ def test_the_option() -> None:
     for text in ("0", "-1", "some", "²"):
         with pytest.raises(UserError, match="--keep-models must be all, none, rows or a number from 1 to 100,000"):
             parse([*options, f"--keep-models={text}"])
+
+
+def test_models_of_the_finals_stay_until_soups_are_made_of_them() -> None:
+    first, second = fresh_seeds(2)
+    soup, other, left_out = (
+        SoupVariant(share, without).seed for share, without in ((1.0, None), (0.5, None), (0.5, first))
+    )
+    kept = ModelsKept("rows", [STS], averages=True)
+    trials = record(60.0, 0), record(70.0, first), record(71.0, second), record(50.0, first, recipe=2)
+    trials += record(73.0, soup), record(72.0, other), record(72.5, left_out, model=False), record(61.0, 1)
+    assert removed(kept, *trials) == [[], [], [], [], [], [], [], [(1, 0)]]
+    assert kept.after_soups(trials[5].key) == [trials[4].key, trials[1].key]
+    assert kept.after_soups(trials[5].key) == []
+    assert ModelsKept("all", [STS], trials, averages=True).after_soups(None) == []

@@ -31,7 +31,20 @@ from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
 
 ALLOTMENT = Allotment(1, 1, 0.0, 1, 1)
-WITHOUT = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", "1x3", "--sampler", "random", "--soup", "none")
+WITHOUT = (
+    "--space",
+    "scl_tau",
+    "--search",
+    "optuna",
+    "--trials",
+    "4",
+    "--finals",
+    "1x3",
+    "--sampler",
+    "random",
+    "--soup",
+    "none",
+)
 CURVE = (*WITHOUT, "--learning-curve")
 SEEDS, FINALS = 3, 3 + 3 + 3 + 1
 """Of the finals: seeds, and trials of one finalist, the base, the baseline row and the encoder as it came."""

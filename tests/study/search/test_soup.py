@@ -142,5 +142,7 @@ def test_the_numbers_of_soups_are_their_own() -> None:
     variants = [SoupVariant(share, seed) for share in SOUP_SHARES for seed in (None, *fresh_seeds(7))]
     numbers = [variant.seed for variant in variants]
     assert len({*numbers}) == len(numbers)
-    assert all(is_soup(number) and SoupVariant.of(number) == variant for number, variant in zip(numbers, variants))
+    assert all(
+        is_soup(number) and SoupVariant.of(number) == variant for number, variant in zip(numbers, variants, strict=True)
+    )
     assert not any(is_soup(seed) for seed in fresh_seeds(100))

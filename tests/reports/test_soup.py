@@ -1,0 +1,168 @@
+"""Which model to ship: what is reckoned from soups, and what is said of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.answer import FILE, Answer
+from reports.answer_words import lines
+from reports.check import check
+from reports.document import markdown
+from reports.export import export
+from reports.looks import trials
+from reports.report import write_report
+from reports.results import Results
+from reports.sections import SECTIONS, Section, ship
+from reports.soup import KEPT_GAIN, chosen_share
+from reports.testing import SectionContract
+from tests.facts import sentences
+from tests.synthetic_results import PLOTS, add_finals, add_soups, make_results, undraw
+from trainables.files import write_whole
+
+Make = Callable[..., Results]
+BETTER = {1.0: 0.5, 0.75: 1.0, 0.5: 0.2, 0.25: -1.0}
+WORSE = dict.fromkeys(BETTER, -0.2)
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    undraw(monkeypatch, PLOTS)
+
+
+@pytest.fixture
+def results_folder(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def make(results_folder: Path) -> Make:
+    """A search whose first recipe is the one to use, and soups of it."""
+
+    def made(gains: Mapping[float, float] | None = BETTER, **soups: Any) -> Results:
+        make_results(results_folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
+        add_finals(results_folder, (3.0, 1.0))
+        whole = Answer.of(Results.load(results_folder)).to_train
+        assert whole is not None
+        if gains:
+            add_soups(results_folder, whole.recipe, gains, **soups)
+        return Results.load(results_folder)
+
+    return made
+
+
+def words_of(results: Results, head: str) -> list[str]:
+    return [line.words for line in lines(Answer.of(results), results.info, str) if line.head == head]
+
+
+@pytest.mark.parametrize(
+    ("soups", "one_seed", "untrained", "share"),
+    [
+        ({1.0: 80.0, 0.5: 79.6, 0.25: 79.4}, 79.0, 70.0, 0.5),  # 95 % of ten points are kept to 79.5
+        ({1.0: 80.0, 0.5: 79.4}, 79.0, 70.0, 1.0),
+        ({1.0: 80.0, 0.5: 79.6}, 79.0, 79.0, 1.0),
+        ({1.0: 80.0, 0.5: 79.6}, 79.0, None, 1.0),
+        ({1.0: 80.0, 0.5: 80.0}, 79.0, 90.0, 0.5),
+        ({1.0: 78.0, 0.5: 79.0}, 79.0, 70.0, None),
+        ({}, 79.0, 70.0, None),
+    ],
+)
+def test_the_least_training_that_keeps_the_gain(
+    soups: dict[float, float], one_seed: float, untrained: float | None, share: float | None
+) -> None:
+    assert KEPT_GAIN == 0.95
+    assert chosen_share(soups, one_seed, untrained) == share
+
+
+def test_the_shipped_one_has_its_gains(make: Make) -> None:
+    made = Answer.of(make()).ship
+    assert made is not None
+    assert (made.share, made.seeds, len(made.soups)) == (0.75, 5, len(BETTER))
+    assert made.over_seed is not None
+    assert made.over_seed.low is not None
+    assert made.over_seed.gain == pytest.approx(1.0, abs=0.01)
+    assert 0 < made.over_seed.low < made.over_seed.gain
+    assert {*made.gains} == {"base", "encoder"}
+    assert made.gains["base"].gain == pytest.approx(3.7, abs=0.1)
+
+
+def test_a_soup_whose_spread_is_not_known_borrows_one(make: Make) -> None:
+    """A limit may end the study before each seed was left out."""
+    cut, whole = (Answer.of(make(missing=missing)).ship for missing in (2, 0))
+    assert whole is not None
+    assert cut is not None
+    widths = [ship.over_seed.high - ship.over_seed.low for ship in (whole, cut)]  # type: ignore[union-attr, operator]
+    assert widths[0] < widths[1]
+
+
+def test_where_no_soup_is_better_one_seed_is_shipped(make: Make) -> None:
+    results = make(WORSE)
+    made = Answer.of(results).ship
+    assert made is not None
+    assert (made.share, made.model, made.over_seed) == (None, None, None)
+    assert words_of(results, "Ship") == ["the model of one seed: no average of 5 is better by development scores"]
+    assert "soup" not in words_of(results, "Model")[0]
+
+
+def test_it_changes_nothing_else(make: Make) -> None:
+    without, results = Answer.of(make(None)), make()
+    assert without.ship is None
+    assert dataclasses.replace(Answer.of(results), ship=None, seconds=0.0) == dataclasses.replace(without, seconds=0.0)
+    assert trials(results) == trials(make(None))
+    assert not any(record.seed >= 2_000_000 for record in results.of_all_trials)
+
+
+def test_the_answer_names_it_and_exports_it(make: Make, results_folder: Path, tmp_path: Path) -> None:
+    results = make()
+    (words,) = words_of(results, "Ship")
+    assert words.startswith("the average of the models of 5 seeds, mixed with 25% of the encoder as it came; +1.00 [")
+    assert words_of(results, "Model")[0].endswith(" soup")
+    made = Answer.of(results).ship
+    assert made is not None
+    assert made.model is not None
+    write_whole(results_folder / made.model / "weights", "averaged")
+    assert (export(results_folder, "soup", tmp_path / "model") / "weights").read_text() == "averaged"
+    assert sentences(Answer.of(results)) == []
+
+
+def test_the_files_hold_it(make: Make, results_folder: Path) -> None:
+    make()
+    write_report(results_folder)
+    content = json.loads((results_folder / FILE).read_text())["ship"]
+    assert (content["share"], content["seeds"]) == (0.75, 5)
+    assert (results_folder / "trials.csv").read_text().count(",20000") == len(BETTER) + 5
+    assert not [problem for problem in check(results_folder) if FILE in problem]
+
+
+def test_it_says_what_is_forgotten(make: Make, tmp_path: Path) -> None:
+    results = make()
+    answer = Answer.of(results)
+    assert answer.ship is not None
+    soups = tuple(dataclasses.replace(each, general=82.0 - each.share) for each in answer.ship.soups)
+    one_seed = dataclasses.replace(answer.ship.one_seed, general=80.0)
+    ship = dataclasses.replace(answer.ship, general="STS-B", untrained_general=82.0, soups=soups, one_seed=one_seed)
+    written = [line.words for line in lines(dataclasses.replace(answer, ship=ship), results.info, str)]
+    assert any("STS-B -0.75 against the encoder as it came, one seed -2.00" in words for words in written)
+
+
+class TestShipSection(SectionContract):
+    @pytest.fixture
+    def section(self) -> Section:
+        return SECTIONS["ship"]
+
+    @pytest.fixture(params=["soup", "one seed", "none"])
+    def results(self, request: pytest.FixtureRequest, make: Make) -> Results:
+        return make({"soup": BETTER, "one seed": WORSE, "none": None}[request.param])
+
+    def test_it_has_a_row_for_each(self, make: Make, tmp_path: Path) -> None:
+        text = markdown(ship.write(make(), tmp_path / "pictures"))
+        heads = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
+        assert heads[2:7] == ["one seed, the mean", *(f"average, {share:.0%} trained" for share in BETTER)]
+        (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
+        assert "75% trained" in shipped
+        assert "over one seed" in text
