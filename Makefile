@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --set optimisation.max_steps=40 --seeds 2 \
-		--search optuna --trials 4 --finals 1x3 --results results/scl_ablation-laptop
+		--search optuna --trials 4 --finals 1x3 --soup none --results results/scl_ablation-laptop
 
 # tests/conftest.py says how they are handed out. pytest 9.2 keeps no groups with the xdist of today
 test: $(VENV)/.installed-dev lint types

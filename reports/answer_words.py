@@ -319,6 +319,9 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     """Which model, what it gains over one seed, and what it takes back of the forgetting."""
     if ship.share is None:
         return [f"the model of one seed: no average of {ship.seeds} is better by development scores"]
+    if ship.model is None:
+        measured = f" measured {_points(ship.over_seed)} against it" if ship.over_seed else " was not kept"
+        return [f"the model of one seed: the average of {ship.seeds}{measured}"]
     mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"
     clauses = [f"the average of the models of {ship.seeds} seeds{mixed}"]
     if ship.over_seed:

@@ -3,7 +3,7 @@
 A soup has the mean of the weights of all fresh seeds. The more of the encoder as it came is mixed in, the less is
 forgotten. Development scores alone choose the share: of the soups that keep `KEPT_GAIN` of the best soup's gain over
 the encoder, the one with the least training; none where one seed is as good on average. So the test judges a soup as
-it judges a finalist.
+it judges a finalist. One seed is shipped where the soup measured there less than `KEPT_GAIN` of the seeds' own gain.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Ship:
     """The task that checks what else the encoder knew."""
     untrained_general: float | None = None
     model: str | None = None
-    """The soup's folder, within the results folder."""
+    """The folder of the soup to ship, within the results folder; None where one seed is shipped."""
 
 
 def chosen_share(soups: Mapping[float, float], one_seed: float, untrained: float | None) -> float | None:
@@ -168,12 +168,15 @@ def shipped(finals: FinalsEvidence, figure: Quantity, general: Quantity | None, 
     lent = finals.lent(figure)
     paired = same_seeds(sample, seeds)
     others = {name: other for name, other in finals.compared(figure).items() if finals.references[name] != key}
+    untrained = _mean(figure, encoder)
+    gained = 0.0 if untrained is None else max(0.0, seeds.mean - untrained)
+    keeps = sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained
     return dataclasses.replace(
         ship,
         figure=Gain.of(by_itself(sample, lent)),
         over_seed=Gain.of(compare(sample, seeds, common=lent, paired=paired, looks=looks / 2)),
         gains={name: Gain.of(compare(sample, other, common=lent, looks=looks / 2)) for name, other in others.items()},
-        model=soups.by_share[ship.share].checkpoint,
+        model=soups.by_share[ship.share].checkpoint if keeps else None,
     )
 
 

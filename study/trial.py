@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.ledger import trial_key
+from reports.ledger import is_soup, trial_key
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import run_source
 from trainables.recipe import Recipe
 from trainables.training.rungs import RungPlan
+
+
+def cost_key(recipe_hash: str, seed: int) -> str:
+    """Trials of one key take about as long: the seeds of a recipe, and all soups, which train nothing."""
+    return "soup" if is_soup(seed) else recipe_hash
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:
     general = [number(scores.general)] if ship.general else []
     is_soup = scores is not ship.one_seed
-    shipped = "yes" if (scores.share == ship.share if is_soup else ship.share is None) else DASH
+    shipped = "yes" if (scores.share == ship.share if is_soup else True) and is_soup == bool(ship.model) else DASH
     return [name, number(scores.development), number(scores.figure), *general, shipped]
 
 
@@ -38,7 +38,7 @@ def _gains(ship: Ship) -> list[Block]:
     over = {"one seed": ship.over_seed, **{OVER[name]: gain for name, gain in ship.gains.items()}}
     score = level(ship.figure.gain, ship.figure.low, ship.figure.high)
     lines = [[f"over {name}", difference(gain.gain, gain.low, gain.high)] for name, gain in over.items()]
-    return [DataTable(["The shipped model", "points"], [["its score", score], *lines])]
+    return [DataTable(["The chosen average", "points"], [["its score", score], *lines])]
 
 
 def _how(ship: Ship) -> str:
@@ -46,7 +46,8 @@ def _how(ship: Ship) -> str:
     return (
         f"The weights of {ship.seeds} fresh seeds of {code(ship.name)} are averaged, and mixed with those of the "
         "encoder as it came. Development scores choose: of the averages that keep "
-        f"{KEPT_GAIN:.0%} of the gain over that encoder, the one with the least training; one seed where no average is "
-        f"better.{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
+        f"{KEPT_GAIN:.0%} of the gain over that encoder, the one with the least training. One seed is shipped where no "
+        f"average is better, or where it measured less than {KEPT_GAIN:.0%} of the seeds' gain on the test."
+        f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
         "seeds: the average was made again without each of them."
     )

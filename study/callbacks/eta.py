@@ -16,6 +16,7 @@ from statistics import fmean
 from reports.ledger import Record
 from reports.markdown import count
 from study.search.budget import makespan
+from study.trial import cost_key
 
 TRAINING_SHARE = 0.5
 """How much of a trial is its training, as long as no record tells."""
@@ -125,8 +126,8 @@ class TimeLeft:
     def forecast(
         self, now: float, running: Sequence[tuple[TrainingGroup, str]], waiting: Sequence[str | None]
     ) -> Forecast:
-        """From the groups and recipe hashes of the trials that run, and the hashes of those that wait, in order; None
-        for recipes that are yet to be chosen."""
+        """From the groups and cost keys of the trials that run, and the keys of those that wait, in order; None for
+        recipes that are yet to be chosen."""
         groups: dict[int, tuple[TrainingGroup, list[str]]] = {}
         for group, recipe in running:
             groups.setdefault(id(group), (group, []))[1].append(recipe)
@@ -152,7 +153,7 @@ class TimeLeft:
         return Forecast(seconds, 60 * places / max(factor * mean, 1e-3), self._how(len(under_way), ended))
 
     def _learn(self, record: Record, seconds: float) -> None:
-        self._seconds.setdefault(record.recipe_hash, []).append(seconds)
+        self._seconds.setdefault(cost_key(record.recipe_hash, record.seed), []).append(seconds)
         if record.status == "finished" and _cost(record, "evaluation_seconds"):
             self._evaluations.append(_cost(record, "evaluation_seconds"))
 

@@ -15,7 +15,7 @@ from reports.ledger.moments import now
 from study.callbacks.base import Callback
 from study.callbacks.eta import Forecast, TimeLeft, TrainingGroup
 from study.plan import Plan
-from study.trial import Trial
+from study.trial import Trial, cost_key
 
 REFRESH_SECONDS = 2.0
 """How old a forecast may be: with a thousand trials it takes some milliseconds."""
@@ -189,9 +189,9 @@ class StudyState(Callback):
         if self._forecast is None or clock - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
             self._coming = self.coming
-            chosen = (planned.recipe.hash for planned in self.waiting())
+            chosen = (cost_key(planned.recipe.hash, planned.seed) for planned in self.waiting())
             waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
-            running = [(run.group, run.trial.recipe_hash) for run in self.running.values()]
+            running = [(run.group, cost_key(run.trial.recipe_hash, run.trial.seed)) for run in self.running.values()]
             forecast, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
             if limit < math.inf:  # a search uses all of it, and what runs then is halted
                 known = sum(1 for _ in self.waiting()) >= self.queued

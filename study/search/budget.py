@@ -14,6 +14,7 @@ from typing import Any
 from reports.ledger import Record, is_soup
 from reports.ledger.study_info import Limited
 from search_spaces.limits import LIMITS, of_study
+from study.trial import cost_key
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -22,10 +23,6 @@ Running = tuple[str, float]
 
 SLACK = 1.05
 """How much longer than guessed a trial may take before the clock cuts it off."""
-
-
-SOUPS = "soups"
-"""In place of a recipe's hash: soups cost no training of the recipe that they are of."""
 
 
 class Budget:
@@ -67,14 +64,12 @@ class Budget:
         """A trial has ended."""
         for name, costs in self._costs.items():
             value = LIMITS[name].of(record.cost)
-            if value is not None and is_soup(record.seed):
-                costs.setdefault(SOUPS, []).append(value)
-            elif value is not None:
-                costs.setdefault(record.recipe_hash, []).append(value)
+            if value is not None:
+                costs.setdefault(cost_key(record.recipe_hash, record.seed), []).append(value)
                 epochs, cost = _epochs(record.recipe), record.cost
                 # What prepares a training, such as reading its data, takes no longer for more of them.
                 seconds, whole = record.training.get("seconds") or cost.get("train_seconds"), cost.get("seconds")
-                if record.status == "finished" and epochs and seconds and whole:
+                if record.status == "finished" and epochs and seconds and whole and not is_soup(record.seed):
                     training = value * seconds / whole
                     parts = self._parts[name].setdefault(_whole(record.recipe), [])
                     parts.append((training / epochs, value - training))

@@ -15,12 +15,13 @@ from reports.answer_words import lines
 from reports.check import check
 from reports.document import markdown
 from reports.export import export
+from reports.ledger import LEDGER, Ledger
 from reports.looks import trials
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, ship
 from reports.soup import KEPT_GAIN, chosen_share
-from reports.testing import SectionContract
+from reports.testing import SectionContract, changed
 from tests.facts import sentences
 from tests.synthetic_results import PLOTS, add_finals, add_soups, make_results, undraw
 from trainables.files import write_whole
@@ -106,6 +107,30 @@ def test_where_no_soup_is_better_one_seed_is_shipped(make: Make) -> None:
     assert made is not None
     assert (made.share, made.model, made.over_seed) == (None, None, None)
     assert words_of(results, "Ship") == ["the model of one seed: no average of 5 is better by development scores"]
+    assert "soup" not in words_of(results, "Model")[0]
+
+
+def test_one_seed_is_shipped_where_the_test_shows_less_than_its_gain(make: Make, results_folder: Path) -> None:
+    """Development scores choose the average, which loses a point on the test."""
+    make()
+    ledger = Ledger(results_folder / LEDGER)
+    for record in Results.load(results_folder).soups:
+        scores = {
+            task: {
+                name: value - 2 if name.startswith(("test", "spearman_w")) and value else value
+                for name, value in numbers.items()
+            }
+            for task, numbers in record.scores.items()
+        }
+        ledger.write(changed(record, scores=scores))
+    results = Results.load(results_folder)
+    made = Answer.of(results).ship
+    assert made is not None
+    assert made.over_seed is not None
+    assert (made.share, made.model) == (0.75, None)
+    assert made.over_seed.gain == pytest.approx(-1.0, abs=0.01)
+    (words,) = words_of(results, "Ship")
+    assert words.startswith("the model of one seed: the average of 5 measured -1.00 [")
     assert "soup" not in words_of(results, "Model")[0]
 
 

@@ -15,7 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.ledger import Curves, Progress
+from reports.answer import Answer
+from reports.ledger import Curves, Progress, is_soup
+from reports.ledger.finals import SOUP_SHARES
+from reports.results import Results
 from search_spaces.goals import SELECTION
 from tests.conftest import PLANTED, TOKEN
 
@@ -162,6 +165,25 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     pruned = statuses.count("pruned")
     assert rung.counts == {"queued": 0, "running": 0, "finished": 4 - pruned, "stopped": pruned, "failed": 1}
     assert {key for key, curve in Curves(results).all().items() if curve.points} == {path[:-5] for path in by_file}
+
+
+@pytest.mark.slow
+def test_models_of_the_finals_are_averaged_and_one_is_left_to_ship(cluster: dict[str, str], tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    search = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--finals", "1x2")
+    done = run(cluster, results, *search)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ship = Answer.of(Results.load(results)).ship
+    assert ship is not None
+    assert "Ship " in done.stdout
+    soups = {name: record for name, record in records(results).items() if is_soup(record["seed"])}
+    assert len(soups) == len(SOUP_SHARES) + (2 if ship.share else 0)
+    assert all(record["training"] == {"stopped": None} for record in soups.values())
+    kept = {record["checkpoint"] for record in records(results).values()} - {None}
+    assert {f"models/{path.name}" for path in (results / "models").iterdir() if path.is_dir()} == kept
+    assert [checkpoint for checkpoint in kept if is_soup(int(checkpoint.rpartition("-")[2]))] == [
+        *filter(None, [ship.model])
+    ]
 
 
 @pytest.mark.slow
