@@ -227,7 +227,7 @@ class _Finals(FinalsEvidence):
         over_it = not self.forbidding(first, figure, ["encoder"])
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
-        return dataclasses.replace(
+        answer = dataclasses.replace(
             sums,
             kind=KINDS[judged.answer],
             figure=figure.name,
@@ -255,8 +255,11 @@ class _Finals(FinalsEvidence):
             noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),
             data=data_curve(self.evidence, figure, self.looks * max(len(self.finalists), 1)),
-            ship=shipped(self, figure, self._general, self.looks * max(len(self.finalists), 1)),
         )
+        used = answer.to_train
+        looks = self.looks * max(len(self.finalists), 1)
+        ship = shipped(self, used.recipe, figure, self._general, looks) if used else None
+        return dataclasses.replace(answer, ship=ship)
 
     @cached_property
     def figure(self) -> Quantity | None:

@@ -83,7 +83,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     written += _lines("Data", of_data(answer.data, say)) if answer.data else []
     kept = answer.to_train
     written += _lines("Ship", _ship(answer.ship, say)) if answer.ship else []
-    averaged = SHIPPED if answer.ship and answer.ship.model else None
+    averaged = SHIPPED if answer.ship and answer.ship.averaged else None
     written += [_model(averaged or kept.name, info)] if kept and (averaged or kept.model) else []
     return [*written, *([Line("Again", recipe_command(info), command=True)] if kept else [])]
 
@@ -319,9 +319,8 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     """Which model, what it gains over one seed, and what it takes back of the forgetting."""
     if ship.share is None:
         return [f"the model of one seed: no average of {ship.seeds} is better by development scores"]
-    if ship.model is None:
-        measured = f" measured {_points(ship.over_seed)} against it" if ship.over_seed else " was not kept"
-        return [f"the model of one seed: the average of {ship.seeds}{measured}"]
+    if not ship.keeps and ship.over_seed:
+        return [f"the model of one seed: the average of {ship.seeds} measured {_points(ship.over_seed)} against it"]
     mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"
     clauses = [f"the average of the models of {ship.seeds} seeds{mixed}"]
     if ship.over_seed:

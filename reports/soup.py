@@ -16,8 +16,8 @@ from statistics import fmean
 from reports.evidence import Evidence
 from reports.finals_evidence import FinalsEvidence
 from reports.gain import Gain
-from reports.ledger import Record
-from reports.ledger.finals import SOUP_SHARES, SoupOf, SoupVariant
+from reports.ledger import Record, split_key
+from reports.ledger.finals import SOUP_SHARES, SoupVariant
 from reports.quantity import Quantity
 from reports.recipe_names import called
 from reports.results import Results
@@ -25,6 +25,7 @@ from reports.statistics import Sample, compare
 from reports.statistics.comparison import by_itself
 from reports.statistics.jackknife import jackknifed
 from reports.statistics.pairing import same_seeds
+from search_spaces.goals import Goal
 
 KEPT_GAIN = 0.95
 SHIPPED = "soup"
@@ -65,8 +66,15 @@ class Ship:
     general: str | None = None
     """The task that checks what else the encoder knew."""
     untrained_general: float | None = None
+    keeps: bool = False
+    """Whether the soup kept `KEPT_GAIN` of the seeds' gain on the test; else one seed is shipped."""
     model: str | None = None
-    """The folder of the soup to ship, within the results folder; None where one seed is shipped."""
+    """The soup's folder, within the results folder."""
+
+    @property
+    def averaged(self) -> str | None:
+        """The folder of the soup to ship; None where one seed is shipped."""
+        return self.model if self.keeps else None
 
 
 def chosen_share(soups: Mapping[float, float], one_seed: float, untrained: float | None) -> float | None:
@@ -80,50 +88,67 @@ def chosen_share(soups: Mapping[float, float], one_seed: float, untrained: float
 
 
 class Soups:
-    """Those of one study, as far as they were scored."""
+    """Those of a recipe, as far as they were scored."""
 
-    def __init__(self, results: Results, made: SoupOf) -> None:
-        self.results, self.made = results, made
-        self.records = {
-            record.seed: record
-            for record in results.soups
-            if record.recipe_hash == made.recipe and record.status == "finished"
-        }
-        self.seeds = [record for record in results.finals.get(made.recipe or "", ()) if record.seed in made.seeds]
+    def __init__(self, results: Results, recipe_hash: str) -> None:
+        self.results, self.recipe = results, recipe_hash
+        records = [each for each in results.soups if each.recipe_hash == recipe_hash and each.status == "finished"]
+        whole = [record for record in records if SoupVariant.of(record.seed).without is None]
+        self.seeds = _averaged(whole[0]) if whole else []
+        """Whose models are averaged, fresh ones; empty while nothing is scored."""
+        self.records = {record.seed: record for record in records if self._is_whole(record)}
         self.by_share = {
-            share: record for share in SOUP_SHARES if (record := self.records.get(SoupVariant(share).seed)) is not None
+            share: self.records[seed] for share in SOUP_SHARES if (seed := SoupVariant(share).seed) in self.records
         }
+
+    @property
+    def trained(self) -> list[Record]:
+        """The trials whose models are averaged."""
+        return [record for record in self.results.finals.get(self.recipe, ()) if record.seed in self.seeds]
+
+    def _is_whole(self, record: Record) -> bool:
+        without = SoupVariant.of(record.seed).without
+        return _averaged(record) == [seed for seed in self.seeds if seed != without]
+
+    @property
+    def goal(self) -> Goal | None:
+        """The development score that chooses: the first of the goals that is no cost."""
+        return next((goal for goal in self.results.measured_goals if not goal.cost), None)
 
     def development(self, records: Sequence[Record]) -> float | None:
-        """The mean by the first goal, the higher the better."""
-        goal = next(iter(self.results.measured_goals), None)
-        values = [goal.of(record.scores, record.cost) for record in records] if goal else []
+        """The mean by that goal."""
+        values = [self.goal.of(record.scores, record.cost) for record in records] if self.goal else []
         whole = [value for value in values if value is not None]
-        return goal.upward(fmean(whole)) if goal and values and len(whole) == len(values) else None
+        return fmean(whole) if values and len(whole) == len(values) else None
+
+    @property
+    def scores(self) -> dict[float, float]:
+        """Development scores by share; empty while not all are known."""
+        known = {
+            share: score for share, record in self.by_share.items() if (score := self.development([record])) is not None
+        }
+        return known if len(known) == len(SOUP_SHARES) else {}
 
     @property
     def share(self) -> float | None:
         """The chosen one; None where one seed is as good, and while not all shares are scored."""
-        scores = {share: self.development([record]) for share, record in self.by_share.items()}
-        known = {share: score for share, score in scores.items() if score is not None}
-        one_seed = self.development(self.seeds)
-        if len(known) < len(SOUP_SHARES) or one_seed is None:
+        one_seed, finals = self.development(self.trained), self.results.info.finals
+        if one_seed is None or not self.scores:
             return None
-        finals = self.results.info.finals
-        untrained = self.results.finals.get((finals.as_it_came if finals else None) or "", [])
-        untrained = untrained or self.results.recipes.get((finals.as_it_came if finals else None) or "", [])
-        return chosen_share(known, one_seed, self.development(untrained))
+        key = (finals.as_it_came if finals else None) or ""
+        untrained = [*self.results.finals.get(key, ())] or self.results.recipes.get(key, [])
+        return chosen_share(self.scores, one_seed, self.development(untrained))
 
     @property
     def without(self) -> list[SoupVariant]:
         """The soups that tell how far other seeds would move the chosen one."""
         share = self.share
-        return [] if share is None else [SoupVariant(share, seed) for seed in self.made.seeds]
+        return [] if share is None else [SoupVariant(share, seed) for seed in self.seeds]
 
     def sample(self, share: float, figure: Quantity) -> Sample | None:
         """Of the soup of that share: jackknifed over its seeds where all without one are scored; else it has one."""
         whole = self._sample([self.by_share[share]], figure)
-        variants = [SoupVariant(share, seed) for seed in self.made.seeds]
+        variants = [SoupVariant(share, seed) for seed in self.seeds]
         records = [self.records[each.seed] for each in variants if each.seed in self.records]
         if whole is None or len(records) < len(variants):
             return whole
@@ -135,18 +160,16 @@ class Soups:
         )
 
     def _sample(self, records: list[Record], figure: Quantity) -> Sample | None:
-        return Evidence(dataclasses.replace(self.results, records=records)).sample(self.made.recipe or "", figure)
+        return Evidence(dataclasses.replace(self.results, records=records)).sample(self.recipe, figure)
 
 
-def shipped(finals: FinalsEvidence, figure: Quantity, general: Quantity | None, looks: float) -> Ship | None:
-    """None where nothing was averaged. `general`: the check of what else the encoder knew. `looks` as in `compare`: of
-    this look, times the finalists."""
-    results, plan = finals.results, finals.results.info.finals
-    if plan is None or plan.soup is None or plan.soup.recipe not in finals.recipes:
-        return None
-    soups, key = Soups(results, plan.soup), plan.soup.recipe
-    seeds = finals.evidence.sample(key, figure)
-    if len(soups.by_share) < len(SOUP_SHARES) or seeds is None:
+def shipped(
+    finals: FinalsEvidence, recipe_hash: str, figure: Quantity, general: Quantity | None, looks: float
+) -> Ship | None:
+    """Of the recipe to use; None where not all soups of its models are scored. `general`: the check of what else the
+    encoder knew. `looks` as in `compare`: of this look, times the finalists."""
+    soups, seeds = Soups(finals.results, recipe_hash), finals.evidence.sample(recipe_hash, figure)
+    if not soups.scores or seeds is None:
         return None
 
     def scores(share: float, records: Sequence[Record]) -> SoupScores:
@@ -154,30 +177,39 @@ def shipped(finals: FinalsEvidence, figure: Quantity, general: Quantity | None, 
 
     encoder = finals.recipes.get(finals.references.get("encoder", ""), [])
     ship = Ship(
-        called(results, key),
-        len(plan.soup.seeds),
+        called(finals.results, recipe_hash),
+        len(soups.seeds),
         soups.share,
         tuple(scores(share, [record]) for share, record in soups.by_share.items()),
-        scores(1.0, soups.seeds),
+        scores(1.0, soups.trained),
         general=general.name if general else None,
         untrained_general=_mean(general, encoder),
     )
     sample = None if ship.share is None else soups.sample(ship.share, figure)
     if ship.share is None or sample is None:
         return ship
-    lent = finals.lent(figure)
-    paired = same_seeds(sample, seeds)
-    others = {name: other for name, other in finals.compared(figure).items() if finals.references[name] != key}
-    untrained = _mean(figure, encoder)
+    lent, untrained = finals.lent(figure), _mean(figure, encoder)
     gained = 0.0 if untrained is None else max(0.0, seeds.mean - untrained)
-    keeps = sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained
+    others = {
+        name: other
+        for name, other in finals.compared(figure).items()
+        if finals.references[name] != recipe_hash and not finals.forbidding(recipe_hash, figure, [name])
+    }
     return dataclasses.replace(
         ship,
+        keeps=sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained,
         figure=Gain.of(by_itself(sample, lent)),
-        over_seed=Gain.of(compare(sample, seeds, common=lent, paired=paired, looks=looks / 2)),
+        over_seed=Gain.of(
+            compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), looks=looks / 2),
+        ),
         gains={name: Gain.of(compare(sample, other, common=lent, looks=looks / 2)) for name, other in others.items()},
-        model=soups.by_share[ship.share].checkpoint if keeps else None,
+        model=soups.by_share[ship.share].checkpoint,
     )
+
+
+def _averaged(record: Record) -> list[int]:
+    """The seeds of the models in a soup."""
+    return [split_key(key)[1] for key in record.data.get("averaged", {}).get("models", ())]
 
 
 def _mean(figure: Quantity | None, records: Sequence[Record]) -> float | None:

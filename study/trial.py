@@ -13,10 +13,12 @@ from trainables.plugins import run_source
 from trainables.recipe import Recipe
 from trainables.training.rungs import RungPlan
 
+SOUP = "soup"
+
 
 def cost_key(recipe_hash: str, seed: int) -> str:
     """Trials of one key take about as long: the seeds of a recipe, and all soups, which train nothing."""
-    return "soup" if is_soup(seed) else recipe_hash
+    return SOUP if is_soup(seed) else recipe_hash
 
 
 @dataclass(frozen=True)

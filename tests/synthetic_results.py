@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from reports.document import markdown
-from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, SoupOf, StudyInfo, trial_key
+from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, StudyInfo, trial_key
 from reports.ledger.finals import FIRST_FRESH, SHARES, SoupVariant
 from reports.made_up import VERSIONS
 from reports.markdown import code
@@ -343,16 +343,13 @@ def add_curve(
     return info
 
 
-def add_soups(
-    folder: Path, whole: str, gains: Mapping[float, float], *, std: float = 0.1, missing: int = 0
-) -> StudyInfo:
+def add_soups(folder: Path, whole: str, gains: Mapping[float, float], *, std: float = 0.1, missing: int = 0) -> None:
     """Soups of a recipe of the finals, by its hash: with these shares of training they score so much more than its
     seeds in the mean; then one without each seed, of the chosen share. `missing` of these have not run."""
     results, chance = Results.load(folder), random.Random(13)
-    info, finals = results.info, results.info.finals
+    finals = results.info.finals
     assert finals is not None
     level = list(results.finals[whole])[: finals.seeds]
-    made = SoupOf(whole, [record.seed for record in level])
 
     def soup(variant: SoupVariant) -> Record:
         left = [record for record in level if record.seed != variant.without]
@@ -366,17 +363,14 @@ def add_soups(
             }
             for task, numbers in level[0].scores.items()
         }
-        return dataclasses.replace(
-            changed(level[0], scores=means, checkpoint=f"{MODELS}/{trial_key(whole, variant.seed)}"), seed=variant.seed
-        )
+        averaged = {"averaged": {"models": [record.key for record in left], "share": variant.share}}
+        checkpoint = f"{MODELS}/{trial_key(whole, variant.seed)}"
+        made = changed(level[0], scores=means, checkpoint=checkpoint)
+        return dataclasses.replace(made, seed=variant.seed, data={**made.data, **averaged})
 
     ledger = Ledger(folder / LEDGER)
     for share in gains:
         ledger.write(soup(SoupVariant(share)))
-    finals = dataclasses.replace(finals, soup=made)
-    info = dataclasses.replace(info, finals=finals)
-    info.save(folder)
-    without = Soups(Results.load(folder), made).without
+    without = Soups(Results.load(folder), whole).without
     for variant in without[: len(without) - missing]:
         ledger.write(soup(variant))
-    return info

@@ -170,9 +170,17 @@ class TrainedEncoder(TypedDict, total=False):
     whole: bool  # it is untrained, and else as the model is
 
 
+class Averaged(TypedDict):
+    """Of a soup: the trials whose models are averaged, and how much of their training it has."""
+
+    models: list[str]
+    share: Annotated[float, between(0, 1)]
+
+
 class Trained(TypedDict, total=False):
     """What training read. `widths`: by width of `objective.dims` the scores of embeddings that were cut there."""
 
+    averaged: Averaged
     corpus: Annotated[CorpusFiles, _mixture]
     nli: CorpusFiles
     encoder: TrainedEncoder

@@ -10,7 +10,6 @@ from reports.ledger.failures import Failure, read_failures
 from reports.ledger.finals import (
     Finals,
     LearningCurve,
-    SoupOf,
     fresh_seeds,
     is_explored,
     is_fresh,
@@ -58,7 +57,6 @@ __all__ = [
     "Record",
     "Running",
     "Scoring",
-    "SoupOf",
     "StudyInfo",
     "Waiting",
     "add_losses",

@@ -111,16 +111,6 @@ class LearningCurve:
 
 
 @dataclass(frozen=True)
-class SoupOf:
-    """What a study's soups are made of."""
-
-    recipe: Hash | None = None
-    """The recipe to use; None until it is known, and where nothing is to be averaged."""
-    seeds: list[int] = field(default_factory=list)
-    """Those of its fresh seeds whose models are averaged."""
-
-
-@dataclass(frozen=True)
 class Finals:
     """What the finals of a study are of."""
 
@@ -140,8 +130,6 @@ class Finals:
     """Whether recipes and seeds are fewer than usual, for want of room in a limit."""
     curve: LearningCurve | None = None
     """What they end with; None where nobody asked for it."""
-    soup: SoupOf | None = None
-    """What is averaged after them; None where nobody wants that."""
     chosen: bool = False
     """Whether the finalists are known: where no recipe is above the base settings there are none. Older studies lack
     it."""

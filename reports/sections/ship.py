@@ -28,7 +28,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:
     general = [number(scores.general)] if ship.general else []
     is_soup = scores is not ship.one_seed
-    shipped = "yes" if (scores.share == ship.share if is_soup else True) and is_soup == bool(ship.model) else DASH
+    shipped = "yes" if (scores.share == ship.share if is_soup else True) and is_soup == ship.keeps else DASH
     return [name, number(scores.development), number(scores.figure), *general, shipped]
 
 

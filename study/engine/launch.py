@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.ledger import LEDGER, Finals, Ledger
+from reports.ledger import LEDGER, MODELS, Finals, Ledger, split_key
 from reports.ledger.finals import SoupVariant
 from reports.ledger.location import as_user_error
 from reports.markdown import duration
@@ -66,6 +66,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
     searcher = TuneSearcher(plan, ledger, save_search, allotment.concurrent)
     try:
         if not searcher.has_next():
+            _drop_models(plan, searcher, ledger)
             return 0
         start_cluster(cluster)
         with last_words(KILLED):
@@ -73,7 +74,9 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
                 cluster = wait_for_room(cluster, allotment)
                 info = dataclasses.replace(info, hardware=hardware(cluster))
                 _begin_clock(searcher.budget)
-            return _run_trials(plan, cluster, allotment, searcher, ledger, perform)
+            failed = _run_trials(plan, cluster, allotment, searcher, ledger, perform)
+        _drop_models(plan, searcher, ledger)
+        return failed
     finally:  # also where a person stops it: what is done is reported
         if searcher.agenda.limited:
             limited = searcher.budget.ended(searcher.agenda.remaining)
@@ -107,8 +110,7 @@ def _run_trials(
     agenda, left = searcher.agenda, searcher.budget.seconds_left
     state = StudyState(plan, ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, agenda.room, left)
     callbacks = Dispatch(state)
-    averages = plan.finals is not None and plan.finals.soup
-    models = ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0], averages)
+    models = _models(plan, searcher, ledger)
     scheduler = _scheduler(plan, ledger)
     settle = searcher.settle
     writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, settle, models, left)
@@ -132,8 +134,6 @@ def _run_trials(
     end_live = show_live(plan.results)
     try:
         run_tune(searcher, writer, allotment.concurrent)
-        if averages and writer.problem is None and not searcher.has_next():
-            writer.forget(models.after_soups(searcher.shipped()))
         writer.finish()
     except KeyboardInterrupt:
         stops_already()
@@ -195,3 +195,22 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, t
 def _saves(trial: Trial) -> bool:
     """Whether anybody may want its model: nobody that of a learning curve, or of a soup that lacks a seed."""
     return not trial.part and not (trial.averaged and SoupVariant.of(trial.seed).without is not None)
+
+
+def _models(plan: Plan, searcher: TuneSearcher, ledger: Ledger) -> ModelsKept:
+    averages = plan.finals is not None and plan.finals.soup
+    return ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0], averages)
+
+
+def _drop_models(plan: Plan, searcher: TuneSearcher, ledger: Ledger) -> None:
+    """Remove what was kept for soups, once these are all scored. `UserError` where the results cannot be written."""
+    if not searcher.agenda.soups_settled:
+        return
+    try:
+        for key in _models(plan, searcher, ledger).after_soups(searcher.shipped()):
+            if record := ledger.get(*split_key(key)):  # a record first, so that none names a model that is gone
+                ledger.write(dataclasses.replace(record, checkpoint=None))
+                plan.place.push(f"{LEDGER}/{key}.json")
+            plan.place.remove(f"{MODELS}/{key}")
+    except OSError as error:
+        raise as_user_error(error, plan.place.shown) from error

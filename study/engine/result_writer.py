@@ -12,7 +12,7 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import ray
@@ -283,9 +283,10 @@ class ResultWriter:
         if key in beaten:
             event = dataclasses.replace(event, record=dataclasses.replace(event.record, checkpoint=None))
         self._write(event.record.beside(self.ledger.get(*split_key(key))))
-        self.forget(other for other in beaten if other != key)
-        if key in beaten:
-            self._remove(f"{MODELS}/{key}")
+        for other in beaten:  # a record first, so that none names a model that is gone
+            if other != key and (record := self.ledger.get(*split_key(other))):
+                self._write(dataclasses.replace(record, checkpoint=None))
+            self._remove(f"{MODELS}/{other}")
         trial, files = self._close(key)
         if files not in self.open:  # the last of those that train together: their checkpoints are of no use any more
             for path in places(files):
@@ -294,13 +295,6 @@ class ResultWriter:
         self.settle(key, event.record)
         self._hear(event, [trial])
         self.coordinator.settled.remote([key])
-
-    def forget(self, models: Iterable[str]) -> None:
-        """Remove the models of these trials: a record first, so that none names a model that is gone."""
-        for key in models:
-            if record := self.ledger.get(*split_key(key)):
-                self._write(dataclasses.replace(record, checkpoint=None))
-            self._remove(f"{MODELS}/{key}")
 
     def _write(self, record: Record) -> None:
         self.ledger.write(record)

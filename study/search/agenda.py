@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from reports.ledger import Record, is_fresh
+from reports.ledger import Record, is_fresh, split_key
 from study.search.budget import Budget
 from study.search.course import Explorer, StudyCourse
 from study.search.exploration import Exploration
@@ -104,7 +104,7 @@ class Agenda:
     def limited(self) -> bool:
         """Whether a limit ended the study before all of it had run."""
         if self.budget.seconds_left() <= 0:
-            return self.remaining > 0
+            return self.remaining > self._unscored  # the answer is whole without soups
         unbegun = self.progress.left_out or self._cut_short or (self.exploration.closed and self.exploration.queue)
         return not self.progress.running and bool(unbegun)
 
@@ -119,8 +119,7 @@ class Agenda:
     def waiting(self) -> list[Trial]:
         """The trials that may begin next, as far as they are chosen."""
         fixed = filter(self.progress.is_open, self.course.fixed)
-        soups = filter(self.progress.is_open, self._soup[1])
-        return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *soups]
+        return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *self._open_soups]
 
     @property
     def remaining(self) -> int:
@@ -130,10 +129,9 @@ class Agenda:
         unasked = self.exploration.unasked * len(self.course.seeds)
         raced = self.race.open(searched) if self.race else 0
         curve = self.finals.of_curve if self.finals and self.parts is None else 0
-        soup = self.finals.of_soup if self.finals and self.soups and self._soup[0] < 0 else 0
         further = len(self.course.seeds) - 1 if self.course.first_decides else 0
         first = sum(not trial.row and trial.seed == self.course.seeds[0] for trial in searched)
-        return len(known) + unasked + first * further + self.rounds.unknown + raced + soup + curve
+        return len(known) + unasked + first * further + self.rounds.unknown + raced + self._unscored + curve
 
     def room(self) -> float:
         """How many trials like those with the base settings the limits have room for; infinite without limits."""
@@ -200,6 +198,25 @@ class Agenda:
         yield from (trial for entrant in self.parts for trial in entrant.trials)
 
     # --- small things
+
+    @property
+    def _open_soups(self) -> list[Trial]:
+        return [trial for trial in self._soup[1] if self.progress.is_open(trial)]
+
+    @property
+    def _unscored(self) -> int:
+        """Soups without a record, at most; not those that `waiting` has."""
+        return self.finals.of_soup if self.finals and self.soups and self._soup[0] < 0 else 0
+
+    @property
+    def soups_settled(self) -> bool:
+        """Whether no soup is left to be scored, of finals of which no trial failed or was left out."""
+        if self.soups is None or not self._finals_over or self.progress.running:
+            return False
+        if any(is_fresh(split_key(key)[1]) for key in self.progress.failed):
+            return False
+        trials = self.soups(self)
+        return all(trial.key in self.progress.done for trial in trials) and not self.limited
 
     @property
     def _finals_over(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from reports.ledger import Record, is_soup
 from reports.ledger.study_info import Limited
 from search_spaces.limits import LIMITS, of_study
-from study.trial import cost_key
+from study.trial import SOUP, cost_key
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -99,7 +99,7 @@ class Budget:
         """What a trial of that recipe, or of one that is not chosen yet, will take of a limit; None where none has
         ended."""
         own = self._by_own(name, recipe_hash or "")
-        every = [value for values in self._costs[name].values() for value in values]
+        every = [value for key, values in self._costs[name].items() if key != SOUP for value in values]
         return own if own is not None else fmean(every) if every else None
 
     def _by_own(self, name: str, recipe_hash: str) -> float | None:

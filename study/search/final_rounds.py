@@ -79,7 +79,7 @@ class FinalRounds:
         fixed = {trial.key for trial in self.course.fixed}
         searched = [record for key, record in self.progress.done.items() if key not in fixed]
         room = self.progress.budget.trainings(untrained, searched)
-        soups = size.of_soup if room is None or size.of_soup <= OF_SOUPS * room else 0
+        soups = size.of_soup if room is not None and size.of_soup <= OF_SOUPS * room else 0
         return [[untrained] * soups, [base] * size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:

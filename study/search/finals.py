@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.guards.words import listed
-from reports.ledger import Finals, LearningCurve, SoupOf, fresh_seeds
+from reports.ledger import Finals, LearningCurve, fresh_seeds
 from reports.ledger.finals import SHARES, SOUP_SHARES
 from reports.recipe_names import AS_IT_CAME, BASE
 from reports.statistics.finals import finalists_for
@@ -135,13 +135,8 @@ class SearchFinals:
                 return sized
         return None
 
-    def facts(
-        self,
-        finalists: Sequence[FinalsRecipe] | None = None,
-        curve: LearningCurve | None = None,
-        soup: SoupOf | None = None,
-    ) -> Finals:
-        """As `study.json` keeps it. `curve` and `soup`: once they are known."""
+    def facts(self, finalists: Sequence[FinalsRecipe] | None = None, curve: LearningCurve | None = None) -> Finals:
+        """As `study.json` keeps it. `curve`: once it is known."""
         return Finals(
             self.recipes,
             self.seeds,
@@ -151,7 +146,6 @@ class SearchFinals:
             self.baseline.hash if self.baseline else None,
             self.smaller,
             curve or LearningCurve() if self.curve else None,
-            soup or SoupOf() if self.soup else None,
             finalists is not None,
         )
 

@@ -1,16 +1,18 @@
 """What comes after the finals for nothing but scoring: averages of the models that the answer says to use.
 
 First those of all seeds, mixed with the encoder as it came in each share; then, of the share that development scores
-choose, one without each seed in turn, which tells how far other seeds would move it. Nothing is trained.
+choose, one without each seed in turn, which tells how far other seeds would move it. Nothing is trained. Once the first
+is scored its seeds stay, also where further ones run later: the models of others may be gone by then.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reports.answer import Answer
-from reports.ledger import SoupOf, StudyInfo
+from reports.evidence import Evidence
+from reports.ledger import StudyInfo, trial_key
 from reports.ledger.finals import SOUP_SHARES, SoupVariant
 from reports.results import Results
 from reports.soup import Soups
@@ -19,37 +21,36 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 
-@dataclass(frozen=True)
-class SoupTrials:
-    """The soups of a study, as far as they are known."""
-
-    made: SoupOf = SoupOf()
-    trials: tuple[Trial, ...] = ()
-
-
-def soups_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> SoupTrials:
-    """Of a study whose finals have run. `info` names the finalists, `trained` are the recipes of the finals."""
+def soups_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> list[Trial]:
+    """Of a study whose finals have run, as far as they are known. `info` names the finalists, `trained` are the recipes
+    of the finals."""
     results = Results.of(plan.results, info, plan.space)
     chosen = Answer.of(results).to_train
     recipe = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
-    if chosen is None or recipe is None or not _averages(recipe):
-        return SoupTrials()
-    models = {
-        record.seed: record.key
-        for record in results.finals.get(recipe.hash, ())
-        if record.status == "finished" and record.checkpoint is not None
-    }
-    made = SoupOf(recipe.hash, sorted(models))
-    if len(models) < 2:
-        return SoupTrials()
-    variants = [SoupVariant(share) for share in SOUP_SHARES]
-    variants += Soups(results, made).without
-    return SoupTrials(made, tuple(_trial(recipe, chosen.name, variant, models) for variant in variants))
+    if chosen is None or recipe is None or not _averages(recipe) or all(goal.cost for goal in results.goals):
+        return []
+    soups = Soups(results, recipe.hash)
+    seeds = soups.seeds or _seeds(results, recipe.hash)
+    if len(seeds) < 2:
+        return []
+    variants = [SoupVariant(share) for share in SOUP_SHARES] + soups.without
+    return [
+        Trial(
+            recipe,
+            variant.seed,
+            chosen.name,
+            averaged=tuple(trial_key(recipe.hash, seed) for seed in seeds if seed != variant.without),
+        )
+        for variant in variants
+    ]
 
 
-def _trial(recipe: Recipe, name: str, variant: SoupVariant, models: dict[int, str]) -> Trial:
-    averaged = tuple(key for seed, key in models.items() if seed != variant.without)
-    return Trial(recipe, variant.seed, name, averaged=averaged)
+def _seeds(results: Results, recipe_hash: str) -> list[int]:
+    """The fresh seeds, if all of them have a model; without those under which training collapsed."""
+    records = [record for record in results.finals.get(recipe_hash, ()) if record.status == "finished"]
+    collapsed = Evidence(dataclasses.replace(results, records=records)).collapses.get(recipe_hash, ())
+    whole = [record for record in records if record.seed not in collapsed]
+    return [record.seed for record in whole] if all(record.checkpoint for record in whole) else []
 
 
 def _averages(recipe: Recipe) -> bool:

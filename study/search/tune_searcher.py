@@ -9,7 +9,7 @@ from typing import Any
 from ray.tune.search import Searcher
 
 from reports.answer import Answer
-from reports.ledger import Finals, Ledger, Record, SoupOf, StudyInfo
+from reports.ledger import Finals, Ledger, Record, StudyInfo
 from reports.results import Results
 from search_spaces.goals import searched
 from study.cli.terminal import printable, say
@@ -51,7 +51,6 @@ class TuneSearcher(Searcher):
         self.budget = Budget(plan.limits, records if plan.limits else (), places)
         self.explorer = OptunaExplorer(plan, self._announce) if plan.explored else None
         self.curve = Parts()
-        self.soup = SoupOf()
         done = [whole for record in records if (whole := ledger.get(record.recipe_hash, record.seed))]
         self.agenda = Agenda(
             plan.course,
@@ -74,7 +73,7 @@ class TuneSearcher(Searcher):
     def finals(self) -> Finals | None:
         """As `study.json` keeps them."""
         finals = self.agenda.finals
-        return finals.facts(self.agenda.finalists, self.curve.curve, self.soup) if finals else None
+        return finals.facts(self.agenda.finalists, self.curve.curve) if finals else None
 
     def has_next(self) -> bool:
         """Whether something is left to run, for which the study's limits have room."""
@@ -124,11 +123,11 @@ class TuneSearcher(Searcher):
             say(printable(finals_in_words(self.agenda)))
 
     @property
-    def _known(self) -> tuple[int, object, bool, object, Parts, SoupOf]:
-        """How many recipes were asked for, the size of the finals, whether finalists are known, the ladder, the curve,
-        and what soups are made of."""
+    def _known(self) -> tuple[int, object, bool, object, Parts]:
+        """How many recipes were asked for, the size of the finals, whether finalists are known, the ladder, and the
+        curve."""
         agenda = self.agenda
-        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.curve, self.soup
+        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.curve
 
     def _race(self, done: Sequence[Record]) -> StudySeedRace:
         plan = self.plan
@@ -150,16 +149,12 @@ class TuneSearcher(Searcher):
 
     def _soups(self, agenda: Agenda) -> Sequence[Trial]:
         """Which soups are scored: the answer is known now."""
-        soups = soups_of(self.plan, self._info, self._finals_recipes(agenda))
-        self.soup = soups.made
-        return soups.trials
+        return soups_of(self.plan, self._info, self._finals_recipes(agenda))
 
     def shipped(self) -> str | None:
         """The key of the trial of the soup to ship; None where there is none."""
-        if not self.soup.seeds:
-            return None
         ship = Answer.of(Results.of(self.plan.results, self._info, self.plan.space)).ship
-        return ship.model.rpartition("/")[2] if ship and ship.model else None
+        return ship.averaged.rpartition("/")[2] if ship and ship.averaged else None
 
     @property
     def _info(self) -> StudyInfo:

@@ -105,7 +105,7 @@ def test_where_no_soup_is_better_one_seed_is_shipped(make: Make) -> None:
     results = make(WORSE)
     made = Answer.of(results).ship
     assert made is not None
-    assert (made.share, made.model, made.over_seed) == (None, None, None)
+    assert (made.share, made.averaged, made.over_seed) == (None, None, None)
     assert words_of(results, "Ship") == ["the model of one seed: no average of 5 is better by development scores"]
     assert "soup" not in words_of(results, "Model")[0]
 
@@ -127,7 +127,7 @@ def test_one_seed_is_shipped_where_the_test_shows_less_than_its_gain(make: Make,
     made = Answer.of(results).ship
     assert made is not None
     assert made.over_seed is not None
-    assert (made.share, made.model) == (0.75, None)
+    assert (made.share, made.averaged) == (0.75, None)
     assert made.over_seed.gain == pytest.approx(-1.0, abs=0.01)
     (words,) = words_of(results, "Ship")
     assert words.startswith("the model of one seed: the average of 5 measured -1.00 [")
@@ -149,8 +149,8 @@ def test_the_answer_names_it_and_exports_it(make: Make, results_folder: Path, tm
     assert words_of(results, "Model")[0].endswith(" soup")
     made = Answer.of(results).ship
     assert made is not None
-    assert made.model is not None
-    write_whole(results_folder / made.model / "weights", "averaged")
+    assert made.averaged is not None
+    write_whole(results_folder / made.averaged / "weights", "averaged")
     assert (export(results_folder, "soup", tmp_path / "model") / "weights").read_text() == "averaged"
     assert sentences(Answer.of(results)) == []
 

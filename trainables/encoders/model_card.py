@@ -84,7 +84,7 @@ def model_card(
     lines += [
         "## Training",
         "",
-        f"Seed {seed}. A projection head and the objective's own weights are not part of the model.",
+        f"{_origin(data, seed)} A projection head and the objective's own weights are not part of the model.",
         "",
         *_table(("key", "value"), ((key, _plain(value)) for key, value in {**recipe, **evaluation.flat()}.items())),
         "",
@@ -93,6 +93,16 @@ def model_card(
         lines += [*_table(("measured", "value"), _flat(training)), ""]
     lines += ["## Data", "", *_table(("what", "value"), _flat(data))]
     return "\n".join(lines) + "\n"
+
+
+def _origin(data: Mapping[str, object], seed: int) -> str:
+    averaged = data.get("averaged")
+    if not isinstance(averaged, Mapping):
+        return f"Seed {seed}."
+    return (
+        f"The weights are the mean of {len(averaged['models'])} trainings under different seeds, mixed with those of "
+        f"the encoder that these began with: {averaged['share']:.0%} of what training changed is in it."
+    )
 
 
 def _oldest(recipe: Mapping[str, Value]) -> str:

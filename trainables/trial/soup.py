@@ -45,12 +45,17 @@ def score_soup(
         evaluator,
         clock,
         training={},
-        data={"encoder": describe_encoder(spec.recipe, fingerprint, encoder)},
+        data={
+            "encoder": describe_encoder(spec.recipe, fingerprint, encoder),
+            "averaged": {"models": [model.name for model in spec.soup.models], "share": spec.soup.share},
+        },
         model=save_model(encoder, spec.model_folder) if workers.rank == 0 else None,
         hand_over=hand_over,
     )
 
 
 def _from(recipe: Recipe, model: Path) -> Recipe:
-    """The recipe's encoder with the weights of a model that it saved, which holds no layer that the recipe left out."""
-    return recipe.preferring({**UNTRAINED, "encoder.name": str(model), "encoder.layers": None})
+    """The recipe's encoder with the weights of a model that it saved, which holds no layer that the recipe left out; a
+    merged adapter is in fp32, whatever its base is in."""
+    merged: dict[str, Value] = {"encoder.dtype": "fp32"} if recipe.encoder.adapter == "lora" else {}
+    return recipe.preferring({**UNTRAINED, **merged, "encoder.name": str(model), "encoder.layers": None})

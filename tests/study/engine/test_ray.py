@@ -182,7 +182,7 @@ def test_models_of_the_finals_are_averaged_and_one_is_left_to_ship(cluster: dict
     kept = {record["checkpoint"] for record in records(results).values()} - {None}
     assert {f"models/{path.name}" for path in (results / "models").iterdir() if path.is_dir()} == kept
     assert [checkpoint for checkpoint in kept if is_soup(int(checkpoint.rpartition("-")[2]))] == [
-        *filter(None, [ship.model])
+        *filter(None, [ship.averaged])
     ]
 
 

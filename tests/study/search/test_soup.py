@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from reports.answer import Answer
-from reports.ledger import Record, StudyInfo, fresh_seeds, is_soup
+from reports.ledger import Record, StudyInfo, fresh_seeds, is_fresh, is_soup, split_key
 from reports.ledger.finals import SOUP_SHARES, SoupVariant
 from reports.results import Results
 from reports.testing import write_trial
-from study.engine.launch import to_run
+from study.engine.launch import _drop_models, to_run
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
-from study.search.soup import soups_of
+from study.search.soup import _averages, soups_of
 from study.trial import Trial
 from tests.study.search.test_learning_curve import ALLOTMENT, SEEDS, points, record_of
 from tests.study.search.test_search import make, searcher_of
@@ -41,7 +41,14 @@ def saved(trial: Trial, plan: Plan) -> Record:
         record = dataclasses.replace(
             record, evaluations=[dataclasses.replace(each, scores=scores) for each in record.evaluations]
         )
-    return dataclasses.replace(record, checkpoint=f"models/{trial.key}" if trial.trains or trial.averaged else None)
+        record = dataclasses.replace(
+            record, data={**record.data, "averaged": {"models": [*trial.averaged], "share": variant.share}}
+        )
+    return dataclasses.replace(record, checkpoint=f"models/{trial.key}" if to_save(trial) else None)
+
+
+def to_save(trial: Trial) -> bool:
+    return trial.trains or (bool(trial.averaged) and SoupVariant.of(trial.seed).without is None)
 
 
 class Study:
@@ -93,11 +100,12 @@ def test_each_share_and_then_the_chosen_one_without_each_seed(whole: tuple[Study
 
 
 def test_the_answer_ships_it(whole: tuple[Study, list[Trial], int]) -> None:
-    ship = Answer.of(Results.load(whole[0].results)).ship
+    answer = Answer.of(Results.load(whole[0].results))
+    ship = answer.ship
     assert (ship.share, ship.seeds) == (BEST, SEEDS)
     assert ship.over_seed.gain == pytest.approx(1.0, abs=0.3)
     assert ship.over_seed.low < ship.over_seed.gain < ship.over_seed.high
-    assert ship.model == f"models/{StudyInfo.load(whole[0].results).finals.soup.recipe}-{SoupVariant(BEST).seed}"
+    assert ship.averaged == f"models/{answer.to_train.recipe}-{SoupVariant(BEST).seed}"
 
 
 def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: Path) -> None:
@@ -116,16 +124,53 @@ def test_a_study_that_was_killed_goes_on_with_what_is_left(more: int, tmp_path: 
     assert [trial.key for trial in [*begun, *rest]] == [trial.key for trial in ran]
 
 
-def test_one_model_has_no_average(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def dropped(study: Study) -> set[str]:
+    """Drop the models that are not needed any more; returns those that are left."""
+    _drop_models(study.plan, study.searcher, study.ledger)
+    return {record.key for record in study.ledger.read() if record.checkpoint}
+
+
+def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(tmp_path: Path) -> None:
     study = Study(tmp_path)
     ran = study.run()
-    lost = [trial for trial in ran if trial.key in soups(ran)[0].averaged][1:]
-    for trial in lost:
-        write_trial(tmp_path, dataclasses.replace(saved(trial, study.plan), checkpoint=None))
-    recipes = [trial.recipe for trial in ran]
-    assert soups_of(study.plan, StudyInfo.load(tmp_path), recipes).trials == ()
-    frozen = [recipe.preferring({"encoder.adapter": "mlp"}) for recipe in recipes]
-    assert soups_of(study.plan, StudyInfo.load(tmp_path), frozen).trials == ()
+    before = Answer.of(Results.load(tmp_path)).ship
+    left = dropped(study)
+    recipe = soups(ran)[0].recipe_hash
+    assert f"{recipe}-{SoupVariant(BEST).seed}" in left
+    fresh = [key for key in left if not is_soup(split_key(key)[1]) and is_fresh(split_key(key)[1])]
+    assert len({split_key(key)[0] for key in fresh}) == len(fresh) > 1
+    again = Study(tmp_path)
+    assert again.run() == []
+    assert dropped(again) == left
+    after = Answer.of(Results.load(tmp_path)).ship
+    assert after == before
+    more = Study(tmp_path, "--finals", "1x5")
+    assert [trial for trial in more.run() if trial.averaged] == []
+    assert Answer.of(Results.load(tmp_path)).ship.seeds == SEEDS
+    assert f"{recipe}-{SoupVariant(BEST).seed}" in dropped(more)
+
+
+@pytest.mark.parametrize("more", [0, 3, len(WHOLE) + 1])
+def test_no_model_goes_before(more: int, tmp_path: Path) -> None:
+    first = len(Study(tmp_path / "whole").run()) - len(WHOLE) - SEEDS
+    study = Study(tmp_path / "cut")
+    study.run(first + more)
+    models = {record.key for record in study.ledger.read() if record.checkpoint}
+    assert dropped(study) == models
+
+
+def test_what_has_no_average(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    ran = study.run()
+    recipes, info = [trial.recipe for trial in ran], StudyInfo.load(tmp_path)
+    for trial in soups(ran):
+        (tmp_path / "ledger" / f"{trial.key}.json").unlink()
+    assert len(soups_of(study.plan, info, recipes)) == len(WHOLE)
+    lost = next(trial for trial in ran if trial.key in soups(ran)[0].averaged)
+    write_trial(tmp_path, dataclasses.replace(saved(lost, study.plan), checkpoint=None))
+    assert soups_of(study.plan, info, recipes) == []
+    assert not _averages(recipes[-1].preferring({"encoder.adapter": "mlp"}))
+    assert not _averages(recipes[-1].preferring({"optimisation.epochs": 0}))
 
 
 def test_it_runs_on_one_worker_and_a_soup_that_lacks_a_seed_saves_no_model(
