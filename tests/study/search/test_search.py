@@ -41,9 +41,10 @@ QUICK_SAMPLERS = [slow_case(name, when=name == "optuna_gp") for name in SAMPLERS
 
 
 def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
-    """Of a search without finals, unless the arguments say otherwise."""
-    if "--search" in arguments and "--finals" not in arguments:
-        arguments = (*arguments, "--finals", "none")
+    """Of a search without finals and soups, unless the arguments say otherwise."""
+    for option in ("--finals", "--soup"):
+        if "--search" in arguments and option not in arguments:
+            arguments = (*arguments, option, "none")
     results.mkdir(exist_ok=True)
     plan = decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
     ledger = Ledger(results / "ledger")

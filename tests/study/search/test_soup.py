@@ -55,7 +55,7 @@ class Study:
     """One on disk, that can be begun again."""
 
     def __init__(self, results: Path, *arguments: str) -> None:
-        plan, self.ledger, _ = make(results, *SEARCH, *arguments)
+        plan, self.ledger, _ = make(results, *SEARCH, "--soup", "seeds", *arguments)
         self.results, self.plan = results, continued(plan)
         self.info = prepare_results(self.plan, "")
         self.searcher = searcher_of(self.plan, self.ledger)
