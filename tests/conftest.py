@@ -170,6 +170,24 @@ def disks_are_not_waited_for() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pictures_are_not_drawn() -> Iterator[Any]:
+    """Drawing takes most of a report's time: only a test that asks for `drawn` has pictures, others a file in their
+    place. What draws them in earnest."""
+    from reports.plots import canvas
+
+    svg = canvas.svg
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "svg", lambda figure: b"picture")
+        yield svg
+
+
+@pytest.fixture
+def drawn(pictures_are_not_drawn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real pictures."""
+    monkeypatch.setattr("reports.plots.canvas.svg", pictures_are_not_drawn)
+
+
 @pytest.fixture(scope="session")
 def tiny_pairs() -> NLIPairs:
     """`ROWS` as a corpus."""

@@ -16,9 +16,10 @@ Attention goes the way that it goes where no GPU's kernel can do it, and autocas
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -26,7 +27,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
 
 from trainables.encoders import packed
 
@@ -109,7 +109,7 @@ class _Calls(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         before = getattr(self.inside, "gpu", False)
-        self.inside.gpu = any(isinstance(leaf, Pretended) for leaf in tree_leaves((args, kwargs)))
+        self.inside.gpu = _on_gpu((args, kwargs))
         try:
             if func is Tensor.backward:
                 with self:  # for hooks, and backward passes that are written in Python
@@ -155,12 +155,12 @@ class _Operations(TorchDispatchMode):
 
 def _compute(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What a GPU, or the CPU, makes of it; the errors are torch's."""
-    name = op.overloadpacket.__name__
-    given = {argument.name: value for argument, value in zip(op._schema.arguments, args, strict=False)} | kwargs
-    on_gpu = any(isinstance(leaf, Pretended) for leaf in tree_leaves(given))
+    name, arguments, returned = _signature(op)
+    given = dict(zip(arguments, args, strict=False)) | kwargs
+    on_gpu = _on_gpu(given)
     if on_gpu and name not in ACROSS:
         _refuse(op, name, given)
-    held = tree_map_only(Pretended, lambda tensor: tensor.held, given)
+    held = _replaced(given, Pretended, lambda tensor: tensor.held)
     if (device := given.get("device")) is not None and device.type != "meta":
         on_gpu = device == DEVICES["cuda"] or (
             device != DEVICES["cpu"] and (on_gpu or getattr(_Calls.inside, "gpu", False))
@@ -177,12 +177,42 @@ def _compute(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
     with _drawing() if on_gpu and torch.Tag.nondeterministic_seeded in op.tags else contextlib.nullcontext():
         result = op(**held)
-    written = [given[a.name] for a in op._schema.arguments if _is_written(a) and a.name in given]
+    written = [given[argument] for argument, is_written in arguments.items() if is_written and argument in given]
     if not written:
-        return tree_map_only(Tensor, Pretended, result) if on_gpu else result
-    for tensor in tree_leaves(written):
+        return _replaced(result, Tensor, Pretended) if on_gpu else result
+    for tensor in _leaves(written):
         assert not isinstance(tensor, Pretended) or tensor.shape == tensor.held.shape, f"{op} changes a shape"
-    return None if not op._schema.returns else written[0] if len(op._schema.returns) == 1 else tuple(written)
+    return None if not returned else written[0] if returned == 1 else tuple(written)
+
+
+@functools.cache
+def _signature(op: Any) -> tuple[str, dict[str, bool], int]:
+    """Its name; its arguments' names, and which are written; how many values it returns. torch makes them anew each
+    time."""
+    written = {a.name: a.alias_info is not None and a.alias_info.is_write for a in op._schema.arguments}
+    return op.overloadpacket.__name__, written, len(op._schema.returns)
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    """What lists, tuples and dictionaries hold."""
+    if isinstance(tree, list | tuple | dict):
+        for each in tree.values() if isinstance(tree, dict) else tree:
+            yield from _leaves(each)
+    else:
+        yield tree
+
+
+def _on_gpu(tree: Any) -> bool:
+    return any(isinstance(leaf, Pretended) for leaf in _leaves(tree))
+
+
+def _replaced(tree: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """With each leaf of a kind changed."""
+    if isinstance(tree, kind):
+        return change(tree)
+    if isinstance(tree, dict):
+        return {name: _replaced(each, kind, change) for name, each in tree.items()}
+    return type(tree)([_replaced(each, kind, change) for each in tree]) if isinstance(tree, list | tuple) else tree
 
 
 def _refuse(op: Any, name: str, given: dict[str, Any]) -> None:
@@ -190,13 +220,13 @@ def _refuse(op: Any, name: str, given: dict[str, Any]) -> None:
     if name in INDEXED and isinstance(given["self"], Pretended):
         given = {argument: value for argument, value in given.items() if argument != "indices"}
     takes_numbers = torch.Tag.pointwise in op.tags or name in TAKES_NUMBERS
-    for argument in op._schema.arguments:
-        for tensor in tree_leaves(given.get(argument.name)):
+    for argument, is_written in _signature(op)[1].items():
+        for tensor in _leaves(given.get(argument)):
             on_cpu = isinstance(tensor, Tensor) and not isinstance(tensor, Pretended)
-            if on_cpu and not (takes_numbers and tensor.dim() == 0 and not _is_written(argument)):
+            if on_cpu and not (takes_numbers and tensor.dim() == 0 and not is_written):
                 raise RuntimeError(
                     "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
-                    f"({op}, argument {argument.name})"
+                    f"({op}, argument {argument})"
                 )
 
 
@@ -216,10 +246,6 @@ def _waits(name: str, given: dict[str, Any], on_gpu: bool) -> bool:
             if index is not None
         )
     return name in READING or (name == "repeat_interleave" and given.get("output_size") is None)
-
-
-def _is_written(argument: Any) -> bool:
-    return argument.alias_info is not None and argument.alias_info.is_write
 
 
 @contextlib.contextmanager

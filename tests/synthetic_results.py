@@ -5,31 +5,16 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-import types
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-
-import pytest
 
 from reports.document import markdown
 from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, StudyInfo, trial_key
 from reports.ledger.finals import FIRST_FRESH, SHARES, SoupVariant
 from reports.made_up import VERSIONS
 from reports.markdown import code
-from reports.plots import (
-    cosine_panels,
-    curve_lines,
-    data_curve,
-    forest,
-    geometry_map,
-    goals_front,
-    grid_panels,
-    importance_panels,
-    search_course,
-    temperature_lines,
-)
 from reports.recipe_names import recipe_names
 from reports.results import Results
 from reports.sections import SECTIONS
@@ -37,24 +22,10 @@ from reports.soup import Soups
 from reports.testing import changed, made_record, write_trial
 from search_spaces import Row, Space, spaces
 from trainables.evaluation_config import EvaluationConfig, split
-from trainables.files import write_whole
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
-PLOTS = (
-    cosine_panels,
-    curve_lines,
-    data_curve,
-    forest,
-    geometry_map,
-    goals_front,
-    grid_panels,
-    importance_panels,
-    search_course,
-    temperature_lines,
-)
-"""The modules that draw pictures."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -247,17 +218,6 @@ def with_goals(record: Record, sts: float | None, transfer: float | None) -> Rec
     ]:
         scores.setdefault(task, {})[number] = value
     return changed(record, scores=scores)
-
-
-def undraw(monkeypatch: pytest.MonkeyPatch, modules: Iterable[types.ModuleType]) -> None:
-    """No pictures of these modules: drawing takes most of a report's time."""
-
-    def save(figure: Any, path: Path) -> Path:
-        write_whole(path, "picture")
-        return path
-
-    for module in modules:
-        monkeypatch.setattr(module, "save", save)
 
 
 def add_finals(

@@ -8,10 +8,12 @@ pair is the same of f(x) - f(x') - f(x'') + f(x'''), which is zero for any fit i
 
 from __future__ import annotations
 
+import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +26,20 @@ FOLDS, REPEATS, TREES, DRAWS = 5, 2, 6, 2
 """Folds of a cross-validation; how often it is repeated with other folds; trees a fit; shuffles a fit."""
 LEAF = 3
 """The fewest recipes of a leaf."""
+
+
+@cache
+def _tree() -> tuple[type[ExtraTreeRegressor], Callable[..., ExtraTreeRegressor]]:
+    """The trees, and what fits one. Some dozen recipes are fitted in less time than sklearn's own checks take."""
+    from sklearn.tree import ExtraTreeRegressor
+
+    tags = ExtraTreeRegressor().__sklearn_tags__()
+
+    class Tree(ExtraTreeRegressor):
+        def __sklearn_tags__(self) -> Any:
+            return tags  # each fit asks for them four times
+
+    return Tree, inspect.unwrap(Tree.fit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +85,12 @@ class Folds:
 
     def trees(self, part: CrossFold, scores: Array) -> list[ExtraTreeRegressor]:
         """Fitted to the part's recipes."""
-        from sklearn import config_context
-        from sklearn.tree import ExtraTreeRegressor
-
+        tree, fit = _tree()
         rows, own = self.coded.values[part.fitted], scores[part.fitted]
         trees = []
-        with config_context(skip_parameter_validation=True):  # it takes a third of the time
-            for number in range(TREES):
-                self.chance.seed(part.seed * TREES + number)  # a tree's own from that seed takes as long as the fit
-                tree = ExtraTreeRegressor(min_samples_leaf=LEAF, random_state=self.chance)
-                trees.append(tree.fit(rows, own, check_input=False))
+        for number in range(TREES):
+            self.chance.seed(part.seed * TREES + number)  # a tree's own from that seed takes as long as the fit
+            trees.append(fit(tree(min_samples_leaf=LEAF, random_state=self.chance), rows, own, check_input=False))
         return trees
 
     def predict(self, trees: Sequence[ExtraTreeRegressor], rows: Array) -> Array:

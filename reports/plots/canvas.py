@@ -75,8 +75,8 @@ def _wrap_names(figure: Figure) -> None:
             return
 
 
-def save(figure: Figure, path: Path) -> Path:
-    """Write the picture whole, as SVG; the same figure gives the same bytes.
+def svg(figure: Figure) -> bytes:
+    """The picture as SVG; the same figure gives the same bytes.
 
     Text stays text: it can be searched, read aloud and restyled. It is shown as it is written: a `$` in a row's label
     begins no formula.
@@ -90,5 +90,10 @@ def save(figure: Figure, path: Path) -> Path:
     picture = io.BytesIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "report", "font.sans-serif": FONTS}):
         figure.savefig(picture, format="svg", metadata=NAMELESS)
-    write_whole(path, picture.getvalue())
+    return picture.getvalue()
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write the picture whole."""
+    write_whole(path, svg(figure))
     return path

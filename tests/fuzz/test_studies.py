@@ -41,7 +41,7 @@ from tests.fuzzing import (
     pick,
     read_or_refuse,
 )
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -117,10 +117,9 @@ def test_study_json(study: Path) -> None:
 # ---- records ----
 
 
-def test_records(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records(study: Path) -> None:
     """A wrong one is set aside by name, and whoever reads the others does not see it. One that passes is good for all
     that a report, a page and another search make of it."""
-    undraw(monkeypatch, PLOTS)
     file = sorted((study / LEDGER).iterdir())[0]
     (whole,) = (record for record in Ledger(study / LEDGER).read() if record.key == file.stem)
     count = 0

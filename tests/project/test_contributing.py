@@ -34,7 +34,7 @@ from tests.conftest import ROWS, pairs_of
 from tests.contributing import PLUGINS, added_lines
 from tests.guarded import put, rewrite
 from tests.objective_batches import labelled
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 from tests.trainables.senteval import test_own_kind as own_kind
 from trainables import plugins
 from trainables.corpora.augment import AUGMENTATIONS
@@ -256,10 +256,9 @@ def test_a_key_of_its_own_is_a_key_like_any_other(
     assert f"| {name.replace('_', chr(92) + '_')} | {value} |" in card
 
 
-def test_a_key_of_its_own_stands_in_the_report(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_of_its_own_stands_in_the_report(plug: Plug, tmp_path: Path) -> None:
     """In the table of what the search found, in that of importance, and in that of the base recipe."""
     plug("my_pooling.py", POOLINGS)
-    undraw(monkeypatch, PLOTS)
     (tmp_path / "space.py").write_text(
         "from dataclasses import replace\n"
         "from search_spaces import Domain, spaces\n"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from reports.plots.canvas import make_figure, save
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -19,6 +21,13 @@ def test_our_packages_do_not_sum_floats_with_the_builtin(package: str):
 
 def test_others_sum_floats_as_they_like():
     exec("assert sum([0.5, 0.5]) == 1", {"__name__": "numpy.random"})
+
+
+def test_pictures_are_drawn_for_those_who_ask(request: pytest.FixtureRequest, tmp_path: Path):
+    figure, _ = make_figure(1, height=1.0)
+    assert save(figure, tmp_path / "a.svg").read_text() == "picture"
+    request.getfixturevalue("drawn")
+    assert "<svg" in save(figure, tmp_path / "a.svg").read_text()
 
 
 def test_the_tests_that_further_pythons_run_are_there():

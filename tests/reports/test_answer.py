@@ -33,7 +33,7 @@ from reports.testing import SectionContract, changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
+from tests.synthetic_results import add_finals, make_results
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -55,12 +55,6 @@ HEADS = {
     "open": ["Open", "Best", "Gain", "Beside", "Most", "Sure", "Next", "Worse", "Cost", "Model", "Again"],
     "unfinished": ["Wait", "Again"],
 }
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of a report's time."""
-    undraw(monkeypatch, PLOTS)
 
 
 @pytest.fixture

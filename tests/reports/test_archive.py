@@ -10,7 +10,6 @@ import pytest
 from search_spaces import spaces
 from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
 from tests.conftest import slow_case
-from tests.synthetic_results import PLOTS, undraw
 
 LATER = {
     "scl_batch_size",
@@ -42,8 +41,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("name", [slow_case(name, when=name not in QUICK) for name in NAMES])
-def test_the_report_is_the_same(name: str, archive: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch):
-    undraw(monkeypatch, PLOTS)
+def test_the_report_is_the_same(name: str, archive: tuple[Path, Path]):
     ledgers, reports = archive
     for file, text in written(ledgers / name).items():
         expected = (reports / name / file).read_text(encoding="utf-8")

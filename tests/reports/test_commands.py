@@ -23,7 +23,6 @@ from reports.ledger.request import PROGRAM, Request
 from reports.report import write_report
 from reports.testing import make_study
 from study.cli.options import EXAMPLES, own_version, parse
-from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 
 LABELS = st.one_of(
@@ -131,8 +130,7 @@ def test_without_a_request_one_is_made_up(seeds: list[int]) -> None:
 SEARCHED = "--space scl_tau --scale laptop --search optuna --trials 3 --sched asha --rungs 8 --only x"
 
 
-def test_a_searched_studys_report_tells_no_other_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_a_searched_studys_report_tells_no_other_command(tmp_path: Path) -> None:
     folder = make_study(tmp_path / "my results", seeds=2).folder
     info = dataclasses.replace(StudyInfo.load(folder), requests=[parse(shlex.split(SEARCHED)).values], seeds=[0, 1, 2])
     info.save(folder)
@@ -145,8 +143,7 @@ def test_a_searched_studys_report_tells_no_other_command(tmp_path: Path, monkeyp
         read(command)
 
 
-def test_the_commands_of_messages_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_the_commands_of_messages_are_taken(tmp_path: Path) -> None:
     results = make_study(tmp_path / "it's mine")
     (sentence,) = [problem for problem in check(results.folder) if "report.md" in problem]
     words = shlex.split(sentence.split("`")[1])

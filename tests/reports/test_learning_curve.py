@@ -23,16 +23,10 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, more_data
 from reports.testing import SectionContract, changed
-from tests.synthetic_results import PLOTS, add_curve, add_finals, make_results, undraw
+from tests.synthetic_results import add_curve, add_finals, make_results
 
 Make = Callable[..., Results]
 LOSSES = {"1/2": 1.5, "1/4": 3.0, "1/8": 5.0}
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of a report's time."""
-    undraw(monkeypatch, PLOTS)
 
 
 @pytest.fixture

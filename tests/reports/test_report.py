@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from reports.results import Results
 from reports.statistics import Measured
 from reports.testing import changed
 from search_spaces import Domain, Row, Space, spaces
-from tests.synthetic_results import PLOTS, make_record, make_results, undraw
+from tests.synthetic_results import make_record, make_results
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.files import write_whole
@@ -43,13 +42,6 @@ def cells(report: str, heading: str, first: str, second: str | None = None) -> l
         if name == first and second in (None, row[1]):
             return row[2:] if second else row[1:]
     raise AssertionError(f"no line {first!r} {second!r} under {heading!r}")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def undrawn() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        undraw(patch, PLOTS)
-        yield
 
 
 @pytest.fixture(scope="module")

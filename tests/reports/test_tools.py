@@ -25,7 +25,6 @@ from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import SELECTION
-from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.protocol import PROTOCOLS
@@ -37,9 +36,8 @@ EXAMPLE = EXAMPLES / "scl_ablation"
 
 
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+def results(tmp_path: Path) -> Results:
     """Two rows under two seeds, without pictures."""
-    undraw(monkeypatch, PLOTS)
     return make_study(tmp_path / "study")
 
 
@@ -137,7 +135,7 @@ class TestCheck:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem
 
-    @pytest.mark.usefixtures("own_spaces")
+    @pytest.mark.usefixtures("own_spaces", "drawn")
     @pytest.mark.parametrize(
         "example", sorted(file.parent for file in EXAMPLES.glob("*/study.json")), ids=lambda folder: folder.name
     )

@@ -46,7 +46,7 @@ from study.search.merits import merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from tests.study.search.test_search import finish, searcher_of
-from tests.synthetic_results import PLOTS, add_finals, make_results, named_in, undraw
+from tests.synthetic_results import add_finals, make_results, named_in
 from trainables.errors import UserError
 from trainables.keys import Value
 from trainables.recipe import Recipe
@@ -300,10 +300,7 @@ def _saved(results: Results) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_place_names_the_best_by_the_own_goal(
-    place: str, planted: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_every_place_names_the_best_by_the_own_goal(place: str, planted: Results) -> None:
     best = planted.explored[FINALISTS - 1]
     by_sts = highest(planted, lambda record: record.scores["STSBenchmark"]["dev_spearman_cosine"])
     assert best != by_sts

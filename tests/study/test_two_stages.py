@@ -21,7 +21,7 @@ from study.engine.models_kept import ModelsKept
 from study.plan import Plan, decide, read_request
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 from trainables.senteval.tasks import GROUPS, task_names
 
 SEARCH = ("--space", "scl_ablation", "--scale", "laptop", "--search", "optuna")
@@ -128,11 +128,8 @@ def test_a_trial_goes_to_its_worker_with_its_own_evaluation(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("goals", [[], ["sts", "transfer"]], ids=["one goal", "two goals"])
-def test_a_report_of_development_numbers_alone_has_dashes_for_tests(
-    goals: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_of_development_numbers_alone_has_dashes_for_tests(goals: list[str], tmp_path: Path) -> None:
     """Everything that is said of explored recipes is said; no test is taken for one, and no flag is raised by it."""
-    undraw(monkeypatch, PLOTS)
     for name in ("whole", "alone"):
         make_results(tmp_path / name, load_space("scl_ablation"), rows=["SBERT baseline"], explored=3, seeds=(0,))
         info = StudyInfo.load(tmp_path / name)

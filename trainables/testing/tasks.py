@@ -241,7 +241,7 @@ def _refusal(task: Task) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=4)
+@functools.cache
 def _scored(task: Task, data: Path) -> tuple[Numbers, KindScores]:
     return _score_anew(task, data)
 

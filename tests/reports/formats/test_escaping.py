@@ -24,7 +24,7 @@ from reports.report import write_report
 from reports.testing import changed
 from search_spaces import load_space
 from tests import synthetic_results
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 from trainables.files import write_whole
 
 HOSTILE = (
@@ -168,11 +168,6 @@ def _kinds(tokens: list[Token]) -> Iterator[tuple[str, str]]:
         elif not (token.type == last == "text") and token.type != "softbreak":
             yield token.type, token.tag
         last = token.type
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
 
 
 @pytest.fixture(autouse=True)

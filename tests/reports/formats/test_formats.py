@@ -23,12 +23,13 @@ from reports.formats.page import CARDS, WIDE, page
 from reports.formats.page_data import page_data
 from reports.formats.pictures import inline
 from reports.markdown import code, text
-from reports.plots.canvas import make_figure, save
+from reports.plots.canvas import make_figure, svg
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section
 from reports.testing import FormatContract, make_study
 from trainables.errors import UserError
+from trainables.files import write_whole
 
 HOSTILE = (
     "</script><script>window.pwned=1</script>",
@@ -61,7 +62,8 @@ def document(results: Results) -> Document:
     figure, (axis,) = make_figure(1, height=2)
     axis.plot([1, 2], [3, 4], "o")
     axis.set_title(HOSTILE[0])
-    picture = Picture(save(figure, results.folder / "pictures/one.svg"), "A picture")
+    picture = Picture(results.folder / "pictures/one.svg", "A picture")
+    write_whole(picture.path, svg(figure))
     words = (
         "*a* **b** `c--d`\\\nnew line\n\n> said\n\n1. first\n   - deep\n2. second\n\n---\n\n"
         "[site](https://example.org/a_b?c=1&d=%7B) [file](ledger/x.json)"

@@ -26,6 +26,8 @@ from reports.plots.forest import GainGroup, GainLine
 from reports.plots.geometry_map import Place
 from reports.plots.goals_front import Mark
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 def draw(path: Path, label: str) -> str:
     figure, (axis,) = make_figure(1, height=2)

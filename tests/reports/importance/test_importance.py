@@ -23,7 +23,7 @@ from reports.sections import importance as importance_section
 from reports.testing import changed
 from search_spaces import Domain
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, section_text, undraw, with_goals
+from tests.synthetic_results import section_text, with_goals
 
 TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True)
 WEIGHT = Domain("objective.weight", low=0.0, high=1.0)
@@ -206,9 +206,8 @@ def test_the_family_is_judged_by_its_strongest():
     assert family_p(np.empty(0), np.empty((4, 0))).size == 0
 
 
-def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: None):
+def test_each_goal_in_a_report(tmp_path: Path, small: None):
     """STS is made to depend on the temperature alone, transfer on the head alone."""
-    undraw(monkeypatch, PLOTS)
     kept = "('objective.name', 'objective.temperature', 'objective.weight', 'head.kind')"
     fewer = f"domains=tuple(d for d in spaces()['contrastive_all'].domains if d.key in {kept})"
     study(tmp_path, fewer, "contrastive_all", explored=40)
@@ -239,9 +238,8 @@ def test_each_goal_in_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert re.search(r"\| +yes \|$", line)
 
 
-def test_recipes_are_counted_by_how_they_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_recipes_are_counted_by_how_they_ended(tmp_path: Path):
     """A finished recipe without a development score did not stop early."""
-    undraw(monkeypatch, PLOTS)
     study(tmp_path, "tolerance=1.0", explored=3, pruned=1)
     lost = Results.load(tmp_path).explored[0]
     rewrite(tmp_path, lambda record: changed(record, scores={}) if record.recipe_hash == lost else record)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import pytest
-
 from reports.ledger import LEDGER, Evaluation, Ledger, Record, Scoring, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
-from tests.synthetic_results import PLOTS, undraw
 from trainables.recipe import Recipe
 
 HASH = Recipe().hash
@@ -62,9 +59,8 @@ def test_evaluations_of_before_stay_beside_new_ones() -> None:
     assert len({FULL.name, FAST.name, MORE.name}) == 3
 
 
-def test_a_report_takes_what_the_study_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_takes_what_the_study_asked_for(tmp_path: Path) -> None:
     """Asked under another protocol, the trials that have no such evaluation are in no figure, and that is said."""
-    undraw(monkeypatch, PLOTS)
     before = make_study(tmp_path)
     info = StudyInfo.load(tmp_path)
     first, *others = Results.load(tmp_path).records

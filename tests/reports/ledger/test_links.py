@@ -26,7 +26,6 @@ from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results
 from study.search.journal import open_journal
 from study.testing import callbacks as followed
-from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -116,10 +115,7 @@ def results(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("what", WRITERS)
-def test_nothing_is_written_through_a_link_that_leads_out(
-    results: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_nothing_is_written_through_a_link_that_leads_out(results: Path, tmp_path: Path, what: str) -> None:
     name, write = WRITERS[what]
     link(results, name, tmp_path / "outside" / "theirs")
     before = files_below(tmp_path / "outside")
@@ -129,20 +125,14 @@ def test_nothing_is_written_through_a_link_that_leads_out(
 
 
 @pytest.mark.parametrize("what", WRITERS)
-def test_a_link_within_the_results_is_followed(
-    results: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_a_link_within_the_results_is_followed(results: Path, tmp_path: Path, what: str) -> None:
     name, write = WRITERS[what]
     link(results, name, results / "kept" / "ours")
     write(results)
 
 
 @pytest.mark.parametrize("what", WRITERS)
-def test_the_results_folder_itself_may_be_a_link(
-    results: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_the_results_folder_itself_may_be_a_link(results: Path, tmp_path: Path, what: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     moved = results.rename(tmp_path / "elsewhere" / "results")
     results.symlink_to(moved)

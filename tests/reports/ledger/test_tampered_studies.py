@@ -22,7 +22,7 @@ from reports.results import Results
 from reports.testing import changed
 from study.cli.listing import list_spaces
 from study.run import main as study
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 from trainables.errors import answer_user_errors
 from trainables.recipe import Recipe
 from trainables.senteval import task_names
@@ -124,12 +124,11 @@ def space_of() -> Any:
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No cluster is asked, and no hub; no pictures."""
+    """No cluster is asked, and no hub."""
     from study.engine.cluster import Cluster
 
     monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    undraw(monkeypatch, PLOTS)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from reports.sections.what_was_run import write as what_was_run
 from reports.testing import changed, make_study, write_trial
 from reports.wording import order_limits, order_sentence, reason
 from tests.boards import STEPS, board, gain, standing
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 
 BASELINE = "SBERT baseline"
 ABOVE = {"verdict": "above", "p_holm": 0.001}
@@ -177,7 +177,7 @@ class TestForest:
         low, _ = scale(of_board(board(*rows)).lines)
         assert low == pytest.approx(-0.5 - 0.06 * 2.1, abs=0.05)  # the whole interval of the lowest row
 
-    def test_a_picture_of_everything_that_can_happen(self, tmp_path: Path):
+    def test_a_picture_of_everything_that_can_happen(self, tmp_path: Path, drawn: None):
         rows = [
             standing("proven", 63.0, published=2.0, **ABOVE),
             standing("open", 60.2, published=1.0),
@@ -187,27 +187,27 @@ class TestForest:
         ]
         path = forest_picture([of_board(board(*rows))], tmp_path / "forest.svg")
         assert path is not None
-        drawn = path.read_text()
+        picture = path.read_text()
         for words in (
             "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "95 %, shown to differ",
             "95 %, not shown to differ", "points", "STS Avg.: rows, over base",
         ):  # fmt: skip
-            assert f">{words}<" in drawn
-        assert "one seed" not in drawn
-        assert drawn.index(">proven<") < drawn.index(">⚠ flagged<") < drawn.index(">open<")
+            assert f">{words}<" in picture
+        assert "one seed" not in picture
+        assert picture.index(">proven<") < picture.index(">⚠ flagged<") < picture.index(">open<")
 
-    def test_one_seed_is_drawn_and_said(self, tmp_path: Path):
+    def test_one_seed_is_drawn_and_said(self, tmp_path: Path, drawn: None):
         shown = board(standing("a", 63.0, seeds=1))
         path = forest_picture([of_board(shown)], tmp_path / "forest.svg")
         assert path is not None
-        drawn = path.read_text()
-        assert "one seed: 95 % over test" in drawn
-        assert "stroke-dasharray" in drawn
-        assert ">published<" not in drawn
+        picture = path.read_text()
+        assert "one seed: 95 % over test" in picture
+        assert "stroke-dasharray" in picture
+        assert ">published<" not in picture
         assert "A hollow dot is one seed" in caption([of_board(shown)])
         assert "hollow" not in caption([of_board(board(standing("a", 63.0)))])
 
-    def test_equal_gains_hide_neither(self, tmp_path: Path):
+    def test_equal_gains_hide_neither(self, tmp_path: Path, drawn: None):
         """The published diamond lay unseen under our dot."""
         path = forest_picture([of_board(board(standing("a", 63.0, published=3.0)))], tmp_path / "forest.svg")
         assert path is not None
@@ -392,9 +392,8 @@ def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]
     return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(judged, verdicts, strict=True)]
 
 
-def test_the_first_line_of_a_report_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_first_line_of_a_report_is_true(tmp_path: Path):
     """The highest row stands in a later table only, and no row can be told from the others."""
-    undraw(monkeypatch, PLOTS)
     highest = "allpalln-lambda0.5-tau0.9-SCL"
     info = make_results(tmp_path, rows=[BASELINE, "allpalln-lambda0.3-SCL", highest], seeds=(0, 1, 2), spread=0.2)
     for record in Ledger(tmp_path / LEDGER).read():
@@ -413,8 +412,7 @@ def test_the_first_line_of_a_report_is_true(tmp_path: Path, monkeypatch: pytest.
     assert "by chance about half" not in report
 
 
-def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    undraw(monkeypatch, PLOTS)
+def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):
     results = make_study(tmp_path / "results", seeds=1)
     report = write_report(results.folder).read_text()
     short = report.split("## How sure that is")[1].split("\n## ")[0]
@@ -422,8 +420,7 @@ def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path, monk
     assert re.search(r"```sh\npython study/run.py .*--seeds 3\n```", short)
 
 
-def test_every_row_has_its_command_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    undraw(monkeypatch, PLOTS)
+def test_every_row_has_its_command_and_its_files(tmp_path: Path):
     results = make_study(tmp_path / "results")
     text = write_report(results.folder).read_text().split("## Every row's command and files")[1].split("</details>")[0]
     for label in results.asked_rows:

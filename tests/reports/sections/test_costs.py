@@ -27,12 +27,7 @@ from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import RecipeScores
 from tests.reports.sections.test_search import drawn
-from tests.synthetic_results import PLOTS, make_results, named_in, section_text, undraw, with_goals
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
+from tests.synthetic_results import make_results, named_in, section_text, with_goals
 
 
 def study(folder: Path, goals: list[str] | None = None, **limits: float) -> dict[str, tuple[float, float]]:

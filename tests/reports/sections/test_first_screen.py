@@ -22,7 +22,7 @@ from reports.sections import SECTIONS
 from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
 from study.rows import chosen_rows
-from tests.synthetic_results import PLOTS, add_finals, make_results, undraw
+from tests.synthetic_results import add_finals, make_results
 
 EXAMPLES = sorted(Path(__file__).parents[3].glob("docs/examples/*/report.md"))
 ORDER = ["Answer", "At a glance", "The finals", "Rows", "How sure that is", "What mattered", "The paper's claims"]
@@ -68,8 +68,7 @@ def searched(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_body_says_nothing_else_than_the_answer(searched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_the_body_says_nothing_else_than_the_answer(searched: Path) -> None:
     report = write_report(searched).read_text(encoding="utf-8")
     check(report)
     assert Answer.of(Results.load(searched)).kind == "use"
@@ -83,16 +82,16 @@ def test_the_body_says_nothing_else_than_the_answer(searched: Path, monkeypatch:
     assert f"(of them {finals} in the finals alone)" in report
 
 
-def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Path) -> None:
+def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Path, drawn: None) -> None:
     groups = of_finals(Answer.of(Results.load(searched)))
     [group] = groups
     assert [line.shown for line in group.lines] == [False, True, True]
     assert group.marks == {"the encoder as it came": pytest.approx(-5, abs=0.5)}
     picture = forest_picture(groups, searched / "forest.svg")
     assert picture is not None
-    drawn = picture.read_text(encoding="utf-8")
-    assert ">the encoder as it came<" in drawn
-    assert all(len(words) <= 26 for words in re.findall(r">(#\d[^<]*)<", drawn))  # long names go on in the next line
+    words = picture.read_text(encoding="utf-8")
+    assert ">the encoder as it came<" in words
+    assert all(len(name) <= 26 for name in re.findall(r">(#\d[^<]*)<", words))  # long names go on in the next line
 
 
 def test_a_long_title_leaves_the_panel_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

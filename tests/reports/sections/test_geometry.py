@@ -16,7 +16,7 @@ from reports.results import Results
 from reports.sections import geometry
 from reports.statistics.ranks import rank_correlations
 from reports.testing import changed, make_study
-from tests.synthetic_results import PLOTS, make_results, section_text, undraw
+from tests.synthetic_results import make_results, section_text
 from trainables.recipe import Recipe, Value
 
 
@@ -57,17 +57,6 @@ def study(folder: Path, planted: bool) -> Results:
 def line(text: str, first: str) -> list[str]:
     row = next(line for line in text.splitlines() if line.startswith(f"| {first} "))
     return [cell.strip() for cell in row.strip("|").split("|")]
-
-
-@pytest.fixture(autouse=True)
-def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "drawn" not in request.fixturenames:
-        undraw(monkeypatch, PLOTS)
-
-
-@pytest.fixture
-def drawn() -> None:
-    """Asks for real pictures."""
 
 
 @pytest.mark.slow

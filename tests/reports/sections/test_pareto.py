@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from reports.ledger import Record
-from reports.plots import goals_front
 from reports.results import Results
 from reports.sections.pareto import GoalsPoint, front, front_picture, pareto_in_short
 from reports.statistics import Measured
@@ -19,19 +18,7 @@ from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance
 from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, make_results, named_in, section_text, undraw, with_goals
-
-
-@pytest.fixture(autouse=True)
-def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
-    own = {goals_front} if "drawn" in request.fixturenames else set()
-    undraw(monkeypatch, [module for module in PLOTS if module not in own])
-
-
-@pytest.fixture
-def drawn() -> None:
-    """Asks for real pictures."""
+from tests.synthetic_results import make_results, named_in, section_text, with_goals
 
 
 class TestPareto:

@@ -16,7 +16,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, in_order
 from reports.testing import SectionContract, changed, make_study
-from tests.synthetic_results import PLOTS, undraw, with_goals
+from tests.synthetic_results import with_goals
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
@@ -34,11 +34,6 @@ def seeds(results, pictures):
 
 SECTIONS.add(Section("seeds", "How many seeds", seeds, after="sure"))
 """
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
 
 
 class TestEverySection(SectionContract):

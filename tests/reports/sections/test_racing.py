@@ -18,7 +18,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import racing
 from reports.seed_race import of_results
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 
 MOST = 4
 
@@ -64,8 +64,7 @@ def _gains(results: Results) -> list:  # type: ignore[type-arg]
     return [s.gain for board in boards(Evidence.of(results))[:1] for s in board.standings if s.gain is not None]
 
 
-def test_the_report_says_how_many_seeds_there_are(raced: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:
     report = write_report(raced).read_text()
     assert "## Seeds of each recipe" in report
     assert "1 to 4 seeds each" in report

@@ -21,13 +21,7 @@ from reports.statistics import Sample, compare
 from reports.statistics.spreads import common_spread
 from reports.testing import SectionContract, changed
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import PLOTS, SPACES, make_results, section_text, undraw
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of a report's time."""
-    undraw(monkeypatch, PLOTS)
+from tests.synthetic_results import SPACES, make_results, section_text
 
 
 def no_scores(folder: Path) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.plots import cosine_panels, grid_panels
 from reports.quantity import Quantity, average_quantity
 from reports.report import write_report
 from reports.results import Results
@@ -21,24 +20,11 @@ from reports.testing import changed
 from search_spaces import Figure, Space, load_space, spaces
 from search_spaces.averages import describe
 from tests.reports.test_report import cells
-from tests.synthetic_results import PLOTS, make_results, section_text, undraw
+from tests.synthetic_results import make_results, section_text
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
 BASELINE, BEST = "SBERT baseline", "allpalln-lambda0.3-SCL"
-
-
-@pytest.fixture(autouse=True)
-def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of a report's time: only tests that ask for it have their own pictures drawn."""
-
-    own = {cosine_panels, grid_panels} if "drawn" in request.fixturenames else set()
-    undraw(monkeypatch, [module for module in PLOTS if module not in own])
-
-
-@pytest.fixture
-def drawn() -> None:
-    """Asks for real pictures."""
 
 
 def own_space(folder: Path, changes: str, base: str = "scl_ablation") -> Space:

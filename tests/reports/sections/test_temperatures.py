@@ -26,7 +26,7 @@ def learned(end: float) -> object:
     return change
 
 
-def test_where_each_began_and_ended(tmp_path: Path) -> None:
+def test_where_each_began_and_ended(tmp_path: Path, drawn: None) -> None:
     make_results(tmp_path, spaces()["learned_temperature"], rows=[FIXED, QUICK, SLOW], seeds=(1, 3))
     rewrite(tmp_path, learned(0.03), QUICK)  # type: ignore[arg-type]
     rewrite(tmp_path, learned(0.06), SLOW)  # type: ignore[arg-type]

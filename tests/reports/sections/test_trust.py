@@ -23,7 +23,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import in_order, trust
 from reports.testing import changed, make_study
-from tests.synthetic_results import PLOTS, make_results, section_text, undraw
+from tests.synthetic_results import make_results, section_text
 from trainables.errors import UserError
 
 NO_NUMBERS = re.compile(r"\b(?:nan|NaN|inf|Infinity|640(?:\.0+)?)\b")
@@ -39,11 +39,6 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(clean: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(clean, tmp_path / "results"))
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], object], place: int = 0) -> str:

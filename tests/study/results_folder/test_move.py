@@ -17,7 +17,6 @@ from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results, save_info
 from tests.study.search.test_search import finish, run_all, searcher_of
-from tests.synthetic_results import PLOTS, undraw
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.sections import STSB
@@ -77,10 +76,7 @@ def begun(tmp_path: Path) -> tuple[Path, list[str]]:
 
 
 @pytest.mark.slow  # it writes a report
-def test_a_study_that_was_moved_half_way_goes_on(
-    begun: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undraw(monkeypatch, PLOTS)
+def test_a_study_that_was_moved_half_way_goes_on(begun: tuple[Path, list[str]], tmp_path: Path) -> None:
     old, first = begun
     new = old.rename(tmp_path / "new")
     assert not Results.load(new / "results").set_aside
@@ -148,10 +144,9 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
 
 
 def test_a_study_of_own_data_goes_on_with_new_paths_and_its_report_is_made_there(
-    tmp_path: Path, own_names: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, own_names: None
 ) -> None:
     """Its results are copied to one folder, its data and its encoder moved to it; nothing is left where they were."""
-    undraw(monkeypatch, PLOTS)
     old, new = tmp_path / "old", tmp_path / "elsewhere" / "new"
     own_data(old)
     first = own_run(old, limit=4)

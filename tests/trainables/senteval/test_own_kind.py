@@ -19,7 +19,6 @@ from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import Goal
 from tests.contributing import PLUGINS, added_lines
-from tests.synthetic_results import PLOTS, undraw
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 from trainables.senteval import development, evaluate
@@ -87,10 +86,9 @@ def built_in() -> Iterator[list[Task]]:
 
 
 @pytest.fixture
-def study(data: Path, built_in: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+def study(data: Path, built_in: list[Task], tmp_path: Path) -> Results:
     """Two rows under two seeds, which have scored the task of the plugin and built-in ones, too; the second row is the
     worse."""
-    undraw(monkeypatch, PLOTS)
     results = make_study(tmp_path / "study")
     for place, record in enumerate(results.records):
         noise = 0.05 if record in results.of_row(results.asked_rows[0]) else 0.6

@@ -29,7 +29,7 @@ from tests.chunked import (
 )
 from tests.conftest import ROWS, pairs_of, slow_case
 from tests.gloo_worker import OBJECTIVE_CASES
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
 from trainables.errors import UserError
@@ -491,9 +491,8 @@ class TestWorkers:
             same(answer["auto"], answer["auto plenty"])
 
 
-def test_the_report_names_smaller_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_report_names_smaller_passes(tmp_path: Path):
     """Where they are not what was asked for: `auto` asks for the whole batch, a number for itself."""
-    undraw(monkeypatch, PLOTS)
     torch.set_default_dtype(torch.float32)
     make_results(tmp_path, spaces()["scl_lambda"])
     first, second, third, *_ = Results.load(tmp_path).labels

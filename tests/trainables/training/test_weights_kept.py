@@ -21,7 +21,7 @@ from reports.trials_csv import write_trials_csv
 from search_spaces import spaces
 from tests.conftest import ROWS, pairs_of, slow_case
 from tests.reports.sections.test_sections import rewrite
-from tests.synthetic_results import PLOTS, make_results, undraw
+from tests.synthetic_results import make_results
 from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -305,10 +305,7 @@ def test_it_trains_alone():
         ((("average", 76), ("average", 76)), "mean of steps 76 to 100"),
     ],
 )
-def test_the_report_says_what_was_kept(
-    kept: Sequence[tuple[str, int]], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    undraw(monkeypatch, PLOTS)
+def test_the_report_says_what_was_kept(kept: Sequence[tuple[str, int]], sentence: str, tmp_path: Path):
     make_results(tmp_path, spaces()["scl_lambda"], seeds=(1, 2))
     before = markdown(measured_counts.write(Results.load(tmp_path), tmp_path))
     assert "weights kept" not in before
