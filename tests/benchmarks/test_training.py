@@ -13,7 +13,6 @@ from benchmarks.gpu._models import write_model
 from benchmarks.training import training
 from benchmarks.training._loops import SIDES, WORK, TrainedStep, cut_by_length, in_order, rows_of, side
 from benchmarks.training._turns import Turns
-from tests.conftest import slow_case
 from trainables.corpora.batch import Batch
 from trainables.recipe import SCENES, Recipe
 
@@ -99,7 +98,8 @@ def test_a_ratio_is_of_the_datas_tokens_and_within_a_turn():
     assert lines["sentence-transformers, default"][-1] == "2.50 ± 0.71 (2.00 to 3.00), target 2.8"
 
 
-@pytest.mark.parametrize("work", [slow_case(work, when=work != "SCL rows") for work in WORK])
+@pytest.mark.slow
+@pytest.mark.parametrize("work", WORK)
 def test_both_sides_work_on_the_same_tokens(work: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     import torch
 

@@ -139,6 +139,7 @@ def test_the_walk_names_functions_that_exist() -> None:
         assert name in defined, f"{file}: {name}"
 
 
+@pytest.mark.slow
 def test_the_page_on_python_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

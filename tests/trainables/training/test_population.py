@@ -297,6 +297,7 @@ def test_an_unknown_optimiser_goes_by_itself() -> None:
         OPTIMISERS.remove("mine")
 
 
+@pytest.mark.slow
 def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
     few = {
         "corpus.limit": 400,

@@ -273,6 +273,7 @@ def test_an_error_holds_no_tensors(between: ProcessReset):
 
 
 class TestGrowth:
+    @pytest.mark.slow
     def test_what_is_held_is_seen(self, between: ProcessReset):
         held: list[Any] = []
         for _ in range(3):
