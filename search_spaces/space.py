@@ -147,14 +147,15 @@ class Space:
         if (self.trial_seconds is None) != (not self.trial_seconds_source):
             raise UserError(f"{where} needs both trial_seconds and trial_seconds_source, or neither")
         self._check_recipe(f"{where}, base", {})
+        recipes = []
         for scale in get_args(Scale):
             with _of(f"{where}, {scale}"):
                 task_names(self.scored(scale).tasks)
-                self.recipe(scale)
+                recipes.append(self.recipe(scale))
         for row in self.rows:
             with _of(f"{where}, row {row.label!r}"):
-                for scale in get_args(Scale):
-                    self.recipe(scale).override(row.overrides)
+                for recipe in recipes:
+                    recipe.override(row.overrides)
         for domain in self.domains:
             self._check_domain(domain)
         for changes in self.first:

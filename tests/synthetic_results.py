@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,6 +28,8 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
+MADE: dict[str, tempfile.TemporaryDirectory[str]] = {}
+"""By what they are, of `made_once`."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -113,6 +117,14 @@ def make_results(
     )
     info.save(folder)
     return info
+
+
+def made_once(folder: Path, what: object, make: Callable[[Path], object]) -> None:
+    """Fill the folder as `make` does. It runs for the first who asks for `what`, and others get copies."""
+    if repr(what) not in MADE:
+        MADE[repr(what)] = tempfile.TemporaryDirectory()
+        make(Path(MADE[repr(what)].name))
+    shutil.copytree(MADE[repr(what)].name, folder, dirs_exist_ok=True)
 
 
 def section_text(folder: Path, name: str) -> str:

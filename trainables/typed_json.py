@@ -55,7 +55,7 @@ def read_fields(kind: type[T], content: Any, where: str = "") -> T:
     for item in dataclasses.fields(kind):  # type: ignore[arg-type]
         place = f"{where}.{item.name}" if where else item.name
         if item.name in content:
-            values[item.name] = _read(hints[item.name], content[item.name], place)
+            values[item.name] = _reader(hints[item.name])(content[item.name], place)
         elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
             raise ValueError(f"{place} is missing")
     return kind(**values)
@@ -78,7 +78,7 @@ def _is_plainly(hint: Any, value: Any) -> bool:
     if origin in (Union, types.UnionType):
         return any(_is_plainly(option, value) for option in get_args(hint))
     if hint in (str, int, float, bool, type(None)):
-        return _matches(hint, value) and not unusable(value)
+        return _kind(hint)(value) and not unusable(value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, Mapping)
     return not dataclasses.is_dataclass(hint) or isinstance(value, hint)  # type: ignore[arg-type]
@@ -104,11 +104,11 @@ def unusable(value: Any) -> str:
     """Why no file of ours holds this text or number; empty where it may."""
     if isinstance(value, str):
         return "" if value.isascii() or is_text(value) else "is no text that can be written"
+    if not isinstance(value, (int, float)) or -LARGEST <= value <= LARGEST:
+        return ""
     if isinstance(value, float) and not math.isfinite(value):
         return f"is {value}, which is no number"
-    if isinstance(value, int | float) and abs(value) > LARGEST:
-        return "is larger than anything here can be"
-    return ""
+    return "is larger than anything here can be"
 
 
 @functools.cache
@@ -116,81 +116,99 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
+Reader = Callable[[Any, str], Any]
+"""Of a value and the words for where it stands; `ValueError` where it is not of its type."""
+
+
 @functools.cache
-def _options(hint: Any) -> tuple[frozenset[type], Any, tuple[Any, ...]]:
-    """The types of text, numbers and null that it takes as they are, and what it is made of."""
+def _reader(hint: Any) -> Reader:
+    """What reads values of a type. It is made once: of a record's many values most are text, numbers or null."""
+    if hint is Any:
+        return _read_any
     origin, parts = get_origin(hint), get_args(hint)
     options = {*parts} if origin in (Union, types.UnionType) else {hint}
-    numbers = {int} if float in options else set()
-    return frozenset(options & {str, int, float, bool, types.NoneType} | numbers), origin, parts
+    plain = options & {str, int, float, bool, types.NoneType} | ({int} if float in options else set())
+    is_kind, inside = _kind(hint), _inside(hint, origin, parts)
+
+    def read(value: Any, where: str) -> Any:
+        if type(value) in plain:
+            return _usable(value, where)
+        if origin is not Annotated and not is_kind(value):
+            raise ValueError(f"{where} must be {_in_words(hint)}, not {shown(value)}")
+        return inside(value, where)
+
+    return read
 
 
-def _read(hint: Any, value: Any, where: str) -> Any:
-    if hint is Any:  # most of a record: no type has to be looked at
-        return _read_any(value, where)
-    plain, origin, parts = _options(hint)
-    if type(value) in plain:
-        _refuse_unusable(value, where)
-        return value
+def _inside(hint: Any, origin: Any, parts: tuple[Any, ...]) -> Reader:
+    """What reads a value of that type's kind; `origin` and `parts` are what the type is made of."""
     if origin is Annotated:
-        inner = _read(parts[0], value, where)
-        for problem in (check(inner) for check in parts[1:]):
-            if problem:
-                raise ValueError(
-                    f"{where} {problem}" + ("" if isinstance(value, list | dict) else f", not {shown(value)}")
-                )
-        return inner
-    if not _matches(hint, value):
-        raise ValueError(f"{where} must be {_in_words(hint)}, not {shown(value)}")
+        return functools.partial(_read_checked, _reader(parts[0]), parts[1:])
     if origin in (Union, types.UnionType):
-        return _read(next(option for option in parts if _matches(option, value)), value, where)
+        options = [(_kind(part), _reader(part)) for part in parts]
+        return lambda value, where: next(read for is_kind, read in options if is_kind(value))(value, where)
     if origin is list:
-        return [_read(parts[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
-    if origin is dict or is_typeddict(hint):
-        hints, other = (_hints(hint), _hints(hint).get(EXTRA, Any)) if origin is None else ({}, parts[1])
-        for key in value:
-            _refuse_unusable(key, where, "a name in ")
-        for key in hints:
-            if key in hint.__required_keys__ and key not in value:
-                raise ValueError(f"{where}.{key} is missing")
-        return {key: _read(hints.get(key, other), item, f"{where}.{key}") for key, item in value.items()}
+        read = _reader(parts[0])
+        return lambda value, where: [read(item, f"{where}[{place}]") for place, item in enumerate(value)]
+    if origin is dict:
+        return functools.partial(_read_entries, {}, _reader(parts[1]), frozenset())
+    if is_typeddict(hint):
+        readers = {name: _reader(kind) for name, kind in _hints(hint).items()}
+        return functools.partial(_read_entries, readers, readers.get(EXTRA, _read_any), hint.__required_keys__)
     if dataclasses.is_dataclass(hint):
-        return read_fields(hint, value, where)  # type: ignore[arg-type]
-    _refuse_unusable(value, where)
-    return value
+        return lambda value, where: read_fields(hint, value, where)  # type: ignore[arg-type]
+    return _usable
+
+
+def _read_checked(read: Reader, checks: tuple[Check, ...], value: Any, where: str) -> Any:
+    inner = read(value, where)
+    for problem in (check(inner) for check in checks):
+        if problem:
+            raise ValueError(f"{where} {problem}" + ("" if isinstance(value, list | dict) else f", not {shown(value)}"))
+    return inner
+
+
+def _read_entries(
+    readers: Mapping[str, Reader], other: Reader, required: frozenset[str], value: Any, where: str
+) -> dict[str, Any]:
+    for key in value:
+        _usable(key, where, "a name in ")
+    for key in readers:
+        if key in required and key not in value:
+            raise ValueError(f"{where}.{key} is missing")
+    return {key: readers.get(key, other)(item, f"{where}.{key}") for key, item in value.items()}
 
 
 def _read_any(value: Any, where: str) -> Any:
     if isinstance(value, dict):
-        for key in value:
-            _refuse_unusable(key, where, "a name in ")
-        return {key: _read_any(item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(value, list):
-        return [_read_any(item, where) for item in value]
-    _refuse_unusable(value, where)
-    return value
+        return _read_entries({}, _read_any, frozenset(), value, where)
+    return [_read_any(item, where) for item in value] if isinstance(value, list) else _usable(value, where)
 
 
-def _refuse_unusable(value: Any, where: str, part: str = "") -> None:
+def _usable(value: Any, where: str, part: str = "") -> Any:
+    """The text or number; `ValueError` where no file of ours holds it."""
     problem = unusable(value)
     if problem:
         raise ValueError(f"{part}{where} {problem}")
+    return value
 
 
-def _matches(hint: Any, value: Any) -> bool:
-    """Whether the value is of the type's kind, whatever it holds."""
+@functools.cache
+def _kind(hint: Any) -> Callable[[Any], bool]:
+    """Tells whether a value is of the type's kind, whatever it holds."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _matches(parts[0], value)
+        return _kind(parts[0])
     if origin in (Union, types.UnionType):
-        return any(_matches(option, value) for option in parts)
+        kinds = [*map(_kind, parts)]
+        return lambda value: any(kind(value) for kind in kinds)
     if origin is Literal:
-        return isinstance(value, str) and value in parts
-    if hint is Any or origin in (list, dict) or dataclasses.is_dataclass(hint) or is_typeddict(hint):
-        return hint is Any or isinstance(value, list if origin is list else Mapping)
-    if isinstance(value, bool):
-        return hint is bool
-    return isinstance(value, (int, float) if hint is float else hint)
+        return lambda value: isinstance(value, str) and value in parts
+    if hint is Any or hint is bool:
+        return lambda value: hint is Any or isinstance(value, bool)
+    if origin in (list, dict) or dataclasses.is_dataclass(hint) or is_typeddict(hint):
+        return lambda value: isinstance(value, list if origin is list else (dict, Mapping))
+    return lambda value: isinstance(value, (int, float) if hint is float else hint) and not isinstance(value, bool)
 
 
 def _in_words(hint: Any) -> str:

@@ -199,6 +199,8 @@ class StudyInfo:
             space = own or registered(self.space)
             goals = space.goals if self.goals is None else tuple(self.goals)
             searched = tuple(domain for domain in space.domains if domain.key in self.searched)
+            if (searched, goals) == (space.domains, space.goals):
+                return space
             return dataclasses.replace(space, domains=searched, goals=goals)
 
     def check_names(self, results: Path) -> None:

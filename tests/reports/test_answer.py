@@ -33,7 +33,7 @@ from reports.testing import SectionContract, changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, make_results
+from tests.synthetic_results import add_finals, made_once, make_results
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -62,11 +62,14 @@ def make(tmp_path: Path) -> Make:
     """A search of six recipes with finals of the first ones."""
 
     def made(gains: tuple[float, ...] = FULL, goals: list[str] | None = None, **parts: Any) -> Results:
-        make_results(tmp_path, rows=["SBERT baseline"], explored=6, seeds=(0,))
-        if goals:
-            dataclasses.replace(StudyInfo.load(tmp_path), goals=goals).save(tmp_path)
-        if gains:
-            add_finals(tmp_path, gains, **parts)
+        def fill(folder: Path) -> None:
+            make_results(folder, rows=["SBERT baseline"], explored=6, seeds=(0,))
+            if goals:
+                dataclasses.replace(StudyInfo.load(folder), goals=goals).save(folder)
+            if gains:
+                add_finals(folder, gains, **parts)
+
+        made_once(tmp_path, ("six recipes", gains, goals, parts), fill)
         return Results.load(tmp_path)
 
     return made

@@ -17,7 +17,7 @@ from reports.items import Items
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
 from reports.results import Results
 from reports.testing import changed
-from tests.synthetic_results import add_finals, make_results
+from tests.synthetic_results import add_finals, made_once, make_results
 from trainables.errors import UserError
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds import KINDS
@@ -59,7 +59,11 @@ def _line(name: str, number: int) -> str:
 @pytest.fixture
 def results(tasks: None, tmp_path: Path) -> Results:
     """A search with finals whose pick mends three items of `mine`, and breaks one, under four of five seeds."""
-    folder = tmp_path / "study"
+    made_once(tmp_path / "study", "mended and broken items", _fill)
+    return Results.load(tmp_path / "study")
+
+
+def _fill(folder: Path) -> None:
     make_results(folder, rows=["SBERT baseline"], explored=2, seeds=(0,))
     info = add_finals(folder, (3.0, -3.0))
     dataclasses.replace(info, goals=["mine"]).save(folder)
@@ -68,7 +72,6 @@ def results(tasks: None, tmp_path: Path) -> Results:
     for record in ledger.read():
         of_the_pick = record.recipe_hash == info.finals.finalists[0]
         ledger.write(_answered(folder, record, better=of_the_pick and record.seed % 5 > 0))
-    return Results.load(folder)
 
 
 def _answered(folder: Path, record: Record, better: bool) -> Record:

@@ -23,7 +23,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, more_data
 from reports.testing import SectionContract, changed
-from tests.synthetic_results import add_curve, add_finals, make_results
+from tests.synthetic_results import add_curve, add_finals, made_once, make_results
 
 Make = Callable[..., Results]
 LOSSES = {"1/2": 1.5, "1/4": 3.0, "1/8": 5.0}
@@ -39,12 +39,14 @@ def make(results_folder: Path) -> Make:
     """A search whose first recipe is the one to use, and that recipe on parts of its data."""
 
     def made(losses: dict[str, float] | None = None, gains: tuple[float, ...] = (3.0, 1.0), **parts: Any) -> Results:
-        make_results(results_folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
-        add_finals(results_folder, gains, predictions=parts.get("predictions", False))
-        before = Results.load(results_folder)
-        whole = Answer.of(before).to_train
-        assert whole is not None
-        add_curve(results_folder, whole.recipe, LOSSES if losses is None else losses, **parts)
+        def fill(folder: Path) -> None:
+            make_results(folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
+            add_finals(folder, gains, predictions=parts.get("predictions", False))
+            whole = Answer.of(Results.load(folder)).to_train
+            assert whole is not None
+            add_curve(folder, whole.recipe, LOSSES if losses is None else losses, **parts)
+
+        made_once(results_folder, ("a curve", losses, gains, parts), fill)
         return Results.load(results_folder)
 
     return made

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -60,7 +61,7 @@ class Task(TaskFields):
         number = KINDS[self.kind].development
         return number if number in self.numbers else ""
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[str, ...]:
         """Names of the numbers that it is scored with."""
         return KINDS[self.kind].numbers_of(self)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.tree import ExtraTreeRegressor
 
 from reports.document import markdown
 from reports.importance import ENOUGH, _importance, chance, forest, importance
@@ -181,6 +182,17 @@ class TestIdle(TestConditional):
     """The same without a condition: nothing reads the size of a head that is not there."""
 
     DOMAINS = (HEAD, replace(DIM, when=None), WEIGHT)
+
+
+def test_trees_are_those_of_sklearn():
+    """Which are fitted without its checks."""
+    tried = recipes(30, np.random.default_rng(7))
+    folds, scores = Folds(Coded.of([TAU, POOL], tried)), np.arange(30.0)
+    part = folds.parts[3]
+    for number, tree in enumerate(folds.trees(part, scores)):
+        plain = ExtraTreeRegressor(min_samples_leaf=forest.LEAF, random_state=part.seed * forest.TREES + number)
+        plain.fit(folds.coded.values[part.fitted], scores[part.fitted])
+        assert np.array_equal(plain.predict(part.inputs), tree.predict(part.inputs))
 
 
 def test_a_few_recipes_or_equal_scores_say_nothing():

@@ -197,13 +197,14 @@ def test_a_study_file_with_a_wrong_field_is_refused(
         assert list(refused(capsys, (study, [*AGAIN, str(folder)])))
 
 
-@pytest.mark.parametrize(
-    "content", [*FILES.values(), *(json.dumps({"at": value}).encode() for value in (*WRONG["text"], "", "yesterday"))]
-)
-def test_a_look_that_is_none_is_refused(folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+LOOKS = FILES | {f"at {value!r}": json.dumps({"at": value}).encode() for value in (*WRONG["text"], "", "yesterday")}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_look_that_is_none_is_refused(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "looks" / "0123456789abcdef.json"
     path.parent.mkdir()
-    path.write_bytes(content)
+    path.write_bytes(LOOKS[name])
     commands = [(reports, [str(folder)]), (reports, [str(folder), "--check"])]
     assert all(f"{path} is not a look" in sentence for sentence in refused(capsys, *commands))
 

@@ -57,6 +57,7 @@ class TestMemory:
         monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nowhere")
         assert memory.available_bytes(torch.device("cpu")) is None
 
+    @pytest.mark.slow
     def test_flat_in_the_batch_but_for_embeddings(self, make_encoder: Any, monkeypatch: pytest.MonkeyPatch):
         """What is held for backward passes at once, of a batch of 64 sentences and of 2048."""
         torch.set_default_dtype(torch.float32)

@@ -82,6 +82,7 @@ def in_another_process(unscored: Unscored, folder: Path) -> TrialResult:
     return result
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_result(recipe: Recipe, tmp_path: Path):
     whole = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / "whole")
     handed = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / "handed", hand_over=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 TRIAL = """
 import sys
 from trainables.evaluation_config import EvaluationConfig
@@ -41,6 +43,7 @@ UNNEEDED = {
 }
 
 
+@pytest.mark.slow
 def test_no_first_step_waits_for_a_library_that_it_does_without() -> None:
     done = subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
