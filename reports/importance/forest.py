@@ -35,11 +35,11 @@ def _tree() -> tuple[type[ExtraTreeRegressor], Callable[..., ExtraTreeRegressor]
 
     tags = ExtraTreeRegressor().__sklearn_tags__()
 
-    class Tree(ExtraTreeRegressor):
+    class UncheckedTree(ExtraTreeRegressor):
         def __sklearn_tags__(self) -> Any:
             return tags  # each fit asks for them four times
 
-    return Tree, inspect.unwrap(Tree.fit)
+    return UncheckedTree, inspect.unwrap(UncheckedTree.fit)
 
 
 @dataclass(frozen=True, eq=False)
