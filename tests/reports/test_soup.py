@@ -23,17 +23,12 @@ from reports.sections import SECTIONS, Section, ship
 from reports.soup import KEPT_GAIN, chosen_share
 from reports.testing import SectionContract, changed
 from tests.facts import sentences
-from tests.synthetic_results import PLOTS, add_finals, add_soups, make_results, undraw
+from tests.synthetic_results import add_finals, add_soups, make_results
 from trainables.files import write_whole
 
 Make = Callable[..., Results]
 BETTER = {1.0: 0.5, 0.75: 1.0, 0.5: 0.2, 0.25: -1.0}
 WORSE = dict.fromkeys(BETTER, -0.2)
-
-
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    undraw(monkeypatch, PLOTS)
 
 
 @pytest.fixture
