@@ -38,7 +38,7 @@ def make_folder(folder: Path) -> None:
     """Make a folder and those above it, if they are not there: also where another process makes these at this moment,
     or removes them because they are empty."""
     for _ in range(_ATTEMPTS):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, FileExistsError):  # the latter: it was there, and is not any more
             folder.mkdir(parents=True, exist_ok=True)
             return
     folder.mkdir(parents=True, exist_ok=True)
