@@ -124,6 +124,8 @@ class Options:
 
     section: ClassVar[str]
     """The first word of the flat names of keys that the class defines."""
+    meaning: ClassVar[str] = ""
+    """What it is, as `--keys` prints it, where a key chooses it by its name."""
 
     def __post_init__(self) -> None:
         for name, item in keys_of(type(self)).items():

@@ -144,10 +144,7 @@ class CorpusConfig(Options):
 
     layout: str = key(
         "rows",
-        "What a batch counts: rows of labelled pairs in corpus order (Liao), groups of a premise with its positives "
-        "and hard negatives (SupMPN), entailed pairs (CLSR), similar_pairs of STS-B scored above 4 (CLSR), sentences "
-        "with themselves under another dropout (unsupervised SimCSE), spans of documents (DeCLUTR), scored_pairs of "
-        "two texts and a score (CoSENT), groups of texts of the same_label (Khosla 2020), a mix of several corpora.",
+        "What a batch counts.",
         registry="trainables.corpora.layouts:LAYOUTS",
     )
 
@@ -262,7 +259,7 @@ class OptimisationConfig(_KeptByScore):
     )
     optimiser: str = key(
         "adamw",
-        "What makes steps of gradients: AdamW with torch's defaults, or stochastic gradient descent (sgd).",
+        "What makes steps of gradients.",
         together=True,
         registry="trainables.training.optimisers:OPTIMISERS",
     )

@@ -77,6 +77,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
     section = "corpus"
 
     name = "mix"
+    meaning = "several corpora"
     reads = "corpus.nli"
 
     mix: Literal["size", "equal", "weights"] = key(

@@ -27,8 +27,6 @@ class Pooling(Options):
     section = "pooling"
 
     name: ClassVar[str]
-    meaning: ClassVar[str] = ""
-    """What it is, as `--keys` and docs/keys.md print it."""
     every_layer: ClassVar[bool] = False
     """Whether it looks at other layers than the last; if not, only the last one's states are handed to it."""
     needs_cls: ClassVar[bool] = False
