@@ -46,7 +46,7 @@ def describe(item: Key) -> str:
     alias = f"; or {item.alias}" if item.alias else ""
     only = [f"{chooser} {choices(map(repr, names))}" for chooser, names in choosers(item.name).items()]
     below = [
-        f"{item.kind}{alias}",
+        f"{item.takes}{alias}",
         item.explained,
         f"Only with {' and '.join(only)}." if only else "",
         _searched(item),
