@@ -56,7 +56,7 @@ class Populations:
         return members
 
     def key(self, trial: Trial) -> str | None:
-        """Trials of one key may train together; None: alone. So do an average, and a trial that may be stopped."""
+        """Trials of one key may train together; None: alone, as an average and a trial that may be stopped are."""
         return None if trial.averaged or self.plan.may_stop(trial) else population_key(trial.recipe)
 
     def _interrupted(self) -> Iterator[list[Trial]]:
