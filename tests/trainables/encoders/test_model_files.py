@@ -146,7 +146,7 @@ def static(folder: Path) -> None:
     SentenceTransformer(modules=[StaticEmbedding(words, vectors)], device="cpu").save(str(folder))
 
 
-OURS = {pooling.stock: None for pooling in POOLINGS.values() if pooling.stock and pooling.before is None}
+OURS = {pooling.stock: pooling for pooling in POOLINGS.values() if pooling.stock and pooling.before is None}
 OTHERS = [mode for mode in Pooling.POOLING_MODES if mode not in OURS]
 """The modes of the module `Pooling` that are a pooling of ours, and all others."""
 ALL = {f"`{name}`" for rooms in (dense, sparse, multi_vector) for name in rooms.__all__}
@@ -175,7 +175,9 @@ FOLLOWED: dict[str, tuple[Change, ...]] = {
     "`prompts`: query, document": (
         model(prompts={"query": "two men ", "document": "a dog "}, default_prompt_name="query"),
     ),
-    "`Pooling`: include_prompt": tuple(without_prompt(pooling_mode=mode) for mode in OURS),
+    "`Pooling`: include_prompt": tuple(
+        without_prompt(pooling_mode=mode) for mode, pooling in OURS.items() if not pooling.needs_prompt
+    ),
     "`default_prompt_name`": (model(prompts={"sts": "two men ", "query": "a dog "}, default_prompt_name="sts"),),
     "`similarity_fn_name`": (remade(Normalize(), similarity_fn_name="dot"),),
 }
