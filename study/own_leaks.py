@@ -10,11 +10,11 @@ from pathlib import Path
 
 from reports.markdown import count
 from trainables.corpora.held_out import PreparedData, leave_out, rows_of
-from trainables.corpora.leaks import KINDS, Counts, PartLeaks, leaks
+from trainables.corpora.leaks import LIKENESSES, Counts, PartLeaks, leaks
 from trainables.corpora.own_data import TrainingFiles
 from trainables.corpora.own_rows import texts
 from trainables.senteval.examples import Split
-from trainables.senteval.kinds import KINDS as TASK_KINDS
+from trainables.senteval.kinds import KINDS
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
@@ -76,7 +76,7 @@ def _in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
 
 
 def _items(task: Task, part: str) -> list[tuple[str, ...]]:
-    kind, data = TASK_KINDS[task.kind], kept_task(task, Path())
+    kind, data = KINDS[task.kind], kept_task(task, Path())
     splits = kind.chosen_by(data) if part == "dev" else kind.tested(data)
     return [item for split in splits for item in _texts(split)]
 
@@ -95,11 +95,11 @@ def _sentences(parts: Mapping[str, PartLeaks], where: str, name: str) -> Iterato
     """A sentence for each part of which something is there."""
     for part, leaked in parts.items():
         if leaked.texts.all:
-            items = f"{leaked.items.all:,} of {leaked.of_items:,} items{_kinds(leaked.items)}"
-            single = f"{leaked.texts.all:,} of {leaked.of_texts:,} single texts{_kinds(leaked.texts)}"
+            items = f"{leaked.items.all:,} of {leaked.of_items:,} items{_by_likeness(leaked.items)}"
+            single = f"{leaked.texts.all:,} of {leaked.of_texts:,} single texts{_by_likeness(leaked.texts)}"
             yield f"{name.format(part)}: {where} holds {items}, and {single}"
 
 
-def _kinds(counts: Counts) -> str:
-    counted = [f"{number:,} {_IN_WORDS[kind]}" for kind in KINDS if (number := getattr(counts, kind))]
+def _by_likeness(counts: Counts) -> str:
+    counted = [f"{number:,} {_IN_WORDS[likeness]}" for likeness in LIKENESSES if (number := getattr(counts, likeness))]
     return f" ({', '.join(counted)})" if counted else ""

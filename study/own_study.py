@@ -33,7 +33,7 @@ from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, prepare
-from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, find_kind
+from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, training_files
 from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.availability import known_width
 from trainables.encoders.check import check_encoder
@@ -98,7 +98,7 @@ def _made(request: Request) -> tuple[Path, str, str]:
     """The space's file and text, and where results go."""
     fixed = dict(map(parse_assignment, request.set))
     encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")))
-    source = find_kind(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
+    source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
@@ -130,7 +130,7 @@ def _of_recipe(request: Request) -> Subject:
     """The recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are the tasks of that
     recipe's study."""
     space = read_recipe(request).space
-    source = find_kind(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
+    source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
     results = request.results or f"results/{space.name}"
     folder = _folder(request, results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
@@ -224,7 +224,7 @@ def _prepare(
     parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
     if judged_by is not None:
         parts = []
-    elif source.kind == "sentences":
+    elif source.content == "sentences":
         if not request.dev:
             raise UserError(
                 f"{source.name} holds plain sentences, which do not say what a good model is; give --dev a file of "
@@ -260,7 +260,7 @@ def _prepare(
 def _tasks(prepared: PreparedData, request: Request) -> tuple[Task, ...]:
     held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
     tasks = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
-    if prepared.kind == "labelled":
+    if prepared.content == "labelled":
         tasks = tuple(fitted_to(task, prepared.train, prepared.census.labels) for task in tasks)
     taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
     return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in tasks)
@@ -315,7 +315,7 @@ def _tell(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) 
     """What was read, and what became of it."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != MORE]
-    labels = f"; {len(prepared.census.labels)} labels" if source.kind == "labelled" else ""
+    labels = f"; {len(prepared.census.labels)} labels" if source.content == "labelled" else ""
     held = f"{source.read_as}{labels}; the first: {row_in_words(next(source.rows(Counter())))}"
     print(printable(f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}"), flush=True)
     more = f"it has more than the {source.most_rows:,} rows that are read; --max-rows N reads others"
@@ -364,7 +364,7 @@ def _space(
             title=title,
             folder=str(folder),
             train=str(prepared.train),
-            kind=source.kind,
+            kind=source.content,
             units=census.units,
             most_positives=census.most_positives,
             most_negatives=census.most_negatives,

@@ -34,7 +34,7 @@ class EvaluationConfig(Options):
     )
     protocol: str = key(
         "full",
-        "How classifiers are fitted: full is the papers', fast is for prototyping.",
+        "How classifiers are fitted.",
         registry="trainables.senteval.protocol:PROTOCOLS",
     )
     heat_map: str = key(

@@ -83,8 +83,8 @@ class Key:
         return tuple(value for kind in self.options if get_origin(kind) is Literal for value in get_args(kind))
 
     @property
-    def kind(self) -> str:
-        """Its type in words: `a number or none`, or the names to choose from."""
+    def takes(self) -> str:
+        """Its values in words: `a number or none`, or the names to choose from."""
         names = self.names
         return choices(map(repr, names)) if names is not None else _describe(self)
 
@@ -124,6 +124,8 @@ class Options:
 
     section: ClassVar[str]
     """The first word of the flat names of keys that the class defines."""
+    meaning: ClassVar[str] = ""
+    """What it is, as `--keys` prints it, where a key chooses it by its name."""
 
     def __post_init__(self) -> None:
         for name, item in keys_of(type(self)).items():
@@ -185,7 +187,7 @@ def parse(item: Key, raw: str) -> Value:
             try:
                 return kind(raw)
             except ValueError:
-                raise UserError(f"{item.name} must be {item.kind}, not {shown(raw)}") from None
+                raise UserError(f"{item.name} must be {item.takes}, not {shown(raw)}") from None
     return raw
 
 
@@ -194,7 +196,7 @@ def validate(item: Key, value: Any) -> Any:
     if float in item.options and type(value) in (int, float):
         value = _as_float(value) + 0.0  # 1 and 1.0 must hash alike, and so must -0.0 and 0.0
     if not _fits(value, item):
-        raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}")
+        raise UserError(f"{item.name} must be {item.takes}, not {shown(value)}")
     named = value is None or value in item.literals  # a check is for numbers
     problem = item.check(value) if item.check and not named else None
     if problem:
@@ -202,7 +204,7 @@ def validate(item: Key, value: Any) -> Any:
     names = item.names if value != item.default else None  # a default is known, and loads nothing
     if names is not None and value not in names:
         hint = f"; {did_you_mean(value, names)}".rstrip("; ")
-        raise UserError(f"{item.name} must be {item.kind}, not {shown(value)}{hint}")
+        raise UserError(f"{item.name} must be {item.takes}, not {shown(value)}{hint}")
     return value
 
 

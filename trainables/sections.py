@@ -54,30 +54,29 @@ class EncoderConfig(Options):
     )
     query_prompt: str | None = key(
         None,
-        "Text put before every anchor (premise) in training, and before every sentence that is evaluated but the "
-        "documents of a search. It is joined as it is, blanks included.",
+        "Text put before every anchor (premise) in training, and before every evaluated sentence except documents of "
+        "a search, blanks included.",
         exact=True,
         when=("kind", _follows_settings),
     )
     document_prompt: str | None = key(
         None,
-        "Text put before what is compared with an anchor in training (hypotheses, positives, negatives), and before "
-        "documents of a search; none puts nothing there. It is saved with the model, as encoder.query_prompt is.",
+        "Text put before hypotheses, positives and negatives in training, and before documents of a search. A model "
+        "is saved with both prompts.",
         exact=True,
         when=("kind", _follows_settings),
     )
     dtype: Literal["fp32", "bf16"] = key(
         "fp32",
-        "In which numbers the encoder's weights are kept while it is trained, their gradients and the optimiser's "
-        "state. bf16 takes half the memory, trains in bf16, and loses small changes. With encoder.adapter=lora only "
-        "the frozen weights are bf16. The encoder is evaluated in fp32, with 4 bytes for each weight; a saved model "
-        "has the weights as they are, with 2 bytes, and is read as fp32.",
+        "The numbers in which training keeps the encoder's weights, their gradients and the optimiser's state. bf16 "
+        "takes half the memory, and loses small changes; with encoder.adapter=lora only the frozen weights are bf16. "
+        "Evaluation is in fp32; a saved model keeps bf16.",
         when=("kind", _follows_settings),
     )
     precision: Literal["fp32", "tf32", "bf16"] = key(
         "fp32",
-        "In which numbers the encoder computes where it is not trained: when it is evaluated, and as a frozen base; "
-        "the same for every row. tf32 is fp32 that a GPU multiplies in 19 bits; a CPU takes fp32.",
+        "The numbers in which the encoder computes when it is evaluated or frozen; the same for every row. tf32 is "
+        "fp32 that a GPU multiplies in 19 bits; a CPU takes fp32.",
     )
     lora_rank: int = key(
         8,
@@ -144,10 +143,7 @@ class CorpusConfig(Options):
 
     layout: str = key(
         "rows",
-        "What a batch counts: rows of labelled pairs in corpus order (Liao), groups of a premise with its positives "
-        "and hard negatives (SupMPN), entailed pairs (CLSR), similar_pairs of STS-B scored above 4 (CLSR), sentences "
-        "with themselves under another dropout (unsupervised SimCSE), spans of documents (DeCLUTR), scored_pairs of "
-        "two texts and a score (CoSENT), groups of texts of the same_label (Khosla 2020), a mix of several corpora.",
+        "What a batch counts.",
         registry="trainables.corpora.layouts:LAYOUTS",
     )
 
@@ -211,8 +207,8 @@ SENTEVAL_KEY = "corpus.senteval"
 SENTEVAL = functools.partial(
     key,
     "senteval",
-    "What training itself reads of SentEval: a folder in SentEval's layout, or scenes. For optimisation.keep=best, and "
-    "for corpus.layout=similar_pairs (STSBenchmark); a study takes evaluation.senteval where nothing is given.",
+    "What training itself reads of SentEval, for optimisation.keep=best and corpus.layout=similar_pairs: a "
+    "folder in SentEval's layout, or scenes. A study takes evaluation.senteval by default.",
     place=True,
     holds=STSB,
     label="SentEval's folder for training",
@@ -262,7 +258,7 @@ class OptimisationConfig(_KeptByScore):
     )
     optimiser: str = key(
         "adamw",
-        "What makes steps of gradients: AdamW with torch's defaults, or stochastic gradient descent (sgd).",
+        "What makes steps of gradients.",
         together=True,
         registry="trainables.training.optimisers:OPTIMISERS",
     )
@@ -301,11 +297,10 @@ class OptimisationConfig(_KeptByScore):
     )
     chunk: Literal["auto"] | int | None = key(
         "auto",
-        "Tokens, padding included, of one pass of a worker, at least one sentence. A batch with more is embedded "
-        "twice, pass by pass, and has the gradients of the whole batch (gradient cache). auto: the whole batch at once "
-        "where it fits in memory; else smaller passes, chosen by itself. A pass that does not fit is halved, whatever "
-        "was asked. none: always the whole batch at once. It is part of the recipe: a study that was begun with "
-        "another value begins anew.",
+        "Tokens, padding included, of one pass of a worker. A larger batch is embedded twice, pass by pass, and has "
+        "the gradients of the whole batch (gradient cache). auto: the whole batch, in smaller passes only where it "
+        "does not fit in memory; none: always the whole batch. A pass that does not fit is halved. It is part of the "
+        "recipe.",
         at_least(1),
         measures=False,
     )

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from reports.markdown import count
 from search_spaces import spaces
+from trainables.errors import choices
 from trainables.evaluation_config import all_keys
-from trainables.keys import Key
+from trainables.keys import Key, Range
 from trainables.plugins import load_plugin
+from trainables.recipe import choosers
 
 WIDTH = 100
 
@@ -39,12 +41,31 @@ def list_keys(plugins: Sequence[Path] = ()) -> int:
 
 
 def describe(item: Key) -> str:
-    """A key in a few lines: `objective.temperature = 1.0` and below it type, other name and meaning."""
-    default = item.default
-    if isinstance(default, tuple):
-        default = ",".join(default) or "(an empty list)"
+    """A key in a few lines: `objective.temperature = 1.0`, and below it type, other name, meaning, which components
+    have it, and where a search looks."""
     alias = f"; or {item.alias}" if item.alias else ""
-    kind = textwrap.wrap(f"{item.kind}{alias}", WIDTH - 6, break_on_hyphens=False)
-    meaning = textwrap.wrap(item.explained, WIDTH - 6, break_on_hyphens=False)
-    lines = [f"  {item.name} = {'none' if default is None else default}", *(f"      {line}" for line in kind + meaning)]
-    return "\n".join(lines)
+    only = [f"{chooser} {choices(map(repr, names))}" for chooser, names in choosers(item.name).items()]
+    below = [
+        f"{item.takes}{alias}",
+        item.explained,
+        f"Only with {' and '.join(only)}." if only else "",
+        _searched(item),
+    ]
+    wrapped = (line for text in below for line in textwrap.wrap(text, WIDTH - 6, break_on_hyphens=False))
+    return "\n".join([f"  {item.name} = {written(item.default)}", *(f"      {line}" for line in wrapped)])
+
+
+def written(value: object) -> str:
+    """A value as it is typed."""
+    if isinstance(value, tuple):
+        return ",".join(value) or "(an empty list)"
+    return "none" if value is None else str(value)
+
+
+def _searched(item: Key) -> str:
+    if item.search is None:
+        return ""
+    if isinstance(item.search, Range):
+        scale = ", on a logarithmic scale" if item.search.log else ""
+        return f"A search looks between {item.search.low:g} and {item.search.high:g}{scale}."
+    return f"A search looks among {', '.join(map(written, item.search))}."

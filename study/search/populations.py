@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,14 +13,12 @@ from study.trial import Trial
 from trainables.errors import UserError, reason
 from trainables.files import check_plain
 from trainables.recipe import Recipe
-from trainables.trial import population_key, takes_turns
+from trainables.trial import population_key
 from trainables.typed_json import parse_json
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
 """Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
 batch 512 has 64 members. Further trials go to the next free place in the cluster."""
-MOST_TURNS = 8
-"""Trials that take turns in a population at most: together they save memory, but no time."""
 ASKED_TOGETHER = 8
 """Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
 
@@ -46,15 +43,12 @@ class Populations:
             return [first]
         alike = [trial for trial in self.agenda.waiting() if self.key(trial) == key]
         alike = [trial for trial in alike if is_fresh(trial.seed) == is_fresh(first.seed)]
-        turns = takes_turns(first.recipe)
         largest = min(LARGEST_POPULATION, max(1, ANCHORS_TOGETHER // first.recipe.optimisation.batch_size))
-        if turns:  # no place in the cluster should be idle for that
-            largest = min(MOST_TURNS, math.ceil((1 + len(alike)) / self.agenda.budget.places))
         members = [first]
         for trial in alike:
             if len(members) < largest and self.agenda.claim(trial, limited=True):
                 members.append(trial)
-        while not turns and len(members) < min(largest, ASKED_TOGETHER) and (further := self.agenda.next()) is not None:
+        while len(members) < min(largest, ASKED_TOGETHER) and (further := self.agenda.next()) is not None:
             if self.key(further) != key:
                 self.agenda.give_back(further)
                 break
@@ -62,10 +56,8 @@ class Populations:
         return members
 
     def key(self, trial: Trial) -> str | None:
-        """Trials of one key may train together; None: alone. A trial that may be stopped trains alone; so do trials
-        of several workers that would only take turns."""
-        apart = bool(trial.averaged) or (takes_turns(trial.recipe) and self.plan.request.workers.most > 1)
-        return None if apart or self.plan.may_stop(trial) else population_key(trial.recipe)
+        """Trials of one key may train together; None: alone, as an average and a trial that may be stopped are."""
+        return None if trial.averaged or self.plan.may_stop(trial) else population_key(trial.recipe)
 
     def _interrupted(self) -> Iterator[list[Trial]]:
         taken: set[str] = set()

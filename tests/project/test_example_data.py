@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from tests.example_data import read_premises, triplets, write_labelled, write_scored, write_search
-from trainables.corpora.own_data import find_kind
+from trainables.corpora.own_data import training_files
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import kept_task
 
@@ -59,12 +59,12 @@ def test_a_search_has_so_many_queries_at_most(tmp_path: Path) -> None:
 def test_tables_are_read_as_labelled_texts_and_scored_pairs(tmp_path: Path) -> None:
     (tmp_path / "trec").write_bytes("NUM:dist How far is Bogotá, and why ?\nLOC:city Where, then ?\n".encode("latin-1"))
     write_labelled(tmp_path / "trec", tmp_path / "labelled.csv")
-    assert find_kind([str(tmp_path / "labelled.csv")]).kind == "labelled"
+    assert training_files([str(tmp_path / "labelled.csv")]).content == "labelled"
     lines = (tmp_path / "labelled.csv").read_text(encoding="utf-8").splitlines()
     assert lines == ["text,label", '"How far is Bogotá, and why ?",NUM', '"Where, then ?",LOC']
     (tmp_path / "sts").write_text('news\tMSR\t2012\t1\t2.5\tA "dog", he said.\tA cat.\nnews\tMSR\t2012\t2\t5.0\tx\ty\n')
     write_scored(tmp_path / "sts", tmp_path / "scored.csv")
-    assert find_kind([str(tmp_path / "scored.csv")]).kind == "scored"
+    assert training_files([str(tmp_path / "scored.csv")]).content == "scored"
 
 
 def test_what_own_data_quotes_of_the_three_ways_stands_in_their_reports() -> None:
@@ -89,6 +89,6 @@ def test_the_sample_is_pairs_and_no_text_stands_twice() -> None:
     with file.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.reader(lines))[1:]
     texts = [text for row in rows for text in row]
-    assert find_kind([str(file)]).kind == "pairs"
+    assert training_files([str(file)]).content == "pairs"
     assert len(rows) == 2000
     assert len({*texts}) == len(texts)

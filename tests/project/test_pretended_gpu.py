@@ -41,7 +41,6 @@ from trainables.to_device import to_device
 from trainables.training import chunks, distributed, gradients
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, stepwise, train
-from trainables.training.lora_population import train_in_turns
 from trainables.training.model import StudyModel
 from trainables.training.optimisers import OPTIMISERS
 from trainables.training.population_training import Member, train_population
@@ -131,8 +130,8 @@ def test_steps_of_every_objective_give_the_same_and_wait_for_nothing(changes: di
         for number, parameter in enumerate(model.parameters()):
             draws = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number))
             parameter.data.copy_(0.5 * draws)
-        for pause in stepwise(model, lambda steps: [batch for _ in steps], 2, recipe, 1, Watcher(), Workers()):
-            loss, waits = pause.progress.last_loss, Counter(WAITS)
+        for progress in stepwise(model, lambda steps: [batch for _ in steps], 2, recipe, 1, Watcher(), Workers()):
+            loss, waits = progress.last_loss, Counter(WAITS)
             WAITS.clear()
         losses.append(loss)
     all_on_gpu(model)
@@ -167,19 +166,11 @@ def test_a_training_and_an_encoding_with_every_component(changes: dict[str, Any]
     assert len(model.encoder.fingerprint()) == 16
 
 
-def members(changes: dict[str, Any], store: EmbeddingStore | None) -> list[Member]:
+def members(changes: dict[str, Any], store: EmbeddingStore) -> list[Member]:
     """Two, which share a base."""
-    made = []
-    for seed in (1, 2):
-        recipe = BASE.override(changes)
-        if store is None:
-            base = made[0].model.encoder if made else None
-            encoder: Any = build_encoder(recipe, seed, None)
-            encoder = encoder if base is None else type(encoder)(base.base, recipe.encoder, beside=base)
-        else:
-            encoder = AdaptedEncoder(store.encoder, store=store)
-        made.append(Member(build_model(recipe, encoder), recipe, SAMPLER, seed))
-    return made
+    recipe = BASE.override(changes)
+    encoders = (AdaptedEncoder(store.encoder, store=store) for _ in range(2))
+    return [Member(build_model(recipe, encoder), recipe, SAMPLER) for encoder in encoders]
 
 
 class Saving:
@@ -206,15 +197,6 @@ def test_a_population_of_adapters(optimiser: str, tmp_path: Path):
     for mine, right in zip(resumed, unbroken, strict=True):
         all_on_gpu(mine.model)
         assert mine.progress.last_loss == pytest.approx(right.progress.last_loss)
-
-
-def test_a_population_of_lora_trials(tmp_path: Path):
-    unbroken = members({**LORA, "objective.name": "ntxent"}, None)
-    train_in_turns(unbroken, Saving(tmp_path / "saved"))
-    resumed = members({**LORA, "objective.name": "ntxent"}, None)
-    train_in_turns(resumed, resume=tmp_path / "saved")
-    for mine, right in zip(resumed, unbroken, strict=True):
-        assert mine.progress.last_loss == right.progress.last_loss
 
 
 class Saver(Watcher):

@@ -21,6 +21,7 @@ from study.search.samplers import SAMPLERS
 from tests.contributing import PLUGINS
 from trainables import plugins
 from trainables.errors import UserError
+from trainables.evaluation_config import all_keys
 from trainables.keys import Value
 from trainables.objectives import OBJECTIVES
 from trainables.objectives.objective import Objective
@@ -28,6 +29,16 @@ from trainables.plugins import load_plugin
 from trainables.recipe import FIDELITY, Recipe, keys, parse_assignment
 
 RELEASED = {FIDELITY: "released"}
+
+
+@pytest.mark.parametrize("name", [name for name, item in all_keys().items() if item.names is not None])
+def test_every_component_says_what_it_is(name: str) -> None:
+    """`--keys` prints it, so no page lists components."""
+    item = all_keys()[name]
+    assert item.names is not None
+    for entry in item.names.values():
+        assert f" {entry.name}: {entry.meaning}" in item.explained
+        assert entry.meaning
 
 
 class TestWhatARecipeHas:

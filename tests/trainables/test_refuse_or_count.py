@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trainables.corpora.own_data import find_kind
+from trainables.corpora.own_data import training_files
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
@@ -48,7 +48,7 @@ def read(part: str, file: str) -> tuple[int, int]:
     """How many rows are used, and how many are counted as left out."""
     if part == "train":
         left_out: Counter[str] = Counter()
-        return len([*find_kind([file]).rows(left_out)]), left_out.total()
+        return len([*training_files([file]).rows(left_out)]), left_out.total()
     (task,) = own_tasks(*([file] if part == name else [] for name in ("dev", "test")))
     data = read_task(task, Path())
     (split,) = data.splits.values()
@@ -77,7 +77,7 @@ def read_all(part: str, file: str, folder: Path) -> None:
     from trainables.corpora.held_out import prepare
 
     if part == "train":
-        prepare(find_kind([file]), folder / "data")
+        prepare(training_files([file]), folder / "data")
     else:
         read(part, file)
 

@@ -1,10 +1,9 @@
-"""Fetch real data, write the built-in corpus to disk, or draw spans of a document.
+"""Fetch real data, or write the built-in corpus to disk.
 
 python -m trainables.corpora fetch senteval --to data/senteval
 python -m trainables.corpora fetch nli --to data/nli
 python -m trainables.corpora fetch wordnet
 python -m trainables.corpora write-scenes --to data/scenes --seed 1 --size 10
-python -m trainables.corpora draw-spans --documents scenes --out spans.png
 """
 
 from __future__ import annotations
@@ -32,11 +31,6 @@ def main(arguments: list[str] | None = None) -> None:
     scenes.add_argument("--to", type=expanded, required=True, metavar="DIR", help="a new or empty folder")
     scenes.add_argument("--seed", type=int, default=0, help="another seed is another corpus (default 0)")
     scenes.add_argument("--size", type=float, default=1.0, help="times the default number of examples (default 1)")
-    picture = commands.add_parser("draw-spans", help="one document with its anchors and positives marked")
-    picture.add_argument("--documents", default="scenes", metavar="SOURCE", help="as corpus.documents (default scenes)")
-    picture.add_argument("--out", type=expanded, required=True, metavar="FILE", help=".png, .svg or .pdf")
-    picture.add_argument("--strategy", choices=("default", "adjacent", "subsuming"), default="default")
-    picture.add_argument("--seed", type=int, default=0, help="another seed draws other spans (default 0)")
     options = parser.parse_args(checked_arguments(arguments))
 
     if options.command == "fetch":
@@ -48,11 +42,6 @@ def main(arguments: list[str] | None = None) -> None:
             fetch.error(f"fetch {options.what} needs --to DIR")
         else:
             {"senteval": fetch_senteval, "nli": fetch_nli}[options.what](options.to)
-    elif options.command == "draw-spans":
-        from trainables.corpora.span_picture import draw
-
-        draw(options.documents, options.out, strategy=options.strategy, seed=options.seed)
-        print(f"drew {options.out}")
     else:
         if not 0 < options.size <= LARGEST:
             raise UserError(f"--size must be above 0 and at most {LARGEST:,}, not {options.size:g}")

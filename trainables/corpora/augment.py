@@ -52,6 +52,7 @@ class Augmentation(Options):
     section = "corpus"
 
     name: ClassVar[str] = "none"
+    meaning: ClassVar[str] = "copies of the anchor"
 
     def change(self, seed: int, texts: Sequence[str]) -> Change | None:
         """From the seed and all texts that may be changed; None for plain copies."""
@@ -131,6 +132,7 @@ class Deletion(Augmentation):
     """A tenth of the words is deleted."""
 
     name = "deletion"
+    meaning = "entailments without a tenth of their words"
 
     def change(self, seed: int, texts: Sequence[str]) -> Change:
         return delete_words
@@ -141,6 +143,7 @@ class Synonyms(Augmentation):
     """A fifth of the words is replaced, by WordNet."""
 
     name = "synonyms"
+    meaning = "entailments with a fifth of their words replaced, by WordNet"
 
     def change(self, seed: int, texts: Sequence[str]) -> Change:
         return synonym_replacer(wordnet_synonyms())
@@ -154,6 +157,7 @@ class Paraphrase(Augmentation):
     """Half of the texts, drawn once, paraphrased at once; the others are not changed."""
 
     name = "paraphrase"
+    meaning = "half of the entailments paraphrased by corpus.paraphraser"
 
     paraphraser: str | None = key(None, "Hub id or folder of a sequence-to-sequence model.", place=True)
 

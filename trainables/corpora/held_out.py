@@ -1,7 +1,8 @@
 """A person's training files in their normal form, and a share of them put aside to judge models by.
 
-    found = prepare(find_kind(["pairs.csv"]), Path("data"), (DEV, TEST))
-    found.train, found.held_out[DEV], found.held_out[TEST]     # data/train.jsonl, data/heldout_dev, data/heldout_test
+    prepared = prepare(training_files(["pairs.csv"]), Path("data"), (DEV, TEST))
+    prepared.train                  # data/train.jsonl
+    prepared.held_out[DEV]          # data/heldout_dev; of TEST data/heldout_test
 
 No text is both put aside and trained on: rows that share a text, but for case, white space and punctuation, stay
 together. Where nearly all are connected, as in NLI, anchors that share few texts are put aside, and rows that share
@@ -43,7 +44,7 @@ OF_LABEL = 2
 class PreparedData:
     """Files in a folder, and what they hold."""
 
-    kind: str
+    content: str
     train: Path
     held_out: Mapping[int, Path]
     """By part, `DEV` or `TEST`: its file or folder."""
@@ -71,26 +72,26 @@ def prepare(
             if number in without:
                 continue
             if parts:
-                hashes.add(texts(row), row["label"] if source.kind == "labelled" else None)
+                hashes.add(texts(row), row["label"] if source.content == "labelled" else None)
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     if not parts:
         train = whole.rename(folder / "train.jsonl")
-        census = take_census(rows_of(train), source.kind, source.name, left_out)
+        census = take_census(rows_of(train), source.content, source.name, left_out)
         rows, counts = census.rows, {TRAIN: census.rows}
     else:
-        take_census(rows_of(whole), source.kind, source.name, left_out)
+        take_census(rows_of(whole), source.content, source.name, left_out)
         code = hashes.split(parts, source.name)
         rows, counts = len(code), {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
         train = folder / "train.jsonl"
         _part_rows(whole, code, {TRAIN: train, **{part: folder / f"{HELD_OUT[part]}.jsonl" for part in parts}})
         whole.unlink()
         census = take_census(
-            rows_of(train), source.kind, f"{source.name}, what is left of it to train on,", _lost(counts)
+            rows_of(train), source.content, f"{source.name}, what is left of it to train on,", _lost(counts)
         )
-    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.kind, part) for part in parts}
-    judged = {row["label"] for file in files.values() if source.kind == "labelled" for row in rows_of(file)}
+    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.content, part) for part in parts}
+    judged = {row["label"] for file in files.values() if source.content == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
-    return PreparedData(source.kind, train, files, rows, counts, left_out, census, unjudged)
+    return PreparedData(source.content, train, files, rows, counts, left_out, census, unjudged)
 
 
 def _lost(counts: Mapping[int, int]) -> dict[str, int]:
@@ -105,7 +106,7 @@ def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> Prepar
     whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
     _part_rows(whole, code, {TRAIN: prepared.train})
     whole.unlink()
-    census = take_census(rows_of(prepared.train), prepared.kind, f"{where}, what is left of it to train on,")
+    census = take_census(rows_of(prepared.train), prepared.content, f"{where}, what is left of it to train on,")
     return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows})
 
 
@@ -123,10 +124,10 @@ def _part_rows(whole: Path, code: np.ndarray, places: Mapping[int, Path]) -> Non
                 files[part].write(line)
 
 
-def _as_task(file: Path, kind: str, part: int) -> Path:
+def _as_task(file: Path, content: str, part: int) -> Path:
     """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search among all of the part's
     texts, in BEIR's files."""
-    if kind in ("scored", "labelled"):
+    if content in ("scored", "labelled"):
         return file
     folder = file.with_suffix("")
     (folder / "qrels").mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ from itertools import pairwise
 
 NEAR = 80
 """The least share of shingles, in percent of all that either text has, that makes two texts near duplicates."""
-KINDS = ("exact", "normalised", "near")
+LIKENESSES = ("exact", "normalised", "near")
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Japanese and Chinese put no spaces between words: each of their letters counts as one."""
@@ -48,7 +48,7 @@ class Counts:
 
     @property
     def all(self) -> int:
-        """Of every kind."""
+        """However alike."""
         return self.exact + self.normalised + self.near
 
 
@@ -138,18 +138,18 @@ class _PartTexts:
         self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
 
     def like(self, text: str) -> dict[int, int]:
-        """The numbers of the texts that this one is like, each with the index of its kind."""
+        """The numbers of the texts that this one is like, each with the index of its likeness."""
         if (cached := self._cached.get(text)) is not None:
             return cached
         folded = plain(text)
-        kinds = {number: 2 for other in self._near(folded) for number in self._same[other]}
-        kinds |= dict.fromkeys(self._same.get(folded, ()), 1)
+        likenesses = {number: 2 for other in self._near(folded) for number in self._same[other]}
+        likenesses |= dict.fromkeys(self._same.get(folded, ()), 1)
         if text in self._numbers:
-            kinds[self._numbers[text]] = 0
+            likenesses[self._numbers[text]] = 0
         if len(self._cached) == _CACHED:
             self._cached.clear()
-        self._cached[text] = kinds
-        return kinds
+        self._cached[text] = likenesses
+        return likenesses
 
     def _near(self, folded: str) -> set[str]:
         shingles = _shingles(folded)
@@ -223,7 +223,7 @@ def _enough(shingles: int) -> int:
 
 @dataclass
 class _PartItems:
-    """The items of one part, as numbers of texts, and the kind of the best match of each so far."""
+    """The items of one part, as numbers of texts, and the likeness of the best match of each so far."""
 
     items: list[list[int]] = field(default_factory=list)
     texts: dict[int, int | None] = field(default_factory=dict)
@@ -238,14 +238,14 @@ class _PartItems:
     def meet(self, alike: Sequence[Mapping[int, int]]) -> bool:
         """Note what a row holds, given what each of its texts is like. Whether that is an item whole."""
         whole = False
-        for place, kinds in enumerate(alike):
-            for number, kind in kinds.items():
+        for place, likenesses in enumerate(alike):
+            for number, likeness in likenesses.items():
                 if number in self.texts:
-                    self.texts[number] = _better(self.texts[number], kind)
+                    self.texts[number] = _better(self.texts[number], likeness)
                 for index in self.by_first.get(number, ()):
                     others = self.items[index][1:]
                     rest = [
-                        max(kind, like[other])
+                        max(likeness, like[other])
                         for at, like in enumerate(alike)
                         if at != place  # a text that is like both of an item is not yet the item
                         for other in others
@@ -253,7 +253,7 @@ class _PartItems:
                     ]
                     if rest or not others:
                         whole = True
-                        self.matched[index] = _better(self.matched.get(index), min(rest, default=kind))
+                        self.matched[index] = _better(self.matched.get(index), min(rest, default=likeness))
         return whole
 
     def leaks(self) -> PartLeaks:
@@ -261,8 +261,8 @@ class _PartItems:
         return PartLeaks(
             len(self.items),
             len(self.texts),
-            Counts(**{name: items[kind] for kind, name in enumerate(KINDS)}),
-            Counts(**{name: texts[kind] for kind, name in enumerate(KINDS)}),
+            Counts(**{name: items[likeness] for likeness, name in enumerate(LIKENESSES)}),
+            Counts(**{name: texts[likeness] for likeness, name in enumerate(LIKENESSES)}),
         )
 
 

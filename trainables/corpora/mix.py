@@ -77,14 +77,14 @@ class MixLayout(GroupsAmong, NLISource, Layout):
     section = "corpus"
 
     name = "mix"
+    meaning = "several corpora"
     reads = "corpus.nli"
 
     mix: Literal["size", "equal", "weights"] = key(
         "size",
-        "How much of each corpus of corpus.nli: by its size, so that an epoch has each of its batches once "
-        "(sentence-transformers' proportional sampler); equal: the same of each, batch by batch in turn (round robin); "
-        "weights: by corpus.mix_weights. Except by size a small corpus comes again while an epoch sees a part of a "
-        "large one.",
+        "How much of each corpus. size: all of its batches once in an epoch (sentence-transformers' proportional "
+        "sampler); equal: batch by batch in turn (round robin); weights: by corpus.mix_weights. Except by size a "
+        "small corpus repeats while an epoch sees a part of a large one.",
         label="mixture",
         search=("size", "equal"),
     )
@@ -116,8 +116,8 @@ class MixLayout(GroupsAmong, NLISource, Layout):
     )
     mix_query_prompts: str | None = key(
         None,
-        "Text put before the anchors of each corpus in training, in the order of corpus.nli with | between, or one for "
-        "all; none takes encoder.query_prompt, which evaluation and the saved model have in any case.",
+        "Text put before the anchors of each corpus in training, in the order of corpus.nli with | between, or one "
+        "for all; none takes encoder.query_prompt. Evaluation and the saved model have that in any case.",
         exact=True,
     )
     mix_document_prompts: str | None = key(
@@ -127,9 +127,8 @@ class MixLayout(GroupsAmong, NLISource, Layout):
     )
     mix_repeats: Literal["together", "apart"] = key(
         "together",
-        "Pairs or groups that share a text: together: they may stand in one batch, where objective.false_negatives "
-        "says what becomes of it; apart: they stand in different ones, and what fits in none waits for another epoch "
-        "(sentence-transformers' no-duplicates sampler).",
+        "Pairs or groups that share a text. together: they may be in one batch, and objective.false_negatives "
+        "decides; apart: they are in different ones (sentence-transformers' no-duplicates sampler).",
         search=("together", "apart"),
         when=("mix_batches", "one".__eq__),
     )

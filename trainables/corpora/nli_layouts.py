@@ -127,6 +127,7 @@ class RowLayout(NLILayout):
     """Labelled pairs in corpus order (Liao 2021)."""
 
     name = "rows"
+    meaning = "labelled pairs in corpus order (Liao)"
     entailments = False
     all_labels = True
 
@@ -155,6 +156,7 @@ class GroupLayout(Shape, NLILayout):
     section = "corpus"
 
     name = "groups"
+    meaning = "a premise with its positives and hard negatives (SupMPN)"
     keeps_apart = True
     exact = True
     taught = True
@@ -209,8 +211,7 @@ class GroupLayout(Shape, NLILayout):
     )
     augmentation: str = key(
         "none",
-        "How missing positives are filled: none by copies of the anchor, else by changed copies of its entailments "
-        "(SupMPN, Table A1).",
+        "What fills missing positives (SupMPN, Table A1).",
         registry="trainables.corpora.augment:AUGMENTATIONS",
     )
 
@@ -302,6 +303,7 @@ class PairLayout(NLILayout):
     """Entailed pairs (CLSR)."""
 
     name = "pairs"
+    meaning = "entailed pairs (CLSR)"
     keeps_apart = True
     positives_at_most = 1
     hard_negatives = False
@@ -323,6 +325,7 @@ class SentenceLayout(NLILayout):
     """Each sentence with itself, under another dropout (unsupervised SimCSE)."""
 
     name = "sentences"
+    meaning = "each with itself under another dropout (SimCSE without labels)"
     keeps_apart = True  # they are unique
     positives_at_most = 1
     hard_negatives = False

@@ -39,7 +39,7 @@ def _usual_most(counts: Counter[int]) -> int:
     return ordered[(len(ordered) - 1) // 10] or min(1, ordered[0])
 
 
-def take_census(rows: Iterable[Normal], kind: str, where: str, left_out: Mapping[str, int] | None = None) -> Census:
+def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapping[str, int] | None = None) -> Census:
     """Count rows in normal form; `left_out` are those that are none of them, by why. `UserError` for data that nothing
     can be learnt from: one class, one score, nothing entailed, one text."""
     census = Census()
@@ -48,11 +48,11 @@ def take_census(rows: Iterable[Normal], kind: str, where: str, left_out: Mapping
     answers: set[int] = set()
     for row in rows:
         census.rows += 1
-        if kind == "scored":
+        if content == "scored":
             census.scores = min(census.scores[0], row["score"]), max(census.scores[1], row["score"])
-        elif kind == "labelled":
+        elif content == "labelled":
             census.labels[row["label"]] += 1
-        elif kind == "nli":
+        elif content == "nli":
             census.labels[row["label"]] += 1
             sides = {"entailment": positives, "contradiction": negatives}
             if row["label"] in sides:
@@ -67,20 +67,20 @@ def take_census(rows: Iterable[Normal], kind: str, where: str, left_out: Mapping
             census.taught += "teacher" in row
     census.most_positives, census.most_negatives = _usual_most(positives), _usual_most(negatives)
     census.units = len(positives) if positives else census.rows
-    if kind == "labelled":
+    if content == "labelled":
         census.units = sum(texts // MOST_TOGETHER for texts in census.labels.values())
     if not census.rows:
         why = "; ".join(f"{count:,} {reason}" for reason, count in (left_out or {}).items() if reason != MORE)
         raise UserError(f"{where} holds no rows to train on{f': {why}' if why else ''}")
-    if kind == "scored" and census.scores[0] == census.scores[1]:
+    if content == "scored" and census.scores[0] == census.scores[1]:
         raise UserError(f"{where}: all scores are {census.scores[0]:g}, so nothing can be learnt from them")
-    if kind == "labelled" and len(census.labels) < 2:
+    if content == "labelled" and len(census.labels) < 2:
         raise UserError(f"{where}: all labels are {shown(*census.labels)}; it takes texts of two classes at least")
-    if kind == "labelled" and max(census.labels.values()) < 2:
+    if content == "labelled" and max(census.labels.values()) < 2:
         raise UserError(f"{where}: no two texts have the same label, so there are no positives")
     if positives and not negatives.total() and min(len(positives), len(answers)) == 1 < census.rows:
         side = "positives" if len(answers) == 1 else "anchors"
         raise UserError(f"{where}: all {side} are one text, so nothing can be learnt from them")
-    if kind == "nli" and not positives:
+    if content == "nli" and not positives:
         raise UserError(f"{where} holds no pair labelled entailment, and these are the positives")
     return census

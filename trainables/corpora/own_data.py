@@ -1,10 +1,10 @@
-"""A person's own training files: their kind by columns and first rows, and their rows in a normal form.
+"""A person's own training files: what they hold, by columns and first rows, and their rows in a normal form.
 
-    found = find_kind(["pairs.csv"])                 # Source: kind "pairs", and how its rows are read
-    for row in found.rows(Counter()):                # {"anchor": ..., "positive": ...}, one for each row of the files
+    files = training_files(["pairs.csv"])            # content "pairs", and how its rows are read
+    for row in files.rows(Counter()):                # {"anchor": ..., "positive": ...}, one for each row of the files
         ...
 
-Six kinds are known. Columns of other names are said by `--columns`, labels of other names by `--labels`.
+`CONTENTS` has what they can hold. Columns of other names are said by `--columns`, labels of other names by `--labels`.
 
     pairs       anchor, positive (query, question, pos, answer); or two columns of text, whatever they are called
     triplets    the same with negatives: negative, negative_1, ..., neg
@@ -24,8 +24,8 @@ from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
-from trainables.corpora.own_kinds import Reading, named_roles, reading
-from trainables.corpora.own_rows import KINDS, Normal, RoleColumns, read_row
+from trainables.corpora.own_columns import Reading, named_roles, reading
+from trainables.corpora.own_rows import CONTENTS, Normal, RoleColumns, read_row
 from trainables.corpora.tables import Record, find_tables, open_table
 from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, listed
@@ -39,9 +39,9 @@ MORE = "after the most that are read"
 
 @dataclass(frozen=True)
 class TrainingFiles:
-    """One or several files of one kind."""
+    """One or several files with one content."""
 
-    kind: str
+    content: str
     tables: tuple[_TrainingFile, ...]
     most_rows: int = MOST_ROWS
 
@@ -51,7 +51,7 @@ class TrainingFiles:
         labels = {names: Labels(names) for names in (table.labels for table in self.tables)}
         records = ((table, where, record) for table in self.tables for where, record in table.records())
         for table, where, record in islice(records, self.most_rows):
-            row = read_row(self.kind, record, table.columns, where, labels[table.labels])
+            row = read_row(self.content, record, table.columns, where, labels[table.labels])
             if isinstance(row, str):
                 left_out[f"with no {row}"] += 1
             else:
@@ -74,7 +74,7 @@ class TrainingFiles:
             for table in self.tables
             if not _is_lines(table.place)
         )
-        return f"{KINDS[self.kind].words}{': ' * bool(readings)}{' or '.join(readings)}"
+        return f"{CONTENTS[self.content].words}{': ' * bool(readings)}{' or '.join(readings)}"
 
     @property
     def doubts(self) -> list[str]:
@@ -94,10 +94,10 @@ class _TrainingFile(Reading):
         return open_table(self.place, 1).read([name for names in self.columns.values() for name in names])
 
 
-def find_kind(
+def training_files(
     sources: Sequence[str], columns: str | None = None, labels: str | None = None, most_rows: int = MOST_ROWS
 ) -> TrainingFiles:
-    """What files, folders or data sets of the hub hold, which must be one kind of data; `columns`, `labels` and
+    """What files, folders or data sets of the hub hold, which must be one content; `columns`, `labels` and
     `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` where it cannot be told, and where there is
     nothing."""
     named = named_roles(columns)
@@ -108,20 +108,19 @@ def find_kind(
             problem = "is given twice" if place == other else f"has the same content as {other}"
             raise UserError(f"--train: {place} {problem}, and its rows would count twice; leave one of them out")
     tables = [_table(place, named, labels, most_rows) for place in places]
-    kinds = {table.kind: table for table in tables}
-    kind = tables[0].kind
-    if kinds.keys() <= {"pairs", "triplets"}:
-        kind = "triplets" if "triplets" in kinds else kind
-    elif len(kinds) > 1:
-        contents = [f"{table.name} holds {KINDS[each].words}" for each, table in kinds.items()]
+    by_content = {table.content: table for table in tables}
+    content = tables[0].content
+    if by_content.keys() <= {"pairs", "triplets"}:
+        content = "triplets" if "triplets" in by_content else content
+    elif len(by_content) > 1:
+        held = [f"{table.name} holds {CONTENTS[each].words}" for each, table in by_content.items()]
+        raise UserError(f"--train takes one kind of data, and {' while '.join(held[:2])}; give the files of one kind")
+    if labels is not None and content != "nli":
         raise UserError(
-            f"--train takes one kind of data, and {' while '.join(contents[:2])}; give the files of one kind"
+            "--labels names the labels of premises and hypotheses, and "
+            f"{tables[0].name} holds {CONTENTS[content].words}"
         )
-    if labels is not None and kind != "nli":
-        raise UserError(
-            f"--labels names the labels of premises and hypotheses, and {tables[0].name} holds {KINDS[kind].words}"
-        )
-    return TrainingFiles(kind, tuple(tables), most_rows)
+    return TrainingFiles(content, tuple(tables), most_rows)
 
 
 def _places(source: str) -> list[Path | str]:

@@ -1,9 +1,9 @@
-"""The kinds of a person's training data, and a row of each in its normal form.
+"""What a person's training data can hold (their content: pairs, triplets, ...), and a row of each in its normal form.
 
     row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
                    Labels(None))        # {"anchor": "q", "positive": ["a"]}; or, of one that lacks something, what
 
-To add a kind: an entry of `KINDS`, the columns that tell it in `own_kinds.py`, its counts in `own_census.py`.
+To add one: an entry of `CONTENTS`, the columns that tell it in `own_columns.py`, its counts in `own_census.py`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from trainables.labels import LABELS
 from trainables.tabular import as_label, as_number, no_number, texts_of
 
 Normal = dict[str, Any]
-"""A row in its kind's normal form; a value is a text, a list of texts or a number."""
+"""A row in the normal form of its content; a value is a text, a list of texts or a number."""
 RoleColumns = Mapping[str, tuple[str, ...]]
 """Role to the names of its columns."""
 
 
 @dataclass(frozen=True)
-class DataKind:
-    """A kind of training data."""
+class Content:
+    """What training data hold; an entry of `CONTENTS`."""
 
     words: str
     """What its rows are, for a sentence."""
@@ -43,11 +43,11 @@ class DataKind:
         return self.needed + self.optional
 
 
-def read_row(kind: str, record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
+def read_row(content: str, record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     """A row in normal form; of one that has nothing in a column that it needs, that column's role. `UserError` for a
     value that is there and cannot be used."""
-    lacking = next((role for role in KINDS[kind].needed if _lacks(role, record, columns[role])), None)
-    return lacking or KINDS[kind].read(record, columns, where, labels)
+    lacking = next((role for role in CONTENTS[content].needed if _lacks(role, record, columns[role])), None)
+    return lacking or CONTENTS[content].read(record, columns, where, labels)
 
 
 def texts(row: Normal) -> list[str]:
@@ -119,17 +119,17 @@ def _sentence(record: Record, columns: RoleColumns, where: str, labels: Labels) 
     return {"anchor": text, "positive": [text]}
 
 
-KINDS: Mapping[str, DataKind] = {
-    "pairs": DataKind("pairs", _pair, ("anchor", "positive")),
-    "triplets": DataKind(
+CONTENTS: Mapping[str, Content] = {
+    "pairs": Content("pairs", _pair, ("anchor", "positive")),
+    "triplets": Content(
         "anchors with positives and negatives", _pair, ("anchor", "positive"), ("negative", *teacher_scores.ROLES)
     ),
-    "nli": DataKind(
+    "nli": Content(
         "premises and hypotheses labelled entailment, neutral or contradiction",
         _labelled_pair,
         ("sentence1", "sentence2", "label"),
     ),
-    "scored": DataKind("pairs with scores", _scored_pair, ("sentence1", "sentence2", "score")),
-    "labelled": DataKind("labelled texts", _labelled_text, ("sentence", "label")),
-    "sentences": DataKind("plain sentences", _sentence, ("sentence",)),
+    "scored": Content("pairs with scores", _scored_pair, ("sentence1", "sentence2", "score")),
+    "labelled": Content("labelled texts", _labelled_text, ("sentence", "label")),
+    "sentences": Content("plain sentences", _sentence, ("sentence",)),
 }

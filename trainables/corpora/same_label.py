@@ -29,6 +29,7 @@ class SameLabelLayout(TableLayout):
     """
 
     name = "same_label"
+    meaning = "groups of texts with one label (Khosla 2020)"
     classes = True
     roles = MappingProxyType({"sentence": ("sentence",), "label": ("label",)})
 

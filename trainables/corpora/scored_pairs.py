@@ -28,6 +28,7 @@ class ScoredPairLayout(TableLayout):
     """
 
     name = "scored_pairs"
+    meaning = "two texts and a score"
     keeps_apart = True
     positives_at_most = 0
     roles = MappingProxyType({"sentence1": ("sentence1",), "sentence2": ("sentence2",), "score": ("score", "label")})

@@ -116,6 +116,7 @@ class SpanLayout(SpanOptions, Layout):
     section = "corpus"
 
     name = "spans"
+    meaning = "of documents (DeCLUTR)"
     reads = "corpus.documents"
     tokens = True
     has_sentences = False

@@ -81,6 +81,7 @@ class SimilarPairLayout(Layout):
     """Pairs of the STS Benchmark that score above 4, each a positive pair (CLSR)."""
 
     name = "similar_pairs"
+    meaning = "pairs of STS-B scored above 4 (CLSR)"
     reads = "corpus.senteval"
     positives_at_most = 1
     hard_negatives = False

@@ -65,7 +65,7 @@ class EncoderKind:
     options: type[Options] | None = None
     """Keys of its own, which a loader finds in `EncoderRequest.options`."""
     meaning: str = ""
-    """What it is, as `--keys` and docs/keys.md print it."""
+    """What it is, as `--keys` prints it."""
     untrained: Literal["evaluate", "refuse"] = "refuse"
     """What a recipe with epochs means for one that is not trainable: it is evaluated as it is, or refused."""
     finished: Callable[[str], bool] | str | None = None

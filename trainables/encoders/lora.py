@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ALL = "all-linear"
 """What peft calls all linear layers."""
+NAME = "default"
+"""What peft calls the adapter; of this name it saves no folder of its own."""
 
 
 class LoraEncoder(nn.Module):
@@ -32,34 +34,25 @@ class LoraEncoder(nn.Module):
 
     A is drawn here and B is 0, so the first embeddings are the base's, and neither counts as `fresh`. Of this module's
     own are A and B alone, and a head for masked language modelling: the base is in no state dict and gets no gradient.
-    Several of these may share one base; each puts its own matrices to work before it computes.
     """
 
-    def __init__(self, base: TransformerEncoder, config: EncoderConfig, *, beside: LoraEncoder | None = None) -> None:
-        """The base's layers are replaced by peft's, which have the same weights. `beside`: another one over this base,
-        of the same rank, alpha and targets. Raises `UserError` where a target is no linear layer."""
+    def __init__(self, base: TransformerEncoder, config: EncoderConfig) -> None:
+        """The base's layers are replaced by peft's, which have the same weights. Raises `UserError` where a target is
+        no linear layer."""
         super().__init__()
         self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
-        if beside is None:
-            linear = (name for name, module in base.backbone.named_modules() if isinstance(module, nn.Linear))
-            check_targets(config.lora_targets, linear, config.name)
-            self.base_fingerprint = base.fingerprint()
-            self._name = "member_0"
-            self._peft = (_injected(base.backbone, _settings(config), self._name),)
-        else:
-            self.base_fingerprint = beside.base_fingerprint
-            self._name = f"member_{len(beside.peft.peft_config)}"
-            self._peft = beside._peft
-            self.peft.add_adapter(self._name, _settings(config))
+        linear = (name for name, module in base.backbone.named_modules() if isinstance(module, nn.Linear))
+        check_targets(config.lora_targets, linear, config.name)
+        self.base_fingerprint = base.fingerprint()
+        self._peft = (_injected(base.backbone, _settings(config)),)
         self.adapter = nn.ModuleDict(
             {
-                place.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[self._name], "B": layer.lora_B[self._name]})
+                place.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[NAME], "B": layer.lora_B[NAME]})
                 for place, layer in base.backbone.named_modules()
                 if hasattr(layer, "lora_A")
             }
         )
         self.mlm_head = base.mlm_head
-        self.activate()
 
     @property
     def base(self) -> TransformerEncoder:
@@ -86,15 +79,9 @@ class LoraEncoder(nn.Module):
 
     def fingerprint(self) -> str:
         """Sixteen digits of the base's fingerprint, the matrices, and the factor before them."""
-        used = self.peft.peft_config[self._name]
+        used = self.peft.peft_config[NAME]
         settings = {"base": self.base_fingerprint, "scale": used.lora_alpha / used.r}
         return digest(type(self), settings, self.adapter.state_dict().items())
-
-    def activate(self) -> TransformerEncoder:
-        """The base, with these matrices at work and to be trained, and those of no other."""
-        if self.peft.active_adapter != self._name:
-            self.peft.set_adapter(self._name)
-        return self.base
 
     def train(self, mode: bool = True) -> LoraEncoder:
         """With the base's dropout (True) or without."""
@@ -103,16 +90,16 @@ class LoraEncoder(nn.Module):
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
-        return self.activate().embed(tokens)
+        return self.base.embed(tokens)
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32 embeddings, in the order of the sentences; in evaluation precision."""
-        return self.activate().encode(sentences, progress=progress)
+        return self.base.encode(sentences, progress=progress)
 
     @property
     def for_documents(self) -> TransformerEncoder | None:
         """See `TransformerEncoder.for_documents`."""
-        return self.activate().for_documents
+        return self.base.for_documents
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder with equal embeddings: the base with B A added to its weights. Beside
@@ -126,16 +113,13 @@ class LoraEncoder(nn.Module):
         """A copy of the base, whose layers are its own again, with these matrices in their weights."""
         base, peft = copy.deepcopy((self.base, self.peft))
         peft.float()  # bf16 weights would lose some of what is added
-        base.backbone = peft.merge_and_unload(adapter_names=[self._name])
+        base.backbone = peft.merge_and_unload()
         return base
 
     def _save_adapter(self, folder: Path) -> None:
         folder.mkdir()
-        self.peft.save_pretrained(str(folder), selected_adapters=[self._name], save_embedding_layers=False)
+        self.peft.save_pretrained(str(folder), save_embedding_layers=False)
         (folder / "README.md").unlink()  # peft's, with blanks to fill in; the model has a card of its own
-        for file in (folder / self._name).iterdir():
-            file.rename(folder / file.name)
-        (folder / self._name).rmdir()
 
 
 def _settings(config: EncoderConfig) -> LoraConfig:
@@ -146,10 +130,10 @@ def _settings(config: EncoderConfig) -> LoraConfig:
     return LoraConfig(r=config.lora_rank, lora_alpha=alpha, target_modules=targets)
 
 
-def _injected(backbone: PreTrainedModel, settings: LoraConfig, name: str) -> PeftModel:
+def _injected(backbone: PreTrainedModel, settings: LoraConfig) -> PeftModel:
     """peft's model around the backbone, which it changes in place."""
     from peft import get_peft_model
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers for what has a new name there
-        return get_peft_model(backbone, settings, adapter_name=name)
+        return get_peft_model(backbone, settings, adapter_name=NAME)

@@ -27,14 +27,12 @@ class Pooling(Options):
     section = "pooling"
 
     name: ClassVar[str]
-    meaning: ClassVar[str] = ""
-    """What it is, as `--keys` and docs/keys.md print it."""
     every_layer: ClassVar[bool] = False
     """Whether it looks at other layers than the last; if not, only the last one's states are handed to it."""
     needs_cls: ClassVar[bool] = False
     """Whether the first token must be [CLS]."""
     needs_prompt: ClassVar[bool] = False
-    """Whether a prompt is pooled in any case: without its tokens another token would be the first."""
+    """Whether a prompt is pooled in any case, as the pooling counts places: another token would be the first."""
     stock: ClassVar[str | None] = None
     """The mode of the module `Pooling` of sentence-transformers that ends a saved model; None: it cannot be saved."""
     before: ClassVar[str | None] = None

@@ -40,6 +40,7 @@ class Identity(Projection):
     """The embedding itself."""
 
     name = "none"
+    meaning = "the embedding itself"
     stacks = True
 
     def build(self, dim: int) -> nn.Module:
@@ -68,6 +69,7 @@ class Linear(Sized):
     """One linear layer."""
 
     name = "linear"
+    meaning = "one layer"
     stacks = True
 
     def build(self, dim: int) -> nn.Module:
@@ -80,6 +82,7 @@ class MLP(Sized):
     outputs from 128 on, are those of a hidden layer as wide as the output."""
 
     name = "mlp"
+    meaning = "two layers with a ReLU between"
     stacks = True
 
     def build(self, dim: int) -> nn.Module:

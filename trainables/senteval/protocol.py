@@ -37,11 +37,13 @@ class Protocol:
     fit: Fit
     decays: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
     """L2 values, given to the optimiser as its weight decay."""
+    meaning: str = ""
+    """What it is for, as `--keys` prints it."""
 
 
 PROTOCOLS = Registry(
     "SentEval protocol",
-    Protocol("full", 10, Fit("adam", batch=64, tenacity=5, epoch_size=4)),
-    Protocol("fast", 5, Fit("rmsprop", batch=128, tenacity=3, epoch_size=2)),
+    Protocol("full", 10, Fit("adam", batch=64, tenacity=5, epoch_size=4), meaning="that of the papers"),
+    Protocol("fast", 5, Fit("rmsprop", batch=128, tenacity=3, epoch_size=2), meaning="for prototyping"),
 )
-"""The values of `evaluation.protocol`: full is the papers', fast is for prototyping."""
+"""The values of `evaluation.protocol`."""

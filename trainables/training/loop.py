@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,20 +114,7 @@ def train(
     steps = total_steps(sampler, recipe.optimisation)
     batches = functools.partial(_tokenized, model, sampler, Renewal(model, sampler, workers))
     rungs = watcher.rung_plan.in_steps(sampler.steps_per_epoch) if watcher.rung_plan else None
-    for pause in stepwise(model, batches, steps, recipe, seed, watcher, workers, resume, rungs):
-        progress = pause.progress
-    return progress
-
-
-@dataclass(frozen=True)
-class Pause:
-    """A training between two steps."""
-
-    progress: TrainingProgress
-    """How far it is; a step late until `settle` is called."""
-    settle: Callable[[], None]
-    save: Callable[[Path], None]
-    """Write a checkpoint into a folder; call `settle` first."""
+    return deque(stepwise(model, batches, steps, recipe, seed, watcher, workers, resume, rungs), maxlen=1).pop()
 
 
 def stepwise(
@@ -139,7 +127,7 @@ def stepwise(
     workers: Workers,
     resume: Path | None = None,
     rungs: RungPlan | None = None,
-) -> Generator[Pause, None, None]:
+) -> Iterator[TrainingProgress]:
     """Train in place over the batches of all steps, with a pause before the first step and after each one. At the end
     the encoder has the weights that `optimisation.keep` names.
 
@@ -161,7 +149,7 @@ def stepwise(
     with GradientSum(model.parameters(), workers) as gradients:
         chunks = Chunks(model, config.chunk, config.batch_size, workers, gradients, progress.chunk)
         first = progress.step
-        yield Pause(progress, account.settle, save)
+        yield progress
         left = range(first, first if keeping.over(progress) else steps)
         for done, batch in enumerate(batches(left), start=first + 1):
             rate = learning_rate(done - 1, steps, config)
@@ -190,7 +178,7 @@ def stepwise(
                 if not watcher.checkpoint(done, save):
                     raise Interrupted(f"training goes on elsewhere from its checkpoint after step {done}")
                 account.taken()
-            yield Pause(progress, account.settle, save)
+            yield progress
             if keeping.over(progress):
                 break
         keeping.put_back()

@@ -55,6 +55,7 @@ class AdamW(Optimiser):
     """With torch's defaults."""
 
     name = "adamw"
+    meaning = "with torch's defaults"
     stacks = True
 
     def build(self, groups: list[dict[str, Any]], rate: float) -> torch.optim.Optimizer:
@@ -69,6 +70,7 @@ class SGD(Optimiser):
     """Stochastic gradient descent with momentum."""
 
     name = "sgd"
+    meaning = "stochastic gradient descent with momentum"
     stacks = True
 
     momentum: float = key(

@@ -51,15 +51,12 @@ SCORES_AT_ONCE = {"cpu": 2**20, "cuda": 2**28}
 
 @dataclass
 class Member:
-    """One trial of a population. `model` is trained in place; here its encoder is an `AdaptedEncoder`, and in
-    `trainables.training.lora_population` a `LoraEncoder`."""
+    """One trial of a population. `model`, whose encoder is an `AdaptedEncoder`, is trained in place."""
 
     model: StudyModel
     recipe: Recipe
     sampler: Sampler
     """Members with the same object share their batches, and of one store their base embeddings."""
-    seed: int = 0
-    """Where a LoRA trial draws its dropout from."""
     progress: TrainingProgress = field(default_factory=TrainingProgress)
     """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
     diverged: str | None = None

@@ -8,7 +8,7 @@ Importing this package is light; torch loads with `trainables.trial.run`.
 """
 
 from trainables.trial.check import check_recipes, of_tasks, remarks
-from trainables.trial.population_key import population_key, takes_turns
+from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.spec import TrialSpec
@@ -22,5 +22,4 @@ __all__ = [
     "of_tasks",
     "population_key",
     "remarks",
-    "takes_turns",
 ]

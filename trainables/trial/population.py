@@ -1,4 +1,4 @@
-"""Many trials over one frozen encoder, trained together (CLSR, LoRA), and their results.
+"""Many trials over one frozen encoder, trained together (CLSR), and their results.
 
 for result in run_population(specs, shared=Path("embeddings")): ...
 """
@@ -14,22 +14,19 @@ import torch
 
 from trainables.corpora.batch import Sampler
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import Pooling
 from trainables.errors import UserError
-from trainables.recipe import Recipe
 from trainables.record_parts import CorpusFiles, Trained
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
 from trainables.training.loop import total_steps
-from trainables.training.lora_population import train_in_turns
 from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
 from trainables.trial.build import base_fingerprint, build_encoder, build_model, build_sampler, describe_encoder
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.measure import TrialClock, measured
 from trainables.trial.peak import Peak
-from trainables.trial.population_key import population_key, takes_turns
+from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.save_and_score import embed_and_score, save_model
@@ -64,8 +61,7 @@ def run_population(
         evaluator.before_training(member.model.encoder)
     fingerprints = [base_fingerprint(member.model.encoder) for member in members]
     training_began = time.perf_counter()
-    train = train_in_turns if takes_turns(specs[0].recipe) else train_population
-    train(members, _Watch(members, reporter or Reporter()), resume)
+    train_population(members, _Watch(members, reporter or Reporter()), resume)
     resumed = max(0.0, members[0].progress.seconds - (time.perf_counter() - training_began) / len(members))
     share = (time.perf_counter() - began) / len(members)
     for spec, member, description, evaluator, fingerprint in zip(
@@ -99,28 +95,26 @@ def build_members(specs: Sequence[TrialSpec], shared: Path | None) -> tuple[list
     batches are shared where they can be."""
     if len(keys := {population_key(spec.recipe) for spec in specs}) != 1 or None in keys:
         raise UserError("these recipes cannot train together, as population_key says; run each by run_trial")
-    firsts: dict[Pooling, AdaptedEncoder | LoraEncoder] = {}  # by pooling, the first over a base
+    firsts: dict[Pooling, AdaptedEncoder] = {}  # by pooling, the first over a base
     samplers: dict[int, tuple[Sampler, CorpusFiles]] = {}
     members, descriptions = [], []
     for spec in specs:
         recipe, seed = spec.recipe, spec.seed
         first = firsts.get(recipe.part(Pooling))
-        encoder = build_encoder(recipe, seed, shared) if first is None else _beside(first, recipe, seed)
-        assert isinstance(encoder, AdaptedEncoder | LoraEncoder), "only recipes with an adapter have a population_key"
+        encoder = build_encoder(recipe, seed, shared) if first is None else _beside(first, seed)
+        assert isinstance(encoder, AdaptedEncoder), "only recipes with an adapter have a population_key"
         firsts.setdefault(recipe.part(Pooling), encoder)
         if seed not in samplers:
             samplers[seed] = build_sampler(recipe, seed, encoder, shared)
         sampler, description = samplers[seed]
-        members.append(Member(build_model(recipe, encoder, shared), recipe, sampler, seed))
+        members.append(Member(build_model(recipe, encoder, shared), recipe, sampler))
         descriptions.append(description)
     return members, descriptions
 
 
-def _beside(first: AdaptedEncoder | LoraEncoder, recipe: Recipe, seed: int) -> AdaptedEncoder | LoraEncoder:
+def _beside(first: AdaptedEncoder, seed: int) -> AdaptedEncoder:
     """Another encoder over the base of the first, drawn from the seed as if it were alone."""
     torch.manual_seed(seed)
-    if isinstance(first, LoraEncoder):
-        return LoraEncoder(first.base, recipe.encoder, beside=first)
     return AdaptedEncoder(first.base, store=first.store)
 
 

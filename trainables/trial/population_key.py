@@ -16,8 +16,7 @@ def population_key(recipe: Recipe) -> str | None:
     """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
 
     Members share base, corpus, layout, batch size and number of steps, and may differ in keys that are marked
-    `together`. Members that take turns share the pooling, too; others need layout, objective, head and optimiser that
-    `stacks`.
+    `together`. Their layout, objective, head and optimiser must stack (`stacks`).
     """
     objective = recipe.part(Objective)
     parts = objective, recipe.part(Layout), recipe.part(Projection), recipe.part(Optimiser)
@@ -26,18 +25,12 @@ def population_key(recipe: Recipe) -> str | None:
     masked = recipe.objective.mlm or objective.mlm_only
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
     further = further or recipe.flat().get("corpus.mined_every") is not None
-    if not recipe.trains or not (stacks or takes_turns(recipe)) or further:
+    if not recipe.trains or not stacks or further:
         return None
-    alike = ("pooling.",) if takes_turns(recipe) else ()
     # A key at its default counts as none: it may be there for a member's own pooling alone.
     shared = {
         name: value
         for name, value in recipe.flat().items()
-        if value != keys()[name].default and (name.startswith(alike) or not keys()[name].together)
+        if value != keys()[name].default and not keys()[name].together
     }
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def takes_turns(recipe: Recipe) -> bool:
-    """Whether the members of a population of such recipes take turns: they share memory, but save no time."""
-    return recipe.encoder.adapter == "lora"

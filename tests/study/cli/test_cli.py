@@ -263,17 +263,19 @@ def test_keys_are_all_listed_with_what_they_say_of_themselves(
         "OBJECTIVES.add(type('Outside', (OBJECTIVES['scl'],), {'name': 'from_outside'}))\n"
     )
     assert main(["--keys", "--plugin", str(tmp_path / "own.py")]) == 0
+    explained = [item.explained for item in keys().values()]
     OBJECTIVES.remove("from_outside")
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
     text = " ".join(out.split())
-    for item in keys().values():
-        assert f"  {item.name} = " in out
-        assert item.explained in text
+    assert [name for name in keys() if f"  {name} = " not in out] == []
+    assert [words for words in explained if words not in text] == []
     assert "objective.temperature = 1.0 'learned' or a number; or tau" in text
     assert "; or lambda" in text
     assert "; or lr" in text
     assert "'from_outside'" in text
+    assert "Only with objective.name 'mnrl' or 'simcse'. A search looks between 0 and 10." in text
+    assert "Only with corpus.layout 'mix'. A search looks among size, equal." in text
     assert "evaluation.tasks = sts,transfer,STSBenchmark a list of names" in text
 
 

@@ -170,8 +170,6 @@ LINES: list[tuple[str, ...]] = [
     *lines_of("corpora", ("write-scenes",), "--to", (*PLACES, FILE, "../thesis", "/proc/x")),
     *lines_of("corpora", ("write-scenes", "--to", "x"), "--size", ("", "x", "nan", "inf", "-1", "0", "1e300")),
     *lines_of("corpora", ("write-scenes", "--to", "x"), "--seed", ("", "x", "1.5", BIG)),
-    *lines_of("corpora", ("draw-spans", "--out", "x.png"), "--documents", (*PLACES, FOLDER)),
-    *lines_of("corpora", ("draw-spans",), "--out", (*PLACES, "x", "x.exe", FOLDER, "/proc/x.png")),
     ("corpora",),
     ("corpora", LONE),
 ]  # fmt: skip

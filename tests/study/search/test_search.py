@@ -518,24 +518,6 @@ def test_a_population_is_bounded(tmp_path: Path, batch_size: int, members: int) 
     assert len(config["trials"]) == members
 
 
-@pytest.mark.parametrize(("places", "sizes"), [(1, [3, 8, 8, 2]), (2, [2, 1, 8, 5, 3, 1, 1]), (30, [1] * 21)])
-def test_trials_that_take_turns_are_dealt_out_to_all_places(tmp_path: Path, places: int, sizes: list[int]) -> None:
-    """Three seeds of a recipe by itself, then those of six that can share a base."""
-    arguments = ("--space", "scl_tau", "--set", "encoder.adapter=lora", "--seeds", "3", "--search", "paper")
-    plan, ledger, searcher = make(tmp_path, *arguments)
-    trained = sum(trial.recipe.trains for trial in plan.fixed_trials())
-    searcher.budget.places = places
-    ran = [config for config in run_all(searcher, ledger) if config["trials"][0].recipe.trains]
-    assert [len(config["trials"]) for config in ran] == sizes
-    assert sum(sizes) == trained
-
-
-def test_trials_of_several_workers_do_not_take_turns(tmp_path: Path) -> None:
-    arguments = ("--space", "scl_tau", "--set", "encoder.adapter=lora", "--seeds", "3", "--workers", "2")
-    _, ledger, searcher = make(tmp_path, *arguments)
-    assert {len(config["trials"]) for config in run_all(searcher, ledger)} == {1}
-
-
 def test_optuna_asks_for_a_population(tmp_path: Path) -> None:
     plan, ledger, searcher = make(tmp_path, *CLSR, "--search", "optuna", "--trials", "30")
     sizes = []

@@ -14,7 +14,7 @@ from study.hub_tasks import fetched
 from trainables.corpora.held_out import DEV, TEST, prepare
 from trainables.corpora.hub import load_data_set
 from trainables.corpora.nli import load_nli
-from trainables.corpora.own_data import MORE, find_kind
+from trainables.corpora.own_data import MORE, training_files
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
@@ -24,8 +24,8 @@ PAIR = {"anchor": "a b", "positive": ["a c"]}
 
 
 def rows(file: Path | str, *more: Any) -> tuple[str, list[dict[str, Any]]]:
-    source = find_kind([str(file)], *more)
-    return source.kind, [*source.rows(Counter())]
+    source = training_files([str(file)], *more)
+    return source.content, [*source.rows(Counter())]
 
 
 def passages(*texts: str) -> list[dict[str, str]]:
@@ -81,7 +81,7 @@ def test_other_lists_are_refused(line: str, tmp_path: Path) -> None:
 def test_a_set_of_one_text_is_counted(tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text('{"set": ["a b", "a c"]}\n{"set": ["a b"]}\n')
     left_out: Counter[str] = Counter()
-    assert len([*find_kind([str(tmp_path / "mine.jsonl")]).rows(left_out)]) == 1
+    assert len([*training_files([str(tmp_path / "mine.jsonl")]).rows(left_out)]) == 1
     assert left_out == {"with no positive": 1}
 
 
@@ -128,7 +128,7 @@ def test_lists_that_a_table_made_texts_of_are_refused(tmp_path: Path) -> None:
         other = "anchor" if column == "positive" else "text"
         pandas.DataFrame({other: PROSE[:2], column: cells}).to_csv(tmp_path / "mine.csv", index=False)
         with pytest.raises(UserError, match=f"'{column}' holds lists that were written as text, such as .*JSON lines"):
-            find_kind([str(tmp_path / "mine.csv")])
+            training_files([str(tmp_path / "mine.csv")])
 
 
 def test_rows_that_would_count_twice_are_refused(tmp_path: Path) -> None:
@@ -141,21 +141,21 @@ def test_rows_that_would_count_twice_are_refused(tmp_path: Path) -> None:
             (tmp_path / "train.csv").write_text("anchor,positive\na cat,a pet\n")
             given[1] = str(tmp_path / "train.csv")
         with pytest.raises(UserError, match="is given twice, and its rows would count twice"):
-            find_kind(given)
+            training_files(given)
     for other in (second, str(tmp_path / "link.csv")):
         with pytest.raises(UserError, match=r"has the same content as .*a.csv, and its rows would count twice"):
-            find_kind([first, other])
+            training_files([first, other])
 
 
 def test_where_all_answers_are_alike_that_is_the_cause(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("anchor,positive\n" + "".join(f"what is {n},it depends\n" for n in range(80)))
     with pytest.raises(UserError, match="all positives are one text, so nothing can be learnt from them"):
-        prepare(find_kind([str(tmp_path / "mine.csv")]), tmp_path / "data", (DEV, TEST))
+        prepare(training_files([str(tmp_path / "mine.csv")]), tmp_path / "data", (DEV, TEST))
 
 
 def test_other_files_are_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "mine.xlsx").write_bytes(b"PK")
-    for given in (lambda file: find_kind([file]), lambda file: own_tasks([], [file])):
+    for given in (lambda file: training_files([file]), lambda file: own_tasks([], [file])):
         with pytest.raises(UserError, match=r"mine.xlsx is no .*; save it as one of these: a spreadsheet as CSV"):
             given(str(tmp_path / "mine.xlsx"))
 
@@ -172,7 +172,7 @@ def test_no_more_rows_are_read_than_is_said(name: str, tmp_path: Path) -> None:
         table.to_json(file, orient="records", lines=True)
     for most, more in ((19, True), (20, False)):
         left_out: Counter[str] = Counter()
-        assert len([*find_kind([str(file)], most_rows=most).rows(left_out)]) == most
+        assert len([*training_files([str(file)], most_rows=most).rows(left_out)]) == most
         assert (MORE in left_out) == more
 
 
@@ -180,7 +180,7 @@ def test_a_large_file_is_not_read_to_its_end(tmp_path: Path) -> None:
     """What stands after the most rows is broken, and nobody sees it."""
     lines = [json.dumps({"anchor": f"a {n}", "positive": f"b {n}"}) for n in range(1001)]
     (tmp_path / "mine.jsonl").write_text("\n".join([*lines, "{", "{"]))
-    assert len([*find_kind([str(tmp_path / "mine.jsonl")], most_rows=1000).rows(Counter())]) == 1000
+    assert len([*training_files([str(tmp_path / "mine.jsonl")], most_rows=1000).rows(Counter())]) == 1000
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts, prepare
 from trainables.corpora.leaks import plain
 from trainables.corpora.own_census import take_census
-from trainables.corpora.own_data import find_kind
+from trainables.corpora.own_data import training_files
 from trainables.corpora.own_rows import row_in_words, texts
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
@@ -37,21 +37,21 @@ def write(folder: Path, text: str, name: str = "mine.csv") -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_tell_the_kind(kind: str, tmp_path: Path) -> None:
-    data = find_kind([write(tmp_path, KINDS[kind])])
+    data = training_files([write(tmp_path, KINDS[kind])])
     rows = [*data.rows(Counter())]
-    assert data.kind == kind
+    assert data.content == kind
     assert len(rows) == KINDS[kind].count("\n") - 1
     assert texts(rows[0])[0] == "a dog"
-    assert take_census(rows, data.kind, data.name).rows == len(rows)
+    assert take_census(rows, data.content, data.name).rows == len(rows)
 
 
 @pytest.mark.parametrize("column", ["label", "score"])
 def test_a_label_beside_pairs_is_not_passed_over(column: str, tmp_path: Path) -> None:
     file = write(tmp_path, f"question,answer,{column}\nwho,he,1\nwho,a car,0\n")
     with pytest.raises(UserError, match=f"sentence1=question,sentence2=answer,score={column}, or leave it out"):
-        find_kind([file])
-    assert find_kind([file], "anchor=question,positive=answer").kind == "pairs"
-    assert find_kind([file], f"sentence1=question,sentence2=answer,score={column}").kind == "scored"
+        training_files([file])
+    assert training_files([file], "anchor=question,positive=answer").content == "pairs"
+    assert training_files([file], f"sentence1=question,sentence2=answer,score={column}").content == "scored"
 
 
 @pytest.mark.parametrize(
@@ -73,23 +73,25 @@ def test_a_label_beside_pairs_is_not_passed_over(column: str, tmp_path: Path) ->
     ],
 )
 def test_other_names(text: str, kind: str, first: dict[str, object], tmp_path: Path) -> None:
-    data = find_kind([write(tmp_path, text)])
-    assert (data.kind, next(data.rows(Counter()))) == (kind, first)
+    data = training_files([write(tmp_path, text)])
+    assert (data.content, next(data.rows(Counter()))) == (kind, first)
 
 
 def test_lines_of_text_and_several_files(tmp_path: Path) -> None:
     lines = write(tmp_path, "a dog\n\na cat\n", "mine.txt")
-    assert [row["anchor"] for row in find_kind([lines]).rows(Counter())] == ["a dog", "a cat"]
+    assert [row["anchor"] for row in training_files([lines]).rows(Counter())] == ["a dog", "a cat"]
     pairs, triplets = write(tmp_path, KINDS["pairs"], "a.csv"), write(tmp_path, KINDS["triplets"], "b.csv")
-    assert find_kind([pairs, triplets]).kind == "triplets"
-    assert len([*find_kind([pairs, triplets]).rows(Counter())]) == 2
+    assert training_files([pairs, triplets]).content == "triplets"
+    assert len([*training_files([pairs, triplets]).rows(Counter())]) == 2
     with pytest.raises(UserError, match=r"--train takes one kind of data, and .*mine.txt holds plain .* while .*a.csv"):
-        find_kind([lines, pairs])
+        training_files([lines, pairs])
 
 
 def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
     mine = write(tmp_path, "a;b;verdict\na dog;an animal;yes\na dog;a car;no\na dog;a pet;\n")
-    data = find_kind([mine], "premise=a,hypothesis=b,label=verdict", "entailment=yes,contradiction=no,neutral=maybe")
+    data = training_files(
+        [mine], "premise=a,hypothesis=b,label=verdict", "entailment=yes,contradiction=no,neutral=maybe"
+    )
     left_out: Counter[str] = Counter()
     assert [row["label"] for row in data.rows(left_out)] == ["entailment", "contradiction"]
     assert left_out == {"with no label": 1}
@@ -120,7 +122,7 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
     mine = write(tmp_path, text)
     with pytest.raises(UserError, match=sentence):
-        prepare(find_kind([mine]), tmp_path / "data")
+        prepare(training_files([mine]), tmp_path / "data")
 
 
 PROSE = '"How do I pay?","Open the page of the shop, then pay."\n"May I cancel?","Yes, on the page of your orders."\n'
@@ -128,7 +130,7 @@ PROSE = '"How do I pay?","Open the page of the shop, then pay."\n"May I cancel?"
 
 
 def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
-    data = find_kind([write(tmp_path, f"question,answer\n{PROSE}")])
+    data = training_files([write(tmp_path, f"question,answer\n{PROSE}")])
     assert (data.read_as, data.doubts) == ("pairs: anchor = question, positive = answer", [])
     first = next(data.rows(Counter()))
     assert row_in_words(first) == '"How do I pay?" -> "Open the page of the shop, then pay."'
@@ -145,7 +147,7 @@ def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_where_the_order_of_columns_decides_that_is_said(header: str, sentence: str, tmp_path: Path) -> None:
-    (doubt,) = find_kind([write(tmp_path, f"{header}\n{PROSE}")]).doubts
+    (doubt,) = training_files([write(tmp_path, f"{header}\n{PROSE}")]).doubts
     assert sentence in doubt
 
 
@@ -153,24 +155,24 @@ def test_where_the_order_of_columns_decides_that_is_said(header: str, sentence: 
 def test_names_against_the_order_are_refused(header: str, tmp_path: Path) -> None:
     first, second = header.split(",")
     with pytest.raises(UserError, match=f"which is which, as in --columns anchor={second},positive={first}"):
-        find_kind([write(tmp_path, f"{header}\n{PROSE}")])
+        training_files([write(tmp_path, f"{header}\n{PROSE}")])
 
 
 def test_a_file_without_a_header_is_said(tmp_path: Path) -> None:
-    (doubt,) = find_kind([write(tmp_path, PROSE)]).doubts
+    (doubt,) = training_files([write(tmp_path, PROSE)]).doubts
     assert 'looks like texts ("How do I pay?"); if so, it is lost: put a line of names above it' in doubt
     with pytest.raises(
         UserError, match=r"not known .*; the first line is read as names of the columns, but looks like"
     ):
-        find_kind([write(tmp_path, "1,How do I pay?,Open the page.\n2,May I?,Yes.\n")])
-    assert find_kind([write(tmp_path, f"question,answer\n{PROSE}")]).doubts == []
+        training_files([write(tmp_path, "1,How do I pay?,Open the page.\n2,May I?,Yes.\n")])
+    assert training_files([write(tmp_path, f"question,answer\n{PROSE}")]).doubts == []
 
 
 def test_names_that_are_nearly_known_are_told_of(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"did you mean 'question'\? did you mean 'answer'\? say it"):
-        find_kind([write(tmp_path, "note,qestion,anwser\n1,a b,c d\n")])
+        training_files([write(tmp_path, "note,qestion,anwser\n1,a b,c d\n")])
     with pytest.raises(UserError, match=r"no column 'bdy'.*; did you mean 'body'\?"):
-        find_kind([write(tmp_path, f"title,body\n{PROSE}")], "anchor=title,positive=bdy")
+        training_files([write(tmp_path, f"title,body\n{PROSE}")], "anchor=title,positive=bdy")
     known = [name for names in NAMES.values() for name in names if name.isidentifier()]
     assert [near_role(name) for name in (*known, "positive_2", "source", "context", "title", "body")] == [None] * (
         len(known) + 5
@@ -182,7 +184,7 @@ def test_not_utf_8(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"mine\.csv, line 3: not UTF-8 .*: iconv -f WINDOWS-1252 -t UTF-8 .*mine.csv > .*mine_utf8"
     ):
-        [*find_kind([str(tmp_path / "mine.csv")]).rows(Counter())]
+        [*training_files([str(tmp_path / "mine.csv")]).rows(Counter())]
 
 
 def split(rows: list[list[str]], parts: tuple[int, ...] = (DEV, TEST)) -> np.ndarray:
@@ -241,7 +243,7 @@ def test_each_label_is_put_aside_of_and_trained_on(tmp_path: Path) -> None:
     """Many labels of few texts each; one label has too few to be judged by, and texts of several labels stay."""
     rows = [f"text {number} of {label},{label}\n" for label in range(60) for number in range(10)]
     mine = write(tmp_path, "text,label\n" + "".join(rows) + "rare,rare\nrarer,rare\ntwofold,1\ntwofold,2\n")
-    data = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
+    data = prepare(training_files([mine]), tmp_path / "data", (DEV, TEST))
     labels = {part: Counter(str(row["label"]) for row in lines(file)) for part, file in data.held_out.items()}
     assert labels[DEV] == labels[TEST] == dict.fromkeys(map(str, range(60)), 2)
     assert (data.unjudged, data.census.labels["rare"], data.census.labels["1"]) == (1, 2, 7)
@@ -249,8 +251,8 @@ def test_each_label_is_put_aside_of_and_trained_on(tmp_path: Path) -> None:
     assert read_task(task, Path()).classes == 60
     few = write(tmp_path, "text,label\n" + "".join(f"text {n},{n // 5}\n" for n in range(60)), "few.csv")
     with pytest.raises(UserError, match="takes two labels with 6 different texts, and 0 of its 12 labels have so many"):
-        prepare(find_kind([few]), tmp_path / "few", (DEV, TEST))
-    assert prepare(find_kind([few]), tmp_path / "less", (DEV,)).parts == {DEV: 24, TRAIN: 36, LEFT_OUT: 0}
+        prepare(training_files([few]), tmp_path / "few", (DEV, TEST))
+    assert prepare(training_files([few]), tmp_path / "less", (DEV,)).parts == {DEV: 24, TRAIN: 36, LEFT_OUT: 0}
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -261,7 +263,7 @@ class TestPrepare:
     def test_pairs_put_aside_are_a_search_among_all_their_texts(self, tmp_path: Path) -> None:
         rows = "".join(f"question {number},answer {number},wrong {number}\n" for number in range(100))
         mine = write(tmp_path, "anchor,positive,negative\n" + rows)
-        data = prepare(find_kind([mine]), tmp_path / "data", (DEV, TEST))
+        data = prepare(training_files([mine]), tmp_path / "data", (DEV, TEST))
         assert (data.rows, data.parts) == (100, {TRAIN: 80, DEV: 10, TEST: 10, LEFT_OUT: 0})
         assert data.census.units == len(lines(data.train)) == 80
         folder = data.held_out[DEV]
@@ -283,13 +285,15 @@ class TestPrepare:
 
     def test_scored_pairs_and_labelled_texts_stay_tables(self, tmp_path: Path) -> None:
         rows = "".join(f"one {number},other {number},{number}\n" for number in range(50))
-        data = prepare(find_kind([write(tmp_path, "sentence1,sentence2,score\n" + rows)]), tmp_path / "data", (TEST,))
+        data = prepare(
+            training_files([write(tmp_path, "sentence1,sentence2,score\n" + rows)]), tmp_path / "data", (TEST,)
+        )
         assert len(lines(data.held_out[TEST])) == data.parts[TEST] == 5
         assert lines(data.train)[0].keys() == {"sentence1", "sentence2", "score"}
 
     def test_without_parts_all_rows_are_trained_on(self, tmp_path: Path) -> None:
         rows = "a dog,an animal,0\na dog,a car,2\na cat,a dog,-1\na cat,a pet,1\n"
-        data = prepare(find_kind([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
+        data = prepare(training_files([write(tmp_path, "premise,hypothesis,label\n" + rows)]), tmp_path / "data")
         assert (data.rows, data.parts, data.left_out) == (3, {TRAIN: 3}, {"with no label": 1})
         assert lines(data.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}
 

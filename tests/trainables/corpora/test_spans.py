@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.conftest import lend_scenes
-from trainables.corpora.__main__ import main
 from trainables.corpora.documents import TokenizedDocuments
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.spans import (
@@ -405,44 +404,3 @@ def test_the_papers_setting_is_allowed():
     assert shortest_document(SpanOptions(anchors=1, document=2048)) == 2048
     assert shortest_document(SpanOptions(document=100)) == 2048
     assert shortest_document(SpanOptions(anchors=1, shortest=400, strategy="adjacent")) == 512 + 800
-
-
-# ---- the picture
-
-
-def test_the_picture_names_every_span_and_marks_exactly_its_words(tmp_path):
-    from trainables.corpora import span_picture
-
-    out = tmp_path / "new" / "spans.svg"
-    main(["draw-spans", "--documents", "scenes", "--strategy", "subsuming", "--out", str(out)])
-    drawn = out.read_text()  # glyphs are paths, each text also a comment
-    for text in ("anchor 1: ", "anchor 2: ", "positive 1.1: ", "positive 2.2: ", "below: subsuming"):
-        assert text in drawn
-    words = span_picture._words("scenes", 320)
-    anchors, positives = span_picture._spans(len(words), span_picture.SPANS, 0)
-    lines = span_picture._wrap(words)
-    assert [word for line in lines for _, word, _ in line] == words
-    for span in (*anchors, *positives):
-        marked = 0.0
-        for line in lines:
-            edges = span_picture._extent(line, span)
-            marked += edges[1] - edges[0] if edges else 0
-        own = words[span.start : span.end]
-        rows = sum(span_picture._extent(line, span) is not None for line in lines)
-        letters = sum(map(len, own)) + len(own) - rows  # a space between words, none at a line's end
-        assert marked == pytest.approx(letters * span_picture._LETTER)
-    for first, other in itertools.combinations(positives, 2):  # on one lane, lines do not run into each other
-        assert first.lane != other.lane or first.end < other.start or other.end < first.start
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--out", "spans.doc"), "ends in none of .png, .svg, .pdf"),
-        (("--out", "x.png", "--documents", "no/such/file.txt"), "no such file or folder"),
-        (("--out", "x.png", "--documents", __file__), "is no .txt or .jsonl file"),
-    ],
-)
-def test_a_picture_that_cannot_be_drawn_is_one_sentence(arguments, says):
-    with pytest.raises(UserError, match=says):
-        main(["draw-spans", *arguments])

@@ -15,7 +15,7 @@ import pytest
 from trainables.corpora.layout import Layout
 from trainables.corpora.layouts import SamplerRequest, make_sampler
 from trainables.corpora.nli import load_nli
-from trainables.corpora.own_data import find_kind
+from trainables.corpora.own_data import training_files
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.recipe import Recipe
@@ -29,7 +29,7 @@ def write(folder: Path, *rows: Mapping[str, Any], name: str = "mine.jsonl") -> s
 
 def normal(folder: Path, *rows: Mapping[str, Any], columns: str | None = None) -> str:
     """The rows in their normal form, as a search trains on them."""
-    return write(folder, *find_kind([write(folder, *rows)], columns).rows(Counter()), name="normal.jsonl")
+    return write(folder, *training_files([write(folder, *rows)], columns).rows(Counter()), name="normal.jsonl")
 
 
 def scores(file: str, columns: str | None = None) -> dict[tuple[str, str], float]:
@@ -109,11 +109,11 @@ def test_numbers_that_may_mean_something_else_are_asked_about(
         rows = [{name: row[name] for name in row if name != "negative"} for row in rows]
     file = write(tmp_path, *rows)
     with pytest.raises(UserError, match="beside 'query' and 'positive' stands 'label', which may say that some are"):
-        find_kind([file])
+        training_files([file])
     if columns is None and "good" not in labels:
-        source = find_kind([file], "anchor=query,positive=positive,negative=negative,teacher=label")
+        source = training_files([file], "anchor=query,positive=positive,negative=negative,teacher=label")
         assert [row["teacher"] for row in source.rows(Counter())] == [[label] for label in labels]
-    without = find_kind([file], "anchor=query,positive=positive").rows(Counter())
+    without = training_files([file], "anchor=query,positive=positive").rows(Counter())
     assert not any("teacher" in row for row in without)
 
 

@@ -26,7 +26,7 @@ from trainables.encoders.projection import MLP, PROJECTIONS, Identity, Linear, P
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
-from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 
 # Each pooling for one sentence alone, from the states of all layers, (layers + 1) x (tokens, dim).
 ALONE = {
@@ -63,9 +63,6 @@ class TestEveryPooling:
         gradients = (torch.autograd.grad((of * weights).sum(), states, allow_unused=True) for of in (row, right))
         for of_row, of_right in zip(*gradients, strict=True):
             torch.testing.assert_close(of_row, of_right, atol=1e-6, rtol=0)
-
-    def test_what_it_is_stands_among_the_keys(self, mode: str):
-        assert f" {mode}: {POOLINGS[mode].meaning}" in keys()["pooling.mode"].explained
 
 
 def test_a_pooling_that_pools_otherwise_than_its_parent_is_not_saved_as_that():

@@ -34,9 +34,8 @@ from trainables.training.gradients import GradientSum
 from trainables.training.loop import Interrupted
 from trainables.training.memory import held_bytes
 from trainables.training.model import TokenizedBatch
-from trainables.trial import Reporter, TrialResult, TrialSpec, population_key
+from trainables.trial import Reporter
 from trainables.trial.build import base_fingerprint, build_encoder, build_training
-from trainables.trial.population import build_members, run_population
 from trainables.trial.run import run_trial
 
 RECIPE = Recipe().preferring(
@@ -288,7 +287,6 @@ class TestTrial:
     def test_other_weights_than_the_last_can_be_kept(self, keep: str, tmp_path: Path) -> None:
         every = {"optimisation.keep_every": 1, "optimisation.keep_share": 1, "corpus.senteval": "scenes"}
         recipe = RECIPE.preferring({"optimisation.keep": keep, **every})
-        assert population_key(recipe) is None
         kept = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / keep).training
         last = run_trial(RECIPE, 1, EVALUATION, model_folder=tmp_path / "last").training
         assert kept["kept"]["keep"] == keep
@@ -388,98 +386,3 @@ class TestRefused:
             check_trainable(RECIPE.override(overrides))
             with pytest.raises(UserError, match="'lora'"):
                 check_trainable(RECIPE.override({**overrides, "encoder.adapter": "mlp"}))
-
-
-@pytest.mark.usefixtures("adapter_alone")
-class TestPopulation:
-    """Members take turns on one base."""
-
-    CHANGES: tuple[dict[str, Any], ...] = (
-        {"head.kind": "linear", "head.dim": 5},
-        {"objective.temperature": 0.2, "optimisation.learning_rate": 0.005, "optimisation.weight_decay": 0.1},
-        {"optimisation.optimiser": "sgd", "optimisation.clip_norm": 0.1},
-    )
-    SEEDS = (1, 1, 2)
-
-    def recipes(self, **more: Any) -> list[Recipe]:
-        return [RECIPE.override({**change, **more}) for change in self.CHANGES]
-
-    def run(self, recipes: list[Recipe], folder: Path, **more: Any) -> list[TrialResult]:
-        specs = [
-            TrialSpec(recipe, seed, EVALUATION, folder / str(number))
-            for number, (recipe, seed) in enumerate(zip(recipes, self.SEEDS, strict=True))
-        ]
-        results = list(run_population(specs, **more))
-        assert all(isinstance(result, TrialResult) for result in results)
-        return results  # type: ignore[return-value]
-
-    @pytest.mark.parametrize("layout", ["rows", slow_case("spans")])
-    def test_each_member_is_as_if_alone_to_the_last_bit(self, layout: str, tmp_path: Path) -> None:
-        """Dropout included, with any objective and layout."""
-        spans = {"corpus.layout": "spans", "objective.name": "ntxent", "corpus.documents": "scenes", "corpus.limit": 40}
-        spans |= {"spans.shortest": 4, "spans.longest": 8, "optimisation.batch_size": 4, "objective.bank": 8}
-        recipes = self.recipes(**(spans if layout == "spans" else {}))
-        assert len({population_key(recipe) for recipe in recipes} - {None}) == 1
-        together = self.run(recipes, tmp_path / "together")
-        for number, (recipe, seed, result) in enumerate(zip(recipes, self.SEEDS, together, strict=True)):
-            alone = run_trial(recipe, seed, EVALUATION, model_folder=tmp_path / "alone" / str(number))
-            for key in ("last_loss", "loss", "steps", "tokens", "streams"):
-                assert result.training[key] == alone.training[key]
-            assert result.training.keys() - alone.training.keys() == {"population"}
-            assert result.data == alone.data
-            assert same_adapter(tmp_path / "together" / str(number), tmp_path / "alone" / str(number))
-        assert len({result.training["last_loss"] for result in together}) == 3
-
-    def test_they_have_one_base_in_memory(self) -> None:
-        members, _ = build_members([*map(TrialSpec, self.recipes(), self.SEEDS)], None)
-        encoders = [member.model.encoder for member in members]
-        assert all(isinstance(encoder, LoraEncoder) for encoder in encoders)
-        assert len({id(encoder.base) for encoder in encoders}) == 1  # type: ignore[attr-defined]
-        own = [{id(parameter) for parameter in encoder.parameters()} for encoder in encoders]
-        assert not own[0] & own[1]
-        fresh = {seed: make(seed).state_dict() for seed in self.SEEDS}
-        for encoder, seed in zip(encoders, self.SEEDS, strict=True):
-            for name, tensor in encoder.state_dict().items():
-                assert torch.equal(tensor, fresh[seed][name])
-
-    @pytest.mark.slow
-    def test_one_that_diverges_leaves_the_others_alone(self, tmp_path: Path) -> None:
-        recipes = self.recipes()
-        calm = self.run(recipes, tmp_path / "calm")
-        wild = self.run([recipes[0], recipes[1].override({"optimisation.learning_rate": 1e30}), recipes[2]], tmp_path)
-        assert (wild[1].stopped or "").startswith("diverged: the loss is nan at step")
-        assert 0 < wild[1].training["steps"] < wild[0].training["steps"]
-        for number in (0, 2):
-            assert wild[number].training["last_loss"] == calm[number].training["last_loss"]
-
-    @pytest.mark.parametrize("step", [slow_case(1), 4])
-    def test_a_resumed_population_is_an_unbroken_one(self, step: int, tmp_path: Path) -> None:
-        recipes = self.recipes()
-        recipes[1] = recipes[1].override({"optimisation.learning_rate": 1e30})
-        whole = self.run(recipes, tmp_path / "whole")
-        with pytest.raises(Interrupted, match=f"after step {step}$"):
-            self.run(recipes, tmp_path / "broken", reporter=Halting(tmp_path / "checkpoint", step))
-        resumed = self.run(recipes, tmp_path / "resumed", resume=tmp_path / "checkpoint")
-        for number in (0, 2):
-            assert resumed[number].training["last_loss"] == whole[number].training["last_loss"]
-            assert resumed[number].training["loss"] == whole[number].training["loss"]
-            assert same_adapter(tmp_path / "whole" / str(number), tmp_path / "resumed" / str(number))
-        assert resumed[1].stopped == whole[1].stopped
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"encoder.lora_rank": 4},
-            {"encoder.lora_alpha": 1.0},
-            {"encoder.lora_targets": ("query",)},
-            {"encoder.layers": 1},
-            {"pooling.mode": "cls"},
-            {"optimisation.batch_size": 8},
-        ],
-    )
-    def test_what_must_be_shared_changes_the_key(self, change: dict[str, Any]) -> None:
-        assert population_key(RECIPE.override(change)) not in (None, population_key(RECIPE))
-
-    @pytest.mark.parametrize("change", [{"objective.mlm": 0.5}, {"optimisation.epochs": 0}])
-    def test_what_goes_by_itself_has_no_key(self, change: dict[str, Any]) -> None:
-        assert population_key(RECIPE.override(change)) is None

@@ -39,6 +39,7 @@ from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.module_files import own_length
 from trainables.encoders.own_modules import is_whole, left_out, needs_pipeline, own_settings
 from trainables.encoders.pipeline import Pipeline
+from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.pooling import Pooling as OwnPooling
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -145,15 +146,16 @@ def static(folder: Path) -> None:
     SentenceTransformer(modules=[StaticEmbedding(words, vectors)], device="cpu").save(str(folder))
 
 
+OURS = {pooling.stock: pooling for pooling in POOLINGS.values() if pooling.stock and pooling.before is None}
+OTHERS = [mode for mode in Pooling.POOLING_MODES if mode not in OURS]
+"""The modes of the module `Pooling` that are a pooling of ours, and all others."""
 ALL = {f"`{name}`" for rooms in (dense, sparse, multi_vector) for name in rooms.__all__}
 UNMADE = {"`Module`", "`InputModule`", "`BaseTokenPooling`"}
 """Classes that others inherit."""
 FOLLOWED: dict[str, tuple[Change, ...]] = {
     "`Transformer`": (in_a_folder,),
-    "`Pooling`: cls, max, mean, lasttoken": (
-        pooling(pooling_mode="cls"),
-        pooling(pooling_mode="max"),
-        pooling(pooling_mode="lasttoken"),
+    "`Pooling`: as one of ours": (
+        *(pooling(pooling_mode=mode) for mode in OURS),
         pooling(pooling_mode=..., pooling_mode_mean_tokens=True, pooling_mode_cls_token=False),
         pooling(pooling_mode=["mean"]),
         pooling(pooling_mode="cls", pooling_mode_mean_tokens=True),
@@ -174,17 +176,16 @@ FOLLOWED: dict[str, tuple[Change, ...]] = {
         model(prompts={"query": "two men ", "document": "a dog "}, default_prompt_name="query"),
     ),
     "`Pooling`: include_prompt": tuple(
-        without_prompt(pooling_mode=mode) for mode in ("mean", "cls", "max", "lasttoken")
+        without_prompt(pooling_mode=mode) for mode, pooling in OURS.items() if not pooling.needs_prompt
     ),
     "`default_prompt_name`": (model(prompts={"sts": "two men ", "query": "a dog "}, default_prompt_name="sts"),),
     "`similarity_fn_name`": (remade(Normalize(), similarity_fn_name="dot"),),
 }
 """All give the same embeddings after a training that changes nothing."""
 NAMED: dict[str, tuple[tuple[Change, str], ...]] = {
-    "`Pooling`: cls, max, mean, lasttoken": (),
-    "`Pooling`: weightedmean": (
-        (pooling(pooling_mode="weightedmean"), "1_Pooling (weightedmean)"),
-        (pooling(pooling_mode="mean_sqrt_len_tokens"), "1_Pooling (mean_sqrt_len_tokens)"),
+    "`Pooling`: as one of ours": (),
+    "`Pooling`: others": (
+        *((pooling(pooling_mode=mode), f"1_Pooling ({mode})") for mode in OTHERS),
         (pooling(pooling_mode=["cls", "mean"]), "1_Pooling"),
         (pooling(pooling_mode=..., pooling_mode_cls_token=True, pooling_mode_max_tokens=True), "1_Pooling"),
     ),
@@ -364,7 +365,7 @@ def test_an_adapter_after_a_cut_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [pooling(pooling_mode="weightedmean"), remade(Dense(DIM, 7)), model(truncate_dim=16)]
+    "change", [pooling(pooling_mode=["cls", "mean"]), remade(Dense(DIM, 7)), model(truncate_dim=16)]
 )
 def test_what_no_setting_follows_comes_through_its_own_pipeline(change: Change, folder: Path) -> None:
     change(folder)

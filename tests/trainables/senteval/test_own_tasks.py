@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 import pytest
 
-from trainables.corpora.own_data import find_kind
+from trainables.corpora.own_data import training_files
 from trainables.corpora.own_rows import texts
 from trainables.corpora.tables import open_table
 from trainables.errors import UserError
@@ -96,9 +96,9 @@ def test_forms_and_names_are_those_of_training_data(kinds: tuple[str, str], form
     (task,) = own_tasks([], [str(tmp_path / form)])
     assert task.kind == kinds[0]
     split = next(iter(read_task(task, Path()).splits.values()))
-    source = find_kind([str(tmp_path / form)])
+    source = training_files([str(tmp_path / form)])
     rows = [*source.rows(Counter())]
-    assert source.kind == kinds[1]
+    assert source.content == kinds[1]
     assert split.left == [texts(row)[0] for row in rows] == [f"{HEADS[kinds][0]}, {number}" for number in numbers]
 
 
@@ -460,7 +460,7 @@ def test_numbers_of_pairs_are_scores_where_training_data_take_them_for_such(tmp_
     file = tmp_path / "pairs.csv"
     file.write_text("sentence1,sentence2,label\n" + "".join(f"a cat {n},a dog,{n}\n" for n in numbers))
     (task,) = own_tasks([], [str(file)])
-    assert (task.kind, find_kind([str(file)]).kind) == ("scored_pairs", "scored")
+    assert (task.kind, training_files([str(file)]).content) == ("scored_pairs", "scored")
 
 
 @pytest.mark.parametrize("numbers", [(0, 1, 2), (-1, 0, 1), (1, 2)])
@@ -474,15 +474,15 @@ def test_numbers_of_pairs_that_may_be_two_things_are_asked_about(tmp_path: Path,
     with pytest.raises(UserError, match=r"'label' holds .*, which may be classes, .*; call it class or score"):
         own_tasks([], [file])
     with pytest.raises(UserError, match=r"'label' holds .*, which may stand for entailment, .* or by --columns"):
-        find_kind([file])
-    assert find_kind([file], labels="entailment=2,neutral=1,contradiction=0").kind == "nli"
-    assert find_kind([file], "sentence1=sentence1,sentence2=sentence2,score=label").kind == "scored"
-    assert find_kind([file], "premise=sentence1,hypothesis=sentence2,label=label").kind == "nli"
+        training_files([file])
+    assert training_files([file], labels="entailment=2,neutral=1,contradiction=0").content == "nli"
+    assert training_files([file], "sentence1=sentence1,sentence2=sentence2,score=label").content == "scored"
+    assert training_files([file], "premise=sentence1,hypothesis=sentence2,label=label").content == "nli"
     assert own_tasks([], [written("sentence1,sentence2,class")])[0].kind == "classes"
     assert own_tasks([], [written("sentence1,sentence2,score")])[0].kind == "scored_pairs"
     file = written("premise,hypothesis,label")
     assert own_tasks([], [file])[0].kind in ("classes", "labelled_pairs")  # -1 of NLI is none
-    assert find_kind([file]).kind == "nli"
+    assert training_files([file]).content == "nli"
 
 
 @pytest.mark.parametrize("limit", ["MOST_LINES", "MOST_LETTERS"])

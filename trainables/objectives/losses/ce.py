@@ -17,6 +17,7 @@ class CrossEntropy(Objective):
     """Liao 2021, eq. 1: the mean over the batch's pairs of the softmax cross-entropy."""
 
     name = "ce"
+    meaning = "cross-entropy over labelled pairs, as SBERT has it (Liao 2021)"
     layouts = ("rows", "groups")
     contrasts = False
     released = OUTSIDE

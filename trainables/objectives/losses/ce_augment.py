@@ -25,6 +25,7 @@ class AugmentedCrossEntropy(LiaoPairs, Objective):
     """
 
     name = "ce_augment"
+    meaning = "cross-entropy over the pairs that scl contrasts (Liao 2021)"
     layouts = ("rows", "groups")
     released = RELEASED
 

@@ -41,6 +41,7 @@ class Distill(Widths, Objective):
     """
 
     name = "distill"
+    meaning = "a teacher's similarities, margins or embeddings in place of labels"
     layouts = ("rows", "groups", "pairs", "similar_pairs", "sentences", "scored_pairs", "same_label")
     contrasts = False
 

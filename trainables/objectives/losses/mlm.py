@@ -12,6 +12,7 @@ class MaskedLanguage(Objective):
     """DeCLUTR, Figure 3, "MLM": no contrast at all. The model adds `objective.mlm` times its MLM loss."""
 
     name = "mlm"
+    meaning = "masked language modelling alone (DeCLUTR)"
     layouts = ("sentences", "spans")
     mlm_only = True
     contrasts = False

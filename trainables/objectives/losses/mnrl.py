@@ -42,6 +42,7 @@ class MNRL(Directed, Ranking):
     """
 
     name = "mnrl"
+    meaning = "an anchor's positive against all others of the batch (MultipleNegativesRankingLoss)"
     most_positives: ClassVar[int | None] = 1
 
 
@@ -55,5 +56,6 @@ class SimCSE(MNRL):
     """
 
     name = "simcse"
+    meaning = "mnrl with at most one hard negative, or a sentence with itself (SimCSE)"
     layouts = ("groups", "sentences")
     most_negatives = 1

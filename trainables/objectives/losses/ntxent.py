@@ -26,6 +26,7 @@ class NTXent(Contrastive):
     """
 
     name = "ntxent"
+    meaning = "pairs in both directions against all other texts of the batch (SimCLR, CLSR, DeCLUTR)"
     layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans")
     most_negatives = 0
     stacks = True

@@ -33,6 +33,7 @@ class SCL(LiaoPairs, Contrastive):
     """
 
     name = "scl"
+    meaning = "a contrastive loss over NLI labels, mixed with cross-entropy (Liao 2021)"
     layouts = ("rows", "groups")
     released = RELEASED
     cosine = False

@@ -25,6 +25,7 @@ class CoSENT(Temperature, Widths, Objective):
     """
 
     name = "cosent"
+    meaning = "cosines in the order of the scores (CoSENT)"
     layouts = ("scored_pairs",)
     contrasts = False
 
@@ -57,6 +58,7 @@ class AnglE(CoSENT):
     """
 
     name = "angle"
+    meaning = "cosent by angles (AnglE)"
 
     def alike(self, first: Tensor, second: Tensor) -> Tensor:
         odd = first.shape[1] % 2
@@ -70,6 +72,7 @@ class Cosine(Widths, Objective):
     of the (projected) embeddings and the score, which lies between 0 and 1."""
 
     name = "cosine"
+    meaning = "cosines as large as the scores (SBERT)"
     layouts = ("scored_pairs",)
     contrasts = False
 

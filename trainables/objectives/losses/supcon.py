@@ -27,6 +27,7 @@ class SupCon(Contrastive):
     """
 
     name = "supcon"
+    meaning = "all positives of an anchor against the rest of the batch (Khosla 2020)"
     layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans", "same_label")
     most_negatives = 0
     released = KEEPS

@@ -31,6 +31,7 @@ class SupMPN(Ranking):
     """
 
     name = "supmpn"
+    meaning = "several positives and hard negatives of each anchor (SupMPN)"
     layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans", "same_label")
     released = RELEASED
 

@@ -27,6 +27,7 @@ class Triplet(Margin, Objective):
     """
 
     name = "triplet"
+    meaning = "an anchor nearer to its positive than to its hard negative, by a margin"
     layouts = ("groups",)
     released = KEEPS
 
@@ -66,6 +67,7 @@ class BatchAll(Margin, Objective):
     """
 
     name = "batch_all"
+    meaning = "triplet over all triplets of the batch that miss the margin"
     layouts = ("groups", "pairs", "similar_pairs", "same_label")
     released = KEEPS
 
@@ -103,6 +105,7 @@ class BatchHard(Margin, Objective):
     """
 
     name = "batch_hard"
+    meaning = "triplet with each text's farthest positive and nearest negative"
     layouts = ("groups", "pairs", "similar_pairs", "same_label")
     released = KEEPS
 

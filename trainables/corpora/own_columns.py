@@ -1,7 +1,7 @@
-"""The kind and the columns of a table of training data, by names, by `--columns`, and by first rows.
+"""The content of a table of training data, and its columns, by names, by `--columns`, and by first rows.
 
 read = reading(open_table(file), named=named_roles("anchor=question,positive=answer"), labels=None)
-read.kind, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
+read.content, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
 from trainables.corpora.columns import assignments
-from trainables.corpora.own_rows import KINDS, RoleColumns
+from trainables.corpora.own_rows import CONTENTS, RoleColumns
 from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
@@ -43,7 +43,7 @@ _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 class Reading:
     """How a table is read."""
 
-    kind: str
+    content: str
     columns: RoleColumns
     labels: str | None
     """Names of its labels, by `--labels` or by the column's name."""
@@ -67,24 +67,24 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
 
 def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> Reading:
     """How a table that has columns is read; `named` and `labels` are `--columns` and `--labels`. Columns that are named
-    and tell a kind are all that is read; else others of known names stand beside them. `UserError` where it cannot be
+    and tell the content are all that is read; else others of known names are read too. `UserError` where it cannot be
     told, or could be two things."""
     _check_there(table, named or {})
     roles, doubts = dict(named or {}), list[str]()
-    kind = _kind(table, roles, labels, all_named=True)
-    if kind is None:
+    content = _content(table, roles, labels, all_named=True)
+    if content is None:
         named_columns = {name for names in roles.values() for name in names}
         roles = {**roles_of([name for name in table.columns if name not in named_columns]), **roles}
         _find_teacher(table, roles)
-        kind = _kind(table, roles, labels)
-    no_header = headless(table) if kind is None and not named else None
-    if kind is None and not named:
-        kind = _unnamed(table, roles)
+        content = _content(table, roles, labels)
+    no_header = headless(table) if content is None and not named else None
+    if content is None and not named:
+        content = _unnamed(table, roles)
         if no_header:
             doubts.append(no_header)
-        elif kind == "pairs":
+        elif content == "pairs":
             doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
-    if kind is None:
+    if content is None:
         near = "".join(did_you_mean(column, [name]) for column, name in misspelt(table.columns))
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
@@ -92,18 +92,18 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS, or sentence=YOURS alone"
         )
-    unused = [role for role in named or () if role in roles and role not in KINDS[kind].roles]
+    unused = [role for role in named or () if role in roles and role not in CONTENTS[content].roles]
     if unused:
         raise UserError(
-            f"--columns names {unused[0]}, and {table.name} is read as {KINDS[kind].words}, which have no such column "
-            f"but {choices(KINDS[kind].roles)}; leave it out, or name what goes with it"
+            f"--columns names {unused[0]}, and {table.name} is read as {CONTENTS[content].words}, which have no such "
+            f"column but {choices(CONTENTS[content].roles)}; leave it out, or name what goes with it"
         )
-    columns = {role: roles[role] for role in KINDS[kind].roles if role in roles}
+    columns = {role: roles[role] for role in CONTENTS[content].roles if role in roles}
     names = [*chain.from_iterable(columns.values())]
     check_lists(table.name, names, _peek(table, names))
-    if kind == "nli" and labels is None and is_duplicate(columns["label"][0]):
+    if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
-    return Reading(kind, columns, labels, tuple(doubts))
+    return Reading(content, columns, labels, tuple(doubts))
 
 
 def _check_there(table: OpenTable, named: RoleColumns) -> None:
@@ -145,11 +145,11 @@ def _compares(values: Sequence[object]) -> bool:
     return lists or (is_graded(values) and any((as_number(value) or 0) < 0 for value in values))
 
 
-def _kind(
+def _content(
     table: OpenTable, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False
 ) -> str | None:
-    """By the roles, which become those of the kind; the first rows tell whether a label of pairs is one of three or a
-    number. `all_named`: all columns that are to be read are among them."""
+    """By the roles, which become those of the content; the first rows tell whether a label of pairs is one of three or
+    a number. `all_named`: all columns that are to be read are among them."""
     premises = "premise" in roles or "hypothesis" in roles
     for name, role in _NLI.items():
         if name in roles:
