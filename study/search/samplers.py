@@ -53,9 +53,11 @@ class SamplerEntry:
         sampler: BaseSampler = load(self.builder)(seed)
         return sampler
 
-    def drawing(self, number: int) -> BaseSampler | None:
-        """The one that draws the recipe of that number; None where one sampler draws all."""
-        return self.build(int(np.random.SeedSequence(number).generate_state(1)[0])) if self.forgetful else None
+    def drawing(self, number: int, attempt: int = 0) -> BaseSampler | None:
+        """The one that draws the recipe of that number, after so many that cannot run; None where one sampler draws
+        all."""
+        seed = np.random.SeedSequence([number, attempt]).generate_state(1)[0]
+        return self.build(int(seed)) if self.forgetful else None
 
     def check(self, space: Space) -> None:
         """`UserError` where it makes no sense in that space, or lacks its package."""
