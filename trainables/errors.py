@@ -31,6 +31,10 @@ class UserError(Exception):
     """Says in one sentence what is wrong, where, and what would work."""
 
 
+class UnsuitedError(UserError):
+    """These data, or this encoder, do not go with a recipe's setting, with which its sentence begins: `key=value`."""
+
+
 def checked_arguments(arguments: Sequence[str] | None) -> list[str]:
     """A command's arguments, those of this process where none are given.
 

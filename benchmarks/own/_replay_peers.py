@@ -12,13 +12,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, NopPruner, SuccessiveHalvingPruner
-from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import TrialState
 
 from benchmarks.own._replay_table import PLACES, Replayed
@@ -101,12 +102,18 @@ def _tpe(seed: int) -> BaseSampler:
     return TPESampler(seed=seed)
 
 
+def _gp(seed: int) -> BaseSampler:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return GPSampler(seed=seed, deterministic_objective=False, warn_independent_sampling=False)
+
+
 PEERS = (
     Peer("random search", _of("random")),
     Peer("TPE", _tpe),
     Peer("TPE, successive halving", _tpe, pruner=lambda: SuccessiveHalvingPruner(min_resource=1)),
     Peer("TPE, hyperband", _tpe, pruner=lambda: HyperbandPruner(max_resource=round(1 / RUNGS[0]))),
-    Peer("Optuna's Gaussian process", _of("optuna_gp"), conditional=False),
+    Peer("Optuna's Gaussian process", _gp, conditional=False),
     Peer("best of the first rung", _of("random"), first_rung=True),
     Peer("portfolio", _of("random"), portfolio=True),
 )

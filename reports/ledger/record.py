@@ -21,6 +21,8 @@ from trainables.evaluation_config import Parts
 from trainables.record_parts import Evaluated, Geometry, TaskScores, Trained, TrainingNumbers, TrialCost, TrialMachine
 from trainables.typed_json import Count
 
+LEFT_OUT = "left out: "
+"""How the reason begins why a training ended that these data or this encoder do not go with."""
 _WHAT = "a record of a finished trial"
 
 
@@ -93,7 +95,8 @@ class Record:
     recipe_hash: Hash
     seed: Count
     status: Literal["finished", "pruned"] = "finished"
-    """`pruned`: stopped early, by a scheduler or because its loss was no number any more; it has no evaluations."""
+    """`pruned`: stopped early, by a scheduler or because its loss was no number any more, or left out (`unsuited`); it
+    has no evaluations."""
     evaluations: list[Evaluation] = field(default_factory=list)
     """In the order in which they were made."""
     training: TrainingNumbers = field(default_factory=TrainingNumbers)
@@ -110,6 +113,12 @@ class Record:
     finished_at: Literal[""] | Moment = ""
     schema: int = SCHEMA
     """That of the results folder (`reports.ledger.folders`)."""
+
+    @property
+    def unsuited(self) -> str:
+        """The setting that these data, or this encoder, do not go with, and why; empty where they do."""
+        stopped = self.training.get("stopped") or ""
+        return stopped.removeprefix(LEFT_OUT) if stopped.startswith(LEFT_OUT) else ""
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:

@@ -26,7 +26,7 @@ SHOWN = 10
 """So many of the best explored recipes are in the table."""
 NO_SCORE = "finished without a development score"
 ON_A_PART = "ended on a part of the data"
-ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "failed", "not finished")
+ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "left out", "failed", "not finished")
 """How an explored recipe can end, in the order of the report."""
 
 
@@ -123,7 +123,8 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
     ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
     ends |= dict.fromkeys([*results.failed_parts, *results.failures], "failed")
     for record in results.records:
-        stopped = "diverged" if str(record.training.get("stopped")).startswith("diverged") else "stopped early"
+        word = str(record.training.get("stopped")).partition(":")[0]
+        stopped = word if word in ENDS else "stopped early"
         through = record.status == "finished" and record.recipe_hash not in results.stopped
         if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than one that diverged
             ends[record.recipe_hash] = NO_SCORE if through else stopped

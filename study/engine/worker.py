@@ -11,15 +11,16 @@ import socket
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import ray
 import torch
 from safetensors import SafetensorError
 
-from reports.ledger import MODELS
+from reports.ledger import MODELS, is_fresh
 from reports.ledger.finals import SoupVariant
+from reports.ledger.record import LEFT_OUT
 from study.engine.checkpoints import TaskCheckpoints
 from study.engine.gpu_share import take_share
 from study.engine.messages import Checkpointed, DiskFull, Rung, Step, WorkerTask
@@ -29,13 +30,13 @@ from study.engine.worker_group import Worker
 from study.results_folder.redact import redacted
 from study.trial import Trial
 from trainables.corpora.cache import default_cache
-from trainables.errors import UserError, words_of
+from trainables.errors import UnsuitedError, UserError, words_of
 from trainables.machine import machine
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
 from trainables.trial import Reporter
 from trainables.trial.process_reset import Growth, ProcessReset
-from trainables.trial.result import Unscored
+from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.run import run_trials
 from trainables.trial.spec import Soup, TrialSpec
 
@@ -90,14 +91,7 @@ def _run(task: WorkerTask, me: Worker) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         with me.timesheet.during("waiting"):
             specs = [_spec(trial, task, Path(scratch), transport) for trial in task.trials]
-        outcomes = run_trials(
-            specs,
-            workers=_workers(me, task.resources.gpus),
-            reporter=StudyReporter(task.trials, task.key, me, checkpoints),
-            resume=checkpoints.fetch(Path(scratch)),
-            shared=default_cache() / EMBEDDINGS,
-            hand_over=task.hand_over,
-        )
+        outcomes = _outcomes(task, specs, me, checkpoints, checkpoints.fetch(Path(scratch)))
         began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
         for trial, spec, outcome in zip(task.trials, specs, outcomes, strict=True):
             if me.rank > 0 or outcome is None:
@@ -117,6 +111,26 @@ def _run(task: WorkerTask, me: Worker) -> None:
                 else:
                     me.tell(run.scored(outcome))
             began, waited = time.perf_counter(), me.timesheet.spent.get("waiting", 0.0)
+
+
+def _outcomes(
+    task: WorkerTask, specs: Sequence[TrialSpec], me: Worker, checkpoints: TaskCheckpoints, resume: Path | None
+) -> Iterator[TrialResult | Unscored | None]:
+    """What becomes of its trials. An explored recipe that the data or the encoder do not go with has not failed: the
+    search learns of it."""
+    try:
+        yield from run_trials(
+            specs,
+            workers=_workers(me, task.resources.gpus),
+            reporter=StudyReporter(task.trials, task.key, me, checkpoints),
+            resume=resume,
+            shared=default_cache() / EMBEDDINGS,
+            hand_over=task.hand_over,
+        )
+    except UnsuitedError as error:
+        if len(specs) > 1 or task.trials[0].row or is_fresh(task.trials[0].seed):
+            raise
+        yield TrialResult(f"{LEFT_OUT}{error}")
 
 
 def _spec(trial: Trial, task: WorkerTask, scratch: Path, transport: Transport) -> TrialSpec:

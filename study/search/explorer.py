@@ -21,9 +21,13 @@ from study.search import journal
 from study.search.ask_tell import AskTell
 from study.search.changed_space import HASH, LEFT, ROW
 from study.search.course import Explored
+from study.search.ladder import can_run
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
 from trainables.recipe import Recipe, Value
+
+MOST_DRAWS = 100
+"""Draws of recipes that cannot run, after which there is no next one."""
 
 
 class OptunaExplorer:
@@ -36,6 +40,8 @@ class OptunaExplorer:
         self.proposed: list[Explored] = []
         self.explored: list[str] = []
         """Hashes of all that it ever asked for, in order: also of what a changed space does not hold any more."""
+        self._unsuited: list[tuple[str, object]] = []
+        """Keys and values with which a training told that it cannot run on these data, or from this encoder."""
         domains = plan.space.domains
         study = journal.open_journal(
             plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
@@ -51,17 +57,26 @@ class OptunaExplorer:
         return True
 
     def ask(self) -> Explored | None:
-        if (sampler := self.sampler.drawing(len(self.proposed))) is not None:
-            self.ask_tell.study.sampler = sampler
         if (first := next(self._first(), None)) is not None:
             self.ask_tell.enqueue(first)
-        with journal.of_sampler(self.sampler.name):
-            trial, recipe = self.ask_tell.ask()
+        for attempt in range(MOST_DRAWS):
+            if (sampler := self.sampler.drawing(len(self.proposed), attempt)) is not None:
+                self.ask_tell.study.sampler = sampler
+            with journal.of_sampler(self.sampler.name):
+                trial, recipe = self.ask_tell.ask()
+            if self._can_run(recipe):
+                break
+            self.ask_tell.study.tell(trial, state=TrialState.FAIL)
+        else:
+            return None
         journal.name_explored(trial, self._add(recipe).name, recipe)
         self.on_ask()
         return self.proposed[-1] if self.ask_tell.begin(trial.number, recipe, self.plan.seeds) else None
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
+        if record is not None and record.unsuited:
+            settings = [(domain.key, record.recipe.get(domain.key)) for domain in self.plan.space.domains]
+            self._unsuited += [each for each in settings if record.unsuited.startswith("{}={} ".format(*each))]
         if record is None:
             self.ask_tell.tell(recipe_hash, seed, None)
         else:
@@ -104,8 +119,16 @@ class OptunaExplorer:
         for changes in self.plan.space.first:
             recipe = base.preferring(changes)
             chosen = point(recipe, base, self.plan.space.domains)
-            if chosen is not None and recipe.hash not in (base.hash, *self.explored):
+            new = chosen is not None and recipe.hash not in (base.hash, *self.explored)
+            if chosen is not None and new and self._can_run(recipe):
                 yield chosen
+
+    def _can_run(self, recipe: Recipe) -> bool:
+        """Whether these data, or the smallest part that recipes begin on, can train it, as far as that is known."""
+        flat = recipe.flat()
+        if any(flat.get(key) == value for key, value in self._unsuited):
+            return False
+        return can_run(recipe, self.plan.evaluation, parts=self.plan.course.parts)
 
     def _add(self, recipe: Recipe) -> Explored:
         before = next((explored for explored in self.proposed if explored.recipe.hash == recipe.hash), None)

@@ -23,7 +23,7 @@ from study.search.ladder import LOOKS
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-OF_FINALS, LEAST_FINALS, LEAST_SEARCH = 1 - LOOKS, 2, 2.5
+OF_FINALS, LEAST_FINALS, LEAST_SEARCH = 1 - LOOKS, 2, 2.7
 """The share of what a limit leaves after the base settings that the finals may take; the trainings that they get in any
 case where there is room for these and for some on a part of the data; and how many that are together."""
 

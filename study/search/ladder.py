@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reports.ledger.finals import SHARE
+from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
+from trainables.trial import check_recipes
 
 RATIO = 3
 """Of so many recipes on a part of the data one goes on."""
@@ -36,6 +39,17 @@ def on_part(recipe: Recipe, share: float) -> Recipe | None:
     """The recipe on that share of its data; None where its data cannot be cut."""
     whole = recipe.flat().get(SHARE)
     return recipe.override({SHARE: share * whole}) if isinstance(whole, int | float) else None
+
+
+def can_run(recipe: Recipe, evaluation: EvaluationConfig, parts: bool) -> bool:
+    """Whether its data can train it, where recipes begin on `parts` those of the smallest one, too; as far as that is
+    known before a training."""
+    first = on_part(recipe, Ladder.PROBE) if parts else None
+    try:
+        check_recipes([first or recipe], evaluation)
+    except UserError:
+        return False
+    return True
 
 
 def ladder_for(trainings: float, places: int, base: Recipe, known: Collection[object]) -> Ladder:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 
 import optuna
-from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, NSGAIIISampler, NSGAIISampler, QMCSampler, TPESampler
+from optuna.samplers import BaseSampler, CmaEsSampler, NSGAIISampler, TPESampler
 
 POPULATION = 16
 """Finished trials of a generation. Optuna's 50 would be random search in most studies."""
@@ -22,28 +22,9 @@ def random(seed: int) -> BaseSampler:
     return optuna.samplers.RandomSampler(seed=seed)
 
 
-def qmc(seed: int) -> BaseSampler:
-    """One scrambled sequence, whose next number Optuna's storage knows: another scramble would not lie evenly beside
-    the points that there are. The seed is of what is drawn before the first trial has ended."""
-    drawn = optuna.samplers.RandomSampler(seed=seed)
-    return _quietly(
-        lambda: QMCSampler(scramble=True, seed=0, independent_sampler=drawn, warn_independent_sampling=False)
-    )
-
-
-def optuna_gp(seed: int) -> BaseSampler:
-    """With its defaults: scores have noise. It learns from nothing but finished trials."""
-    return _quietly(lambda: GPSampler(seed=seed, deterministic_objective=False, warn_independent_sampling=False))
-
-
 def nsga2(seed: int) -> BaseSampler:
     """It learns from nothing but finished trials."""
     return NSGAIISampler(seed=seed, population_size=POPULATION)
-
-
-def nsga3(seed: int) -> BaseSampler:
-    """As NSGA-II, with reference points for many goals."""
-    return _quietly(lambda: NSGAIIISampler(seed=seed, population_size=POPULATION))
 
 
 def cmaes(seed: int) -> BaseSampler:

@@ -53,9 +53,11 @@ class SamplerEntry:
         sampler: BaseSampler = load(self.builder)(seed)
         return sampler
 
-    def drawing(self, number: int) -> BaseSampler | None:
-        """The one that draws the recipe of that number; None where one sampler draws all."""
-        return self.build(int(np.random.SeedSequence(number).generate_state(1)[0])) if self.forgetful else None
+    def drawing(self, number: int, attempt: int = 0) -> BaseSampler | None:
+        """The one that draws the recipe of that number, after so many that cannot run; None where one sampler draws
+        all."""
+        seed = np.random.SeedSequence([number, attempt]).generate_state(1)[0]
+        return self.build(int(seed)) if self.forgetful else None
 
     def check(self, space: Space) -> None:
         """`UserError` where it makes no sense in that space, or lacks its package."""
@@ -86,33 +88,9 @@ SAMPLERS = Registry(
     ),
     SamplerEntry("random", "study.search.optuna_samplers:random", "independent draws", limits=False, forgetful=True),
     SamplerEntry(
-        "qmc",
-        "study.search.optuna_samplers:qmc",
-        "draws that lie evenly (Sobol)",
-        conditional=False,
-        limits=False,
-        forgetful=True,
-    ),
-    SamplerEntry(
-        "optuna_gp",
-        "study.search.optuna_samplers:optuna_gp",
-        "Optuna's own Gaussian process",
-        conditional=False,
-        needs_finished=True,
-        forgetful=True,
-    ),
-    SamplerEntry(
         "nsga2",
         "study.search.optuna_samplers:nsga2",
         "evolution by non-dominated sorting, in generations of 16 finished trials",
-        conditional=False,
-        needs_finished=True,
-        forgetful=True,
-    ),
-    SamplerEntry(
-        "nsga3",
-        "study.search.optuna_samplers:nsga3",
-        "the same for three goals or more",
         conditional=False,
         needs_finished=True,
         forgetful=True,

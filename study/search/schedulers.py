@@ -7,8 +7,6 @@ A scheduler of your own is a function from a `Setting` to a `Scheduler`, in a fi
             return values[0] > 50
 
     SCHEDULERS.add(SchedulerEntry("strict", lambda setting: Strict(), "stops what has less than 50"))
-
-One of Ray Tune's becomes one by `study.search.tune_schedulers.from_tune`.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class TestSearch:
             Domain("head.dim", choices=(8, 16)),
         )
         base = Recipe().override({"corpus.layout": "groups"})
-        for sampler in ("random", "qmc"):
+        for sampler in ("random", "nsga2"):
             entry = SAMPLERS[sampler]
             ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
             recipes = [ask_tell.ask()[1] for _ in range(20)]
@@ -147,7 +147,7 @@ class TestSearch:
             applied = applying(space.domains, drawn, base)
             assert {key: space.base.override(applied).flat()[key] for key in applied} == applied
 
-    @pytest.mark.parametrize("sampler", ["random", "qmc"])
+    @pytest.mark.parametrize("sampler", ["random", "nsga2"])
     def test_a_journal_gives_the_recipes_that_were_asked_for(self, sampler: str) -> None:
         """Also where the domains are listed before what decides them, and one that does not apply would decide."""
         domains = (

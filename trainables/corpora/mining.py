@@ -19,7 +19,7 @@ import numpy as np
 from trainables.corpora.batch import Batch
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import GroupSampler
-from trainables.errors import UserError
+from trainables.errors import UnsuitedError
 from trainables.labels import CONTRADICTION, ENTAILMENT
 
 Embed = Callable[[Sequence[str]], np.ndarray]
@@ -58,8 +58,8 @@ class Rules:
 def mined_table(pairs: NLIPairs, embed: Embed, rules: Rules) -> np.ndarray:  # (anchors, each) int64
     """The negatives of each anchor that has an entailed pair, as numbers of `candidates`; -1 for none.
 
-    An anchor's own text and its positives are none; of equally near texts the corpus's first comes first. `UserError`
-    where no anchor has any.
+    An anchor's own text and its positives are none; of equally near texts the corpus's first comes first.
+    `UnsuitedError` where no anchor has any.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     everything = list(dict.fromkeys([*texts, *(pairs.premises[rows[0]] for rows in anchors)]))
@@ -81,7 +81,7 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Rules) -> np.ndarray:  # (
             chosen = nearest[rules.skip :][: rules.each]
             table[number, : len(chosen)] = chosen
     if (table < 0).all():
-        raise UserError(
+        raise UnsuitedError(
             "corpus.negatives_from=mined finds no negative for any anchor; take a smaller corpus.mined_margin or "
             "corpus.mined_skip, a larger corpus.mined_depth, or wider limits of scores"
         )

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from trainables.corpora.augment import NONE, Augmentation
-from trainables.errors import UserError
+from trainables.errors import UnsuitedError
 
 
 class SpanEncoder(Protocol):
@@ -57,6 +57,6 @@ class SamplerRequest:
 
 
 def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:
-    """`UserError` for a batch of more units than `where` has; `has` is that number in words."""
+    """`UnsuitedError` for a batch of more units than `where` has; `has` is that number in words."""
     if size > units:
-        raise UserError(f"optimisation.batch_size={size} is more than {where} has: {has}; {remedy}")
+        raise UnsuitedError(f"optimisation.batch_size={size} is more than {where} has: {has}; {remedy}")

@@ -17,10 +17,12 @@ import ray
 from safetensors import SafetensorError
 
 import study.engine.worker as module
-from study.engine.messages import DiskFull, Event, WorkerTask
+from reports.ledger.finals import FIRST_FRESH
+from study.engine.messages import DiskFull, Event, Scored, WorkerTask
 from study.engine.worker import perform
 from study.engine.worker_group import Timesheet
 from tests.simulated_study import planned
+from trainables.errors import UnsuitedError
 
 NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
 SAVING = SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
@@ -64,7 +66,7 @@ def from_the_coordinator() -> OSError:
         return error
 
 
-def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Alone:
+def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Alone:
     """What the worker tells of a trial that raises it after its training."""
 
     def trials(*arguments: Any, **options: Any) -> Iterator[None]:
@@ -74,9 +76,23 @@ def ended_by(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Alone:
     monkeypatch.setattr(module, "run_trials", trials)
     monkeypatch.setattr(module, "TaskCheckpoints", lambda *of: SimpleNamespace(fetch=lambda folder: None))
     me: Any = Alone()
-    perform(WorkerTask("t", tuple(planned(1)), number=0), me)
+    (trial,) = planned(1)
+    perform(WorkerTask("t", (dataclasses.replace(trial, **changes),), number=0), me)
     assert isinstance(me, Alone)
     return me
+
+
+def test_a_setting_that_the_data_do_not_go_with_fails_a_row_and_final_but_no_explored_recipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = UnsuitedError("corpus.negatives_from=mined finds no negative")
+    for changes in ({"row": True}, {"row": False, "seed": FIRST_FRESH}):
+        failed = ended_by(error, monkeypatch, **changes)
+        assert failed.events == []
+        assert failed.finished[0][1] == str(error)
+    (scored,) = ended_by(error, monkeypatch, row=False).events
+    assert isinstance(scored, Scored)
+    assert (scored.record.status, scored.record.unsuited) == ("pruned", str(error))
 
 
 @pytest.mark.parametrize("error", [NO_ROOM, SAVING, QUOTA, by(NO_ROOM), by(by(SAVING))], ids=str)

@@ -30,7 +30,7 @@ from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import AskTell, memory_study
 from study.search.budget import Budget, Running, check_limits
 from study.search.samplers import SAMPLERS
-from tests.study.search.test_search import QUICK_SAMPLERS, finish, make, run_all, searcher_of, suggestions
+from tests.study.search.test_search import finish, make, run_all, searcher_of, suggestions
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.senteval import task_names
@@ -395,7 +395,7 @@ class TestStudy:
             assert list(trial.constraints.values()) == [pytest.approx(trial.values[1] / 100 - 1)]
         assert {trial.values[1] for trial in study.best_trials} == {90.0}
 
-    @pytest.mark.parametrize("sampler", [case for case in QUICK_SAMPLERS if SAMPLERS[case.values[0]].several_goals])
+    @pytest.mark.parametrize("sampler", [name for name, entry in SAMPLERS.items() if entry.several_goals])
     def test_every_sampler_searches_score_against_cost_under_a_limit(self, sampler: str, tmp_path: Path) -> None:
         """More than a generation of trials, on a space of one number: dearer trials score better."""
         _, ledger, searcher = make(

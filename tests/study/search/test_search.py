@@ -29,15 +29,11 @@ from study.search.populations import files_key
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
-from tests.conftest import slow_case
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.senteval import task_names
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
-
-QUICK_SAMPLERS = [slow_case(name, when=name == "optuna_gp") for name in SAMPLERS]
-"""Optuna's Gaussian process takes ten times as long as all others together; where quick tests have it, it is named."""
 
 
 def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
@@ -375,7 +371,7 @@ def test_a_study_whose_sampler_there_is_not_goes_on_with_another_one(tmp_path: P
     assert len(searcher.explored) == 3
 
 
-@pytest.mark.parametrize("sampler", QUICK_SAMPLERS)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> None:
     """Nothing is run twice or lost where a study is killed, continued and extended, with trials that are stopped. But
     for CMA-ES the space has a conditional domain."""
@@ -413,7 +409,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
         assert ledger.has(recipe.hash, 1)
 
 
-@pytest.mark.parametrize("sampler", QUICK_SAMPLERS)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(tmp_path: Path, sampler: str) -> None:
     space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
 

@@ -1,0 +1,89 @@
+"""A search asks for no recipe that these data, a part of them, or this encoder cannot train."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import Record
+from reports.ledger.finals import PART
+from reports.ledger.record import LEFT_OUT
+from reports.testing import made_record
+from search_spaces.goals import GOALS, searched
+from study.cli.options import parse
+from study.plan import Plan, decide, read_request
+from study.results_folder.prepare import prepare_results
+from study.search.agenda import Agenda
+from study.search.budget import Budget
+from study.search.explorer import OptunaExplorer
+from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
+from study.trial import Trial
+from tests.study.test_own_study import write
+from trainables.senteval.tasks import TASKS
+from trainables.trial import check_recipes
+
+LIMITED = ("--encoder", "scenes-small", "--limit", "minutes=60", "--sampler", "random")
+NOTHING_MINED = "corpus.negatives_from=mined finds no negative for any anchor"
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The names that spaces add go again."""
+    monkeypatch.chdir(tmp_path)
+    known = [{*TASKS}, {*GOALS}]
+    yield
+    for registry, before in zip((TASKS, GOALS), known, strict=True):
+        for name in {*registry} - before:
+            registry.remove(name)
+
+
+def searched_by(*arguments: str) -> tuple[Plan, list[SimulatedTrial]]:
+    """A study on simulated time in which a recipe that its data cannot train ends it, and nothing can be mined."""
+    plan = decide(read_request(parse([*arguments, *LIMITED])), 0)
+    prepare_results(plan, "")
+    clock = SimulatedClock()
+
+    def outcome(trial: Trial) -> tuple[float, Record]:
+        check_recipes([trial.recipe], plan.evaluation)
+        flat = trial.recipe.flat()
+        cost = {"seconds": 60.0, "train_seconds": 50.0}
+        record = made_record(flat, trial.recipe_hash, trial.seed, scores=scores(plan), cost=cost)
+        if flat.get("corpus.negatives_from") == "mined":
+            training = {**record.training, "stopped": LEFT_OUT + NOTHING_MINED}
+            record = dataclasses.replace(record, status="pruned", evaluations=[], cost={}, training=training)
+        return 60.0, record
+
+    return plan, drive(Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, outcome)
+
+
+def scores(plan: Plan) -> dict[str, dict[str, float]]:
+    (goal,) = searched(plan.space.goals)
+    return {task: {TASKS[task].development: 50.0} for task in goal.tasks}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "batches"),
+    [("pairs", 1600, {16, 32, 64, 128}), ("labelled", 700, {16, 32, 64}), ("pairs", 160, {16, 32})],
+)
+def test_no_recipe_is_asked_for_that_has_no_batch_in_its_part(kind: str, rows: int, batches: set[int]) -> None:
+    """In an eighth of the data there is no batch of the largest, or none with four texts of a label; the smallest data
+    have no part."""
+    plan, ran = searched_by("--train", write(kind, rows))
+    (offered,) = [domain.choices for domain in plan.space.domains if domain.key == "optimisation.batch_size"]
+    explored = [each.trial.recipe for each in ran if not each.trial.row]
+    assert plan.course.parts == any(each.trial.seed == PART for each in ran) == (rows > 160)
+    assert {recipe.optimisation.batch_size for recipe in explored} == batches <= {*offered}
+    assert len(explored) > 30
+
+
+def test_a_value_that_a_training_told_of_is_not_asked_for_again() -> None:
+    _, ran = searched_by("--train", write("pairs", 1600))
+    mined = [each for each in ran if each.trial.recipe.flat().get("corpus.negatives_from") == "mined"]
+    assert 1 <= len(mined) <= 2  # as many as run at once
+    assert all(each.record is not None and each.record.unsuited == NOTHING_MINED for each in mined)
+    layouts = Counter(each.trial.recipe.corpus.layout for each in ran)
+    assert layouts["pairs"] > 30
