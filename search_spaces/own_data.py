@@ -1,6 +1,6 @@
 """The space of a person's own data, as the text of a space file: what a person would write by hand, and may edit.
 
-    text = space_text(OwnSpace(name="pairs-MiniLM", title="...", kind="pairs", ...))
+    text = space_text(OwnSpace(name="pairs-MiniLM", title="...", content="pairs", ...))
 
 What the data hold decides the layout, the objectives that fit, and the domains.
 """
@@ -89,7 +89,7 @@ class OwnSpace:
     folder: str
     """Where the prepared data are; absolute."""
     train: str
-    kind: str
+    content: str
     units: int
     """What a batch counts of the training data, at least; of labelled texts, groups of four."""
     most_positives: int
@@ -212,10 +212,10 @@ SPACE = Space(
 
 
 def _fit(own: OwnSpace) -> _Fit:
-    fit = _PAIRS if own.kind == "nli" and not own.most_negatives else _FITS[own.kind]
+    fit = _PAIRS if own.content == "nli" and not own.most_negatives else _FITS[own.content]
     if fit.layout not in LAYOUTS:
         raise UserError(
-            f"the training data hold {'pairs with scores' if own.kind == 'scored' else 'labelled texts'}, from which "
+            f"the training data hold {'pairs with scores' if own.content == 'scored' else 'labelled texts'}, from which "
             "nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
         )
     # A person names a teacher, or the data hold what it says.
@@ -291,7 +291,7 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     domains.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
     if len(fit.objectives) > 1:
         domains.append(_choice("objective.name", fit.objectives))
-    if own.kind == "labelled":
+    if own.content == "labelled":
         domains.append(_choice("corpus.each", (2, 4)))
     domains += _counts(own, fit) + _mined(own, fit)
     domains += _of_objectives(fit)

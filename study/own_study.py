@@ -364,7 +364,7 @@ def _space(
             title=title,
             folder=str(folder),
             train=str(prepared.train),
-            kind=source.content,
+            content=source.content,
             units=census.units,
             most_positives=census.most_positives,
             most_negatives=census.most_negatives,
