@@ -215,8 +215,8 @@ def _fit(own: OwnSpace) -> _Fit:
     fit = _PAIRS if own.content == "nli" and not own.most_negatives else _FITS[own.content]
     if fit.layout not in LAYOUTS:
         raise UserError(
-            f"the training data hold {'pairs with scores' if own.content == 'scored' else 'labelled texts'}, from which "
-            "nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
+            f"the training data hold {'pairs with scores' if own.content == 'scored' else 'labelled texts'}, from "
+            "which nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
         )
     # A person names a teacher, or the data hold what it says.
     able = [
