@@ -216,7 +216,8 @@ def _fit(own: OwnSpace) -> _Fit:
     if fit.layout not in LAYOUTS:
         raise UserError(
             f"the training data hold {'pairs with scores' if own.content == 'scored' else 'labelled texts'}, from "
-            "which nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with --test"
+            "which nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with "
+            "--test"
         )
     # A person names a teacher, or the data hold what it says.
     able = [
