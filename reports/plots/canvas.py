@@ -29,9 +29,10 @@ def make_figure(
 ) -> tuple[Figure, list[Axes]]:
     """A figure and its panels side by side, or in rows of so many columns; sizes in inches, of the whole."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
+    from reports.plots.shown import ShownFigure
+
+    figure = ShownFigure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
     FigureCanvasSVG(figure)
     columns = min(panels, columns or panels)
     axes = figure.subplots(-(-panels // columns), columns, squeeze=False, **options).flatten()
@@ -75,8 +76,14 @@ def _wrap_names(figure: Figure) -> None:
             return
 
 
-def svg(figure: Figure) -> bytes:
-    """The picture as SVG; the same figure gives the same bytes.
+def save(figure: Figure, path: Path) -> Path:
+    """Write the picture whole, as SVG."""
+    write_whole(path, as_svg(figure))
+    return path
+
+
+def as_svg(figure: Figure) -> bytes:
+    """The picture; the same figure gives the same bytes.
 
     Text stays text: it can be searched, read aloud and restyled. It is shown as it is written: a `$` in a row's label
     begins no formula.
@@ -91,9 +98,3 @@ def svg(figure: Figure) -> bytes:
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "report", "font.sans-serif": FONTS}):
         figure.savefig(picture, format="svg", metadata=NAMELESS)
     return picture.getvalue()
-
-
-def save(figure: Figure, path: Path) -> Path:
-    """Write the picture whole."""
-    write_whole(path, svg(figure))
-    return path

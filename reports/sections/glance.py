@@ -20,11 +20,15 @@ FEW = 12
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """The picture and how to read it; empty where there is nothing to draw."""
-    groups = [*of_finals(Answer.of(results)), *map(of_board, boards_to_show(results)[:1])]
     front = front_picture(results, pictures)
     how = "Each mark is a recipe: no other is better on both goals than those that the line joins."
     marks: list[Block] = [front, how] if front else []
-    return [*marks, *gains_picture(groups, pictures / "forest.svg", FEW)]
+    return [*marks, *gains_picture(groups_of(results), pictures / "forest.svg", FEW)]
+
+
+def groups_of(results: Results) -> list[GainGroup]:
+    """What is drawn of a study."""
+    return [*of_finals(Answer.of(results)), *map(of_board, boards_to_show(results)[:1])]
 
 
 def in_finals(results: Results) -> set[str]:
