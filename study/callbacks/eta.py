@@ -163,7 +163,7 @@ class TimeLeft:
             if (begin := end(finals)) + SLACK * (end(longer) - begin) > ahead.left:
                 break  # a later seed of some would be of no use
             finals = longer
-        curve = [*map(cost, ahead.curve)]
+        curve = [*map(cost, ahead.after)]
         seconds = end(finals, curve) + elsewhere if trials or finals or curve else 0.0
         seconds = min(max([seconds, ahead.explores, *left]), ahead.left)
         if seconds == math.inf:

@@ -25,8 +25,9 @@ class Outlook:
     """Of the finals, seed by seed: whole ones, as far as a limit in minutes leaves room."""
     waits: bool = False
     """Whether these begin only when all that runs and is ahead of them has ended."""
-    curve: Sequence[str] = ()
-    """Of a learning curve; parts of the data count as much of a training as they are."""
+    after: Sequence[str] = ()
+    """Soups, each as dear as to score the untrained encoder, and a learning curve, in which parts of the data count as
+    much of a training as they are."""
     explores: float = 0.0
     """For so many seconds recipes are explored, where a limit in minutes bounds that; infinite while nobody knows."""
     left: float = math.inf
@@ -37,7 +38,7 @@ class Outlook:
     @property
     def begins(self) -> int:
         """How many trials are known to begin."""
-        return len(self.trials) + sum(map(len, self.rounds)) + len(self.curve)
+        return len(self.trials) + sum(map(len, self.rounds)) + len(self.after)
 
 
 def outlook(agenda: Agenda) -> Outlook:
@@ -46,21 +47,28 @@ def outlook(agenda: Agenda) -> Outlook:
     left, chooses = budget.seconds_left(), finals.finalists is None
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
     waiting = [trial for trial in agenda.waiting() if trial.key not in passed]
-    before: list[str | None] = [trial.recipe_hash for trial in waiting if not is_fresh(trial.seed)]
+    before: list[str | None] = [
+        trial.recipe_hash for trial in waiting if not is_fresh(trial.seed) and not trial.averaged
+    ]
     further, base = finals_to_come(agenda), agenda.course.base.hash
-    curve = [base] * finals.size.curve_trainings if finals.size and agenda.parts is None else []
+    after: list[str] = []
+    if finals.size:
+        soups = sum(bool(trial.averaged) for trial in waiting)
+        if agenda.soups is not None and (chooses or finals.open):  # they are asked for once these have ended
+            soups = finals.size.of_soup
+        after = [finals.size.untrained.hash] * soups + [base] * finals.size.curve_trainings * (agenda.parts is None)
     running = [trial.recipe_hash for trial in agenda.progress.running.values()]
     seconds = (
         _by_parts(budget, [*running, *filter(None, before), *itertools.chain(*further)]) if left < math.inf else {}
     )
     if not exploration.opens_more:
-        return Outlook(before, further, chooses, curve, left=left, seconds=seconds)
-    stages = [[each for group in further for each in group], curve]
+        return Outlook(before, further, chooses, after, left=left, seconds=seconds)
+    stages = [[each for group in further for each in group], after]
     asked = exploration.unasked * len(agenda.course.seeds)
     if not budget.limits:
-        return Outlook([*before, *[None] * asked], further, chooses, curve)
+        return Outlook([*before, *[None] * asked], further, chooses, after)
     if finals.rooms is None:  # no training has ended
-        return Outlook(before, further, chooses, curve, explores=math.inf, left=left)
+        return Outlook(before, further, chooses, after, explores=math.inf, left=left)
     explores, rooms = 0.0, [math.inf]
     for name in budget.limits:
         costs = [[budget.guess(name, each) or 0.0 for each in stage] for stage in stages]
@@ -73,7 +81,7 @@ def outlook(agenda: Agenda) -> Outlook:
             rooms.append(max(0.0, amount) / (budget.guess(name, exploration.first.hash) or math.inf))
     room = int(min(*rooms, asked))
     trials = before if explores else [*before, *[exploration.first.hash] * room]
-    return Outlook(trials, further, chooses, curve, max(0.0, explores), left, seconds)
+    return Outlook(trials, further, chooses, after, max(0.0, explores), left, seconds)
 
 
 def _by_parts(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:

@@ -171,7 +171,7 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
         "then 200 recipes over optimisation.learning_rate",
         "in short:\n  budget    60 minutes of the whole study",
         "  training  how long one takes is not known before the first has ended",
-        "  stages    a search of 200 recipes from Optuna",
+        "  stages    a search of 200 recipes from Optuna at most, on 1/8 of the data first",
         f"  results   {Path('results/mine-scenes-small').absolute()}: report.md",
     )
     places = [console.find(words) for words in order]
