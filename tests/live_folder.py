@@ -34,7 +34,7 @@ def running_study(folder: Path, *, seeds: Sequence[int] = (0, 1, 2), predictions
         key = trial_key(hashes[label], 0)
         add_curve(folder, key, 60 - 25 * number)
         since = begun + datetime.timedelta(minutes=MINUTES - 1.5 + number)
-        running.append(Running(key, label, changes(space, label), 0, since.isoformat(timespec="seconds")))
+        running.append(Running(key, label, changes(space, label), 0, since=since.isoformat(timespec="seconds")))
     failed = labels[DONE + RUNNING]
     fail(folder, trial_key(hashes[failed], 0), failed, "CUDA out of memory; lower optimisation.batch_size")
     waiting = labels[DONE + RUNNING + 1 : DONE + RUNNING + 1 + QUEUED]
