@@ -186,9 +186,9 @@ class _Seeds:
 
     @classmethod
     def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _Seeds:
-        own = [record for record in results.finals[recipe_hash] if record.status == "finished"]
-        fell = Evidence(dataclasses.replace(results, records=own)).collapses.get(recipe_hash, [])
-        records = [record for record in own if record.seed not in fell]
+        done = [record for record in results.finals[recipe_hash] if record.status == "finished"]
+        fell = Evidence(dataclasses.replace(results, records=done)).collapses.get(recipe_hash, [])
+        records = [record for record in done if record.seed not in fell]
         by_seed = [_moves(results, record, task, name) for record in records]
         answers = [results.predictions.of_task(record, task) for record in records]
         kept = [item for item in answers if item is not None]

@@ -183,7 +183,7 @@ def _course(view: View) -> str:
         return ""
     share = searched.most_common(1)[0][0]
     tried = [(best.at / 60, best.scores[0]) for best in view.best if not best.role and best.share == share]
-    levels = {
+    levels: dict[str, float] = {
         best.role: best.scores[0] for best in reversed(view.best) if best.share == share or best.role == "encoder"
     }
     levels.pop("", None)
@@ -248,6 +248,8 @@ def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> 
     counted = Counter(claim["verdict"] for claim in content["claims"])
     claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in counted.most_common())
     claims_so_far = f"<p>The paper's claims so far: {claims}.</p>" if claims else ""
+    if not claims and not any(board["baseline"] for board in content["boards"]):
+        state += " What can be told so far stands at the top."
     judged = "".join(_board(board) for board in content["boards"] if board["baseline"])
     return f"<p>{state}</p>{trouble}{judged}{claims_so_far}"
 
@@ -280,7 +282,7 @@ def _failed(view: View) -> str:
     trials: dict[str, list[str]] = {}
     for reason, name in ends:
         trials.setdefault(reason, []).append(escape(name))
-    rows = [[str(len(names)), escape(reason), _first_few(names)] for reason, names in trials.items()]
+    rows = [[count(len(names), "trial"), escape(reason), _first_few(names)] for reason, names in trials.items()]
     caption = "The same command tries failed trials again."
     caption += f" {len(rows) - LISTED:,} more reasons are not listed." if len(rows) > LISTED else ""
     return table(["trials", "reason", "which"], rows[:LISTED], caption)

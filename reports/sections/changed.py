@@ -35,17 +35,18 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 def _of_task(items: Items, results: Results) -> list[Block]:
     better, worse = ("mends", "breaks") if items.right_or_wrong else ("does better on", "worse on")
-    how = (
-        "Right is what most seeds get right." if items.right_or_wrong else f"An item has its own {code(items.number)}."
-    )
     name = items.recipe.partition(" ")[0] if items.recipe.startswith("#") else items.recipe
-    changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {len(items.broke):,}"
+    broke = f"{len(items.broke):,}" if items.broke else "none"
+    changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
+    how = "Right is what most seeds get right." if items.right_or_wrong else ""
+    if not items.right_or_wrong and not items.no_texts:
+        how = f"Before and now: each item's own {code(items.number)}, 100 % at best."
     place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
     every = verbatim(f"python -m reports {place} --items {task}")
     where = (
         f"{every} shows all of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
     )
-    blocks: list[Block] = [f"Against {OVER[items.over]} {code(name)} {changed}. {how} {where}"]
+    blocks: list[Block] = [" ".join(filter(None, [f"Against {OVER[items.over]} {code(name)} {changed}.", how, where]))]
     for head, some in zip(_heads(items), (items.mended, items.broke), strict=True):
         if some and not items.no_texts:
             blocks.append(_table(head, some[:SHOWN], items.right_or_wrong))
