@@ -25,7 +25,6 @@ from reports.formats import FORMATS
 from reports.gain import Gain
 from reports.ledger.folders import JOURNAL
 from reports.ledger.request import Request
-from reports.plots.canvas import as_svg
 from reports.plots.forest import forest_figure
 from reports.results import Results
 from reports.sections.glance import groups_of
@@ -38,8 +37,9 @@ from trainables.recipe import Recipe
 if TYPE_CHECKING:
     import optuna
     import pandas as pd
-    from matplotlib.figure import Figure
     from sentence_transformers import SentenceTransformer
+
+    from reports.plots.shown import ShownFigure
 
 DATA = ("train", "dev", "test")
 _COLUMNS = {
@@ -201,7 +201,7 @@ class Outcome:
         ]
         return pd.DataFrame(rows)
 
-    def figure(self) -> Figure:
+    def figure(self) -> ShownFigure:
         """The gains with their intervals; `savefig("gains.pdf")` of it keeps it. `UserError` where there are none."""
         figure = forest_figure(groups_of(self._read))
         if figure is None:
@@ -214,7 +214,7 @@ class Outcome:
     def _repr_html_(self) -> str:
         """The answer, and where there is one its forest."""
         figure = forest_figure(groups_of(self._read))
-        picture = as_svg(figure).decode().partition("<svg")[1:] if figure else ()
+        picture = figure.as_svg().decode().partition("<svg")[1:] if figure else ()
         return f"<pre>{html.escape(repr(self))}</pre>{''.join(picture)}"
 
 

@@ -64,8 +64,8 @@ class Best:
     """When the first of its trials ended, in seconds since the study's first one did."""
     share: float = 1.0
     """Of the data that it trained on: scores on different shares cannot be compared."""
-    role: Literal["", "base", "encoder"] = ""
-    """Whether it is the base settings, or the encoder as it came."""
+    role: Literal["", "row", "base", "encoder"] = ""
+    """Whether no search chose it: a row, the base settings, or the encoder as it came."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,8 @@ def _best(results: Results, called: _Names) -> Iterator[Best]:
 
     def tried(records: Sequence[Record], scores: tuple[float, ...], seeds: int, share: float, whole: Recipe) -> Best:
         first = min(records, key=_ended)
-        role: Literal["", "base", "encoder"] = "base" if whole.hash == base.hash else "" if whole.trains else "encoder"
+        role: Literal["", "row", "base", "encoder"] = "row" if called.is_row(whole.hash) else ""
+        role = "base" if whole.hash == base.hash else role if whole.trains else "encoder"
         changes = called.changes(whole.hash, whole.flat())
         return Best(called.recipe(whole), changes, scores, seeds, max(0.0, _ended(first) - began), share, role)
 
@@ -259,6 +260,9 @@ class _Names:
         if part is None:
             return self._of(record.recipe_hash, record.recipe) or record.recipe_hash
         return part_name(part[0], self.recipe(part[1]))
+
+    def is_row(self, recipe_hash: str) -> bool:
+        return recipe_hash in self._labels
 
     def recipe(self, whole: Recipe) -> str:
         """Of a recipe on all of its data."""

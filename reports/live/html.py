@@ -184,9 +184,10 @@ def _course(view: View) -> str:
     share = searched.most_common(1)[0][0]
     tried = [(best.at / 60, best.scores[0]) for best in view.best if not best.role and best.share == share]
     levels: dict[str, float] = {
-        best.role: best.scores[0] for best in reversed(view.best) if best.share == share or best.role == "encoder"
+        best.role: best.scores[0]
+        for best in reversed(view.best)
+        if best.role == "encoder" or (best.role == "base" and best.share == share)
     }
-    levels.pop("", None)
     picture = score_picture(tried, levels, view.lower_is_better)
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
     lines = [f"{words} {number(levels[role])}" for role, words in LEVELS.items() if role in levels]

@@ -14,7 +14,8 @@ from reports.wording import difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from reports.plots.shown import ShownFigure
 
 FLAG = "⚠"
 MOST = 40
@@ -80,7 +81,7 @@ def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MOST) ->
     return save(figure, path) if figure else None
 
 
-def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> Figure | None:
+def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure | None:
     """Gains in points on one scale, group under group, the highest on top; None where there are none."""
     drawn = [GainGroup(group.title, _highest(group.lines)[:most], group.marks) for group in groups if group.lines]
     if not drawn:

@@ -133,7 +133,7 @@ LAID_OUT = """() => {
 
 @pytest.mark.parametrize("width", [1400, 390])
 def test_nothing_is_cut_overlaps_or_scrolls_sideways(width: int, tmp_path: Path, browser: Any) -> None:
-    progress = running_study(tmp_path, seeds=(0, 1))
+    progress = running_study(tmp_path, seeds=(0, 1), explored=4)
     long = (
         "a" * 60 + " optimisation.batch_size=256 is more than corpus.nli='/a/folder/with/a/long/name/train.jsonl' has"
     )
