@@ -26,7 +26,7 @@ def colours(keys: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Frame:
+class LiveAxes:
     """Two axes: from 0 to `last`, and from `low` to `high`."""
 
     last: float
@@ -34,7 +34,7 @@ class Frame:
     high: float
 
     @classmethod
-    def around(cls, last: float, values: Sequence[float]) -> Frame:
+    def around(cls, last: float, values: Sequence[float]) -> LiveAxes:
         """With room for values that are all alike."""
         low, high = min(values), max(values)
         return cls(last or 1.0, low - 0.5, high + 0.5) if high - low < 1e-9 else cls(last or 1.0, low, high)
@@ -75,7 +75,7 @@ def score_picture(tried: Sequence[tuple[float, float]], levels: Mapping[str, flo
     if not tried:
         return ""
     course = sorted(tried)
-    frame = Frame.around(course[-1][0], [*(score for _, score in course), *levels.values()])
+    frame = LiveAxes.around(course[-1][0], [*(score for _, score in course), *levels.values()])
     best, better = list[tuple[float, float]](), min if lower_is_better else max
     for minutes, score in course:
         reached = better(score, best[-1][1]) if best else score
@@ -94,7 +94,7 @@ def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colou
     if not points:
         return ""
     last_step = max(max(curve.steps for curve in drawn), max(step for step, _ in points))
-    frame = Frame.around(last_step, [loss for _, loss in points])
+    frame = LiveAxes.around(last_step, [loss for _, loss in points])
     lines = [(curve, "ended") for curve in others] + [(curve, of_colour[key]) for key, curve in running.items()]
     paths = [f'<polyline class="curve {name}" points="{frame.path(curve.points)}"/>' for curve, name in lines]
     words = f"Loss by step: {len(running)} running trials in colour, {len(others)} ended trials in grey"

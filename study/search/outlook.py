@@ -64,9 +64,9 @@ def outlook(agenda: Agenda) -> Outlook:
     if not exploration.opens_more:
         return Outlook(before, further, chooses, after, left=left, seconds=seconds)
     stages = [[each for group in further for each in group], after]
-    asked = exploration.unasked * len(agenda.course.seeds)
+    unasked = exploration.unasked * len(agenda.course.seeds)
     if not budget.limits:
-        return Outlook([*before, *[None] * asked], further, chooses, after)
+        return Outlook([*before, *[None] * unasked], further, chooses, after)
     if finals.rooms is None:  # no training has ended
         return Outlook(before, further, chooses, after, explores=math.inf, left=left)
     explores, rooms = 0.0, [math.inf]
@@ -79,7 +79,7 @@ def outlook(agenda: Agenda) -> Outlook:
         else:
             amount = max(looks, rest - math.fsum(itertools.chain(*costs)))
             rooms.append(max(0.0, amount) / (budget.guess(name, exploration.first.hash) or math.inf))
-    room = int(min(*rooms, asked))
+    room = int(min(*rooms, unasked))
     trials = before if explores else [*before, *[exploration.first.hash] * room]
     return Outlook(trials, further, chooses, after, max(0.0, explores), left, seconds)
 
