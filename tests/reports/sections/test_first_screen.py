@@ -76,7 +76,6 @@ def test_no_score_stands_there_twice_with_other_numbers(
     rows: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that the finals judge under fresh seeds have no table of their own; beside others it says what to quote."""
-    undraw(monkeypatch, PLOTS)
     make_results(tmp_path, rows=rows, explored=3, seeds=(0,))
     add_finals(tmp_path, (3.0,))
     results = Results.load(tmp_path)
