@@ -1,6 +1,5 @@
-"""Which test items an answer mended and which it broke: `python -m reports RESULTS --items TASK`.
-
-The texts are read from the person's own files each time; no results folder holds them.
+"""Which test items an answer mended and which it broke: `python -m reports RESULTS --items TASK`, and of tasks of one's
+own some in the report. The texts are read from the person's own files each time.
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ class Item:
     change: float
     """What it adds to the gain, in points."""
     before: float | None
-    """The share of the seeds that answer it rightly; None where a task knows no right and wrong."""
+    """The share of the seeds that answer it rightly; where a number is a mean over items, what this one scores, 1 at
+    most; else None."""
     after: float | None
     text: str | None
     """None where the texts are not at hand."""
@@ -69,6 +69,11 @@ class Items:
     no_texts: str = ""
     """Why the texts are not at hand."""
 
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether the task knows right and wrong answers."""
+        return kind_of(self.task).predicted == "classes"
+
     @classmethod
     def of(cls, results: Results, task: str, folder: Path | None = None) -> Items:
         """`folder` is where SentEval's data lies now, if not where the study read it. `UserError` where the study has
@@ -92,8 +97,8 @@ class Items:
         change = after.moves - before.moves
         if not (before.adds_up and after.adds_up):
             change += gain / len(change)
-        if before.right is not None and after.right is not None:
-            was, now = before.right > MOST, after.right > MOST
+        if before.own is not None and after.own is not None and kind_of(task).predicted == "classes":
+            was, now = before.own > MOST, after.own > MOST
             mended, broke = np.flatnonzero(now & ~was), np.flatnonzero(was & ~now)
         else:
             mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
@@ -105,8 +110,8 @@ class Items:
                 Item(
                     int(place) + 1,
                     float(change[place]),
-                    None if before.right is None else float(before.right[place]),
-                    None if after.right is None else float(after.right[place]),
+                    None if before.own is None else float(before.own[place]),
+                    None if after.own is None else float(after.own[place]),
                     texts[place] if texts else None,
                 )
                 for place in order
@@ -121,8 +126,7 @@ class Items:
 
     def as_text(self) -> str:
         """For a console."""
-        knows = any(item.after is not None for item in (*self.mended, *self.broke))
-        verbs = ("mended", "broke") if knows else ("better for", "worse for")
+        verbs = ("mended", "broke") if self.right_or_wrong else ("better for", "worse for")
         lines = [
             f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}; of "
             f"{count(self.items, 'test item')} {verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
@@ -134,28 +138,31 @@ class Items:
                 lines += [
                     "",
                     f"{verb} {count(len(changed), 'item')}{more}:",
-                    _table(changed[:SHOWN], knows, not self.no_texts),
+                    _table(changed[:SHOWN], not self.no_texts),
                 ]
         return "\n".join(map(_printable, "\n".join(lines).split("\n")))
 
 
-def _table(items: Sequence[Item], knows: bool, texts: bool) -> str:
-    head = ["text"] * texts + ["item"] + (["right before", "right now"] if knows else []) + ["points"]
+def _table(items: Sequence[Item], texts: bool) -> str:
+    knows = items[0].after is not None
+    head = ["text"] * texts + ["item"] + (["before", "now"] if knows else []) + ["points"]
     rows = [
-        [_short(item.text or "")] * texts
+        [shortened(item.text or "")] * texts
         + [f"{item.item:,}"]
-        + ([_percent(item.before), _percent(item.after)] if knows else [])
+        + ([percent(item.before), percent(item.after)] if knows else [])
         + [signed(item.change, 3)]
         for item in items
     ]
     return DataTable(head, rows, left=int(texts)).markdown
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
+    """`80 %`, or a dash."""
     return f"{number(None if share is None else 100 * share, 0)} %"
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """On one line, of `LONGEST` letters at most."""
     line = one_line(text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
@@ -175,13 +182,13 @@ class _Seeds:
     moves: np.ndarray  # (items,) what each does to the number, in points
     adds_up: bool
     """Whether the moves are what each item adds to the number: their sum is `value`, and not 0."""
-    right: np.ndarray | None  # (items,) the share of the seeds that answer it rightly
+    own: np.ndarray | None  # (items,) what each scores, as `Item.before` says
 
     @classmethod
     def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _Seeds:
-        own = [record for record in results.finals[recipe_hash] if record.status == "finished"]
-        fell = Evidence(dataclasses.replace(results, records=own)).collapses.get(recipe_hash, [])
-        records = [record for record in own if record.seed not in fell]
+        done = [record for record in results.finals[recipe_hash] if record.status == "finished"]
+        fell = Evidence(dataclasses.replace(results, records=done)).collapses.get(recipe_hash, [])
+        records = [record for record in done if record.seed not in fell]
         by_seed = [_moves(results, record, task, name) for record in records]
         answers = [results.predictions.of_task(record, task) for record in records]
         kept = [item for item in answers if item is not None]
@@ -191,13 +198,14 @@ class _Seeds:
                 f"--items {task}: the trials of the finals kept no answers to its test items from which {name} follows"
             )
         value = float(np.mean([record.scores[task][name] for record in records]))
-        right = None
-        if kind_of(task).predicted == "classes":
-            right = np.mean([item.predicted == item.gold for item in kept], axis=0)
         shares = [results.predictions.shares(record, task, name) for record in records]
         adding = [item for item in shares if item is not None]
         adds_up = len(adding) == len(records)
-        return cls(kept[0].named, value, np.mean(adding if adds_up else moves, axis=0, dtype=float), adds_up, right)
+        mean = np.mean(adding if adds_up else moves, axis=0, dtype=float)
+        own = mean * len(mean) / 100 if adds_up else None
+        if kind_of(task).predicted == "classes":
+            own = np.mean([item.predicted == item.gold for item in kept], axis=0)
+        return cls(kept[0].named, value, mean, adds_up, own)
 
 
 def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray | None:

@@ -112,6 +112,11 @@ def _valued(label: str, item: Key, value: Value) -> str:
     return f"{label} {Path(str(value)).name if item.place and value is not None else short(value)}"
 
 
+def in_short(base: Flat, recipe: Flat) -> str:
+    """What a recipe changes of the base recipe: `objective.temperature=0.0127 head.dim=32`."""
+    return " ".join(f"{key}={short(value)}" for key, value in changed(base, recipe).items())
+
+
 def short(value: Value) -> str:
     """A recipe's value in few letters."""
     return f"{value:.3g}" if isinstance(value, float) else NONE if value is None else str(value)

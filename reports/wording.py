@@ -20,6 +20,8 @@ from trainables.recipe import changed
 
 FEWEST = 4
 """The order of fewer rows says nothing."""
+WIDE = 20.0
+"""An interval that reaches farther than so many points to both sides of zero says nothing."""
 CLOSE = 0.5
 """From this tau on an order looks like another, though few rows may not prove it."""
 SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
@@ -41,16 +43,24 @@ def interval(gain: Comparison | None) -> str:
 
 
 def difference(gain: float | None, low: float | None, high: float | None) -> str:
-    """`+2.83 [+1.20, +4.46]`: a difference with its 95 % interval; only the difference where that is unknown."""
+    """`+2.83 [+1.20, +4.46]`: a difference with its 95 % interval; only the difference where that is unknown, and in
+    words where it says nothing."""
     if low is None or high is None:
         return signed(gain)
+    if low < -WIDE and high > WIDE:
+        return f"{signed(gain)} [far too little data to tell]"
+    if signed(low) == signed(high):
+        return f"{signed(gain)} [no seed and no item differs]"
     return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
 
 
 def level(value: float, low: float | None, high: float | None) -> str:
-    """`74.20 [73.91, 74.49]`: a figure with its interval; only the figure where that is unknown."""
+    """`74.20 [73.91, 74.49]`: a figure with its interval; only the figure where that is unknown, and in words where it
+    says nothing."""
     if low is None or high is None:
         return number(value)
+    if number(low) == number(high):
+        return f"{number(value)} [no seed and no item differs]"
     return f"{number(value)} [{number(low)}, {number(high)}]"
 
 

@@ -1,7 +1,7 @@
 """A study from Python, as the command line runs it: `from study import Outcome, Study`.
 
-found = Study(train=pairs, encoder="sentence-transformers/all-MiniLM-L6-v2", test="sts_like.csv").run(minutes=60)
-found                  # in a notebook: the answer and its forest
+found = Study(train="pairs.csv", encoder="sentence-transformers/all-MiniLM-L6-v2", minutes=60).run()
+found                  # the answer, in a notebook with its forest
 found.model().encode(["a dog runs"])
 
 Outcome("results/pairs")        # what a finished study says
@@ -22,9 +22,13 @@ from reports.answer import Answer
 from reports.answer_words import as_text, lines
 from reports.findings import Findings
 from reports.formats import FORMATS
+from reports.gain import Gain
 from reports.ledger.folders import JOURNAL
 from reports.ledger.request import Request
+from reports.plots.forest import forest_figure
 from reports.results import Results
+from reports.sections.glance import groups_of
+from reports.statistics import Comparison
 from study.run import run
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
     import optuna
     import pandas as pd
     from sentence_transformers import SentenceTransformer
+
+    from reports.plots.shown import ShownFigure
 
 DATA = ("train", "dev", "test")
 _COLUMNS = {
@@ -53,9 +59,10 @@ class Study:
     beside the results. Several paths are a list; several tests with names a mapping. `set` is a mapping, too.
     """
 
-    def __init__(self, *, results: str | Path | None = None, **options: Any) -> None:
-        """`results`: the folder; by default below `results/`, called as the space or the training file. `UserError` for
-        options that do not go together."""
+    def __init__(self, *, minutes: float | None = None, results: str | Path | None = None, **options: Any) -> None:
+        """`minutes` bounds the whole of it. `results`: the folder; by default below `results/`, called as the space or
+        the training file."""
+        self.minutes = minutes
         named = options.get("space") or _first_path(options.get("train")) or "own"
         self.results = expanded(
             results if results is not None else Path("results") / Path(named).name.partition(".")[0]
@@ -63,19 +70,20 @@ class Study:
         self.options = options
 
     def request(self, **more: Any) -> Request:
-        """What is asked for, as the command line would. Data at hand are written."""
+        """What is asked for, as the command line would. Data at hand are written. `UserError` for options that do not
+        go together."""
         options = {name: self._values(name, value) for name, value in {**self.options, **more}.items()}
         request = Request.of({"results": str(self.results), **options})
+        if self.minutes is not None:
+            request = dataclasses.replace(request, limit=(*request.limit, f"minutes={self.minutes:g}"))
         request.check()
         return request
 
     def run(self, minutes: float | None = None, **more: Any) -> Outcome:
-        """Run or continue it; `minutes` bounds the whole of it. Returns what came out. `UserError` for a mistake in
-        what was asked for, and where no trial finished."""
-        request = self.request(**more)
-        if minutes is not None:
-            request = dataclasses.replace(request, limit=(*request.limit, f"minutes={minutes:g}"))
-        run(request)
+        """Run or continue it, with `minutes` in place of those before. Returns what came out. `UserError` for a mistake
+        in what was asked for, and where no trial finished."""
+        self.minutes = self.minutes if minutes is None else minutes
+        run(self.request(**more))
         return Outcome(self.results)
 
     def _values(self, name: str, value: Any) -> Any:
@@ -171,14 +179,48 @@ class Outcome:
 
         return SentenceTransformer(str(self.results / folder), trust_remote_code=False)
 
+    def table(self) -> pd.DataFrame:
+        """What is compared, best first, in points: the recipes of the finals beside the base settings and the encoder
+        as it came; without finals the rows. Each end of an interval holds as the report says."""
+        import pandas as pd
+
+        answer, boards = self.answer, Findings.of(self._read).boards
+        kept, base = answer.references, answer.references.get("base")
+        if base is not None and answer.base_over_encoder is not None:
+            kept = {**kept, "base": dataclasses.replace(base, gains={"encoder": answer.base_over_encoder})}
+        finals = {each.recipe: each for each in (*answer.picked, *answer.finalists, *kept.values())}
+        rows: list[dict[str, Any]] = [
+            {"recipe": each.name, "seeds": each.seeds, "seconds": each.seconds, **_ends("score", each.figure)}
+            | {key: value for name, gain in each.gains.items() for key, value in _ends(f"over {name}", gain).items()}
+            for each in finals.values()
+        ]
+        rows = rows or [
+            {"recipe": item.name, "seeds": item.sample.count, "score": item.sample.mean, **_ends("gain", item.gain)}
+            for item in (boards[0].standings if boards else ())
+            if item.sample
+        ]
+        return pd.DataFrame(rows)
+
+    def figure(self) -> ShownFigure:
+        """The gains with their intervals; `savefig("gains.pdf")` of it keeps it. `UserError` where there are none."""
+        figure = forest_figure(groups_of(self._read))
+        if figure is None:
+            raise UserError(f"{self.results} holds no gain yet; let the study run on")
+        return figure
+
     def __repr__(self) -> str:
         return "\n".join(as_text(lines(self.answer, self._read.info, str)))
 
     def _repr_html_(self) -> str:
         """The answer, and where there is one its forest."""
-        forest = self.results / "pictures" / "forest.svg"
-        picture = forest.read_text(encoding="utf-8").partition("<svg")[1:] if forest.is_file() else ()
+        figure = forest_figure(groups_of(self._read))
+        picture = figure.as_svg().decode().partition("<svg")[1:] if figure else ()
         return f"<pre>{html.escape(repr(self))}</pre>{''.join(picture)}"
+
+
+def _ends(name: str, gain: Gain | Comparison | None) -> dict[str, float | None]:
+    """A number with the ends of its interval, as columns."""
+    return {} if gain is None else {name: gain.gain, f"{name}, low": gain.low, f"{name}, high": gain.high}
 
 
 def _first_path(value: Any) -> str | Path | None:

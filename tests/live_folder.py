@@ -20,11 +20,15 @@ MINUTES = 24.0
 STEPS = 90
 
 
-def running_study(folder: Path, *, seeds: Sequence[int] = (0, 1, 2), predictions: bool = False) -> Progress:
+def running_study(
+    folder: Path, *, seeds: Sequence[int] = (0, 1, 2), predictions: bool = False, explored: int = 0
+) -> Progress:
     """Nine rows are finished under every seed, two run, six wait, one has failed, and one recipe was stopped."""
     space = SPACES["scl_ablation"]
     labels = [row.label for row in space.rows if row.needs is None]
-    info = make_results(folder, space, seeds=seeds, rows=labels[:DONE], spread=0.3, pruned=1, predictions=predictions)
+    info = make_results(
+        folder, space, seeds=seeds, rows=labels[:DONE], spread=0.3, pruned=1, predictions=predictions, explored=explored
+    )
     begun = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=MINUTES)
     hashes = {label: info.row_hashes[label] or "" for label in labels}
     for label in labels[:DONE]:
@@ -34,7 +38,8 @@ def running_study(folder: Path, *, seeds: Sequence[int] = (0, 1, 2), predictions
         key = trial_key(hashes[label], 0)
         add_curve(folder, key, 60 - 25 * number)
         since = begun + datetime.timedelta(minutes=MINUTES - 1.5 + number)
-        running.append(Running(key, label, changes(space, label), 0, since.isoformat(timespec="seconds")))
+        words = (label, changes(space, label), 0, objective(space, label))
+        running.append(Running(key, *words, since.isoformat(timespec="seconds")))
     failed = labels[DONE + RUNNING]
     fail(folder, trial_key(hashes[failed], 0), failed, "CUDA out of memory; lower optimisation.batch_size")
     waiting = labels[DONE + RUNNING + 1 : DONE + RUNNING + 1 + QUEUED]
@@ -69,6 +74,10 @@ def add_curve(folder: Path, key: str, steps: int, *, of: int = STEPS) -> None:
 
 def fail(folder: Path, key: str, name: str, reason: str) -> None:
     write_whole(folder / FAILURES / f"{key}.json", json.dumps({"trial": key, "name": name, "reason": reason}))
+
+
+def objective(space: Space, label: str) -> str:
+    return str(space.row(label).overrides.get("objective.name", "scl"))
 
 
 def changes(space: Space, label: str) -> str:

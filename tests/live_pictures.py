@@ -53,7 +53,7 @@ def take(to: Path) -> None:
     to = to.resolve()
     results = Path("results/scl_ablation")  # the page shows this path
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
-        running_study(results, predictions=True)
+        running_study(results, predictions=True, explored=5)
         with served(results) as server, chromium() as browser:
             server.verdicts.get(server.folder.view().signature)
             for name, (size, scheme) in SIZES.items():

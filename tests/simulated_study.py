@@ -19,6 +19,7 @@ from reports.testing import made_record
 from search_spaces import load_space
 from study.callbacks import Callback, StudyState
 from study.search.budget import Budget
+from study.search.outlook import Outlook
 from study.trial import Resources, Trial
 from trainables.recipe import Recipe
 
@@ -71,7 +72,7 @@ class Study:
     def begin(self) -> StudyState:
         """A run of the study begins, with the ledger as it is now."""
         waiting = lambda: iter(self.queue)  # noqa: E731
-        self.state = StudyState(self.plan, self.ledger, self.at_once, self.remaining, waiting, self.room, self.left)
+        self.state = StudyState(self.plan, self.ledger, self.at_once, self.remaining, waiting, self.ahead, self.left)
         return self.state
 
     def tell(self, callback: Callback, event: str, *arguments: Any) -> None:
@@ -82,8 +83,12 @@ class Study:
     def remaining(self) -> int:
         return len(self.queue) + len(self.begun)
 
-    def room(self) -> float:
-        return self.budget.room("", [(key.rpartition("-")[0], 0.0) for key in self.begun])
+    def ahead(self) -> Outlook:
+        """The trials of the queue that the limits have room for."""
+        waiting = [trial.recipe_hash for trial in self.queue]
+        running = [(key.rpartition("-")[0], 0.0) for key in self.begun]
+        fitting = itertools.takewhile(lambda n: self.budget.fits(waiting[:n], running), range(1, len(waiting) + 1))
+        return Outlook(waiting[: max(fitting, default=0)], left=self.left())
 
     def left(self) -> float:
         return self.budget.seconds_left()
@@ -140,7 +145,7 @@ def simulate(
         heapq.heappush(events, (study.now + seconds, next(number), happens))
 
     def begin() -> None:
-        if not study.queue or study.room() < 1:
+        if not study.ahead().trials:
             return
         trials = study.start(callback, min(machine.together, len(study.queue)))
         length = sum(map(training, trials))

@@ -28,7 +28,7 @@ MAIN = "rows"
 """The section whose tables can be filtered, and whose rows can be compared."""
 FEWEST = 3
 """A table of fewer rows is not worth sorting."""
-CARDS = frozenset({"finals", MAIN})
+CARDS = frozenset({"finals", "changed", MAIN})
 """Sections whose tables a narrow screen shows row under row, each number with its column's name: nothing to scroll."""
 WIDE = 440.0
 """A picture of more points than this is too small to read on a narrow screen: there it scrolls in a box of its own."""

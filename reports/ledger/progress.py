@@ -28,6 +28,8 @@ class Waiting:
     changes: str
     """What its recipe changes of the base recipe: `objective.weight=0.3`."""
     seed: Count
+    objective: str = ""
+    """What its training minimises; losses of different ones cannot be compared."""
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from reports.best_model import ranking
 from reports.ledger import (
@@ -25,11 +27,11 @@ from reports.ledger import (
 from reports.ledger.finals import PART, apart, part_name, whole_of
 from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
-from reports.recipe_names import BASE, explored_numbers, recipe_name
+from reports.recipe_names import BASE, explored_numbers, in_short, recipe_name
 from reports.results import Results, in_order
 from search_spaces.space import Space
 from trainables.errors import UserError
-from trainables.recipe import Value, changed
+from trainables.recipe import Recipe, Value
 
 T = TypeVar("T")
 Signature = tuple[tuple[str, int, int], ...]
@@ -58,6 +60,12 @@ class Best:
     scores: tuple[float, ...]
     """By the study's goals (`Settled.goals`)."""
     seeds: int
+    at: float
+    """When the first of its trials ended, in seconds since the study's first one did."""
+    share: float = 1.0
+    """Of the data that it trained on: scores on different shares cannot be compared."""
+    role: Literal["", "row", "base", "encoder"] = ""
+    """Whether no search chose it: a row, the base settings, or the encoder as it came."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,12 @@ class Settled:
     """Records that cannot be right, by file name, with what is wrong."""
     goals: tuple[str, ...]
     """What the study looks for and has found, as a table's head says it."""
+    lower_is_better: bool
+    """Of the first goal."""
     best: tuple[Best, ...]
-    """Best first."""
+    """Those on most of the data first, then the best."""
+    objectives: dict[str, str]
+    """What a trial with a record minimised, by its key; in a view those that run, too."""
     names: dict[str, str]
     """What people call a trial with a record, by its key; in a view those that run and wait, too."""
     problems: tuple[str, ...]
@@ -116,15 +128,16 @@ class Folder:
                 settled = self._settled = _settled(self.results, self._ledger, signature)
             problems = list(settled.problems)
             progress = _or_none(lambda: Progress.load(self.results), problems)
-            names, curves = settled.names, self._curves.all()
+            names, objectives, curves = settled.names, settled.objectives, self._curves.all()
             if progress:  # records and losses may be newer than the file
                 going = [trial for trial in progress.running if trial.key not in settled.names]
                 running = [with_curve(trial, curves.get(trial.key)) for trial in going]
                 counts = {**progress.counts, "running": len(running)}
                 progress = dataclasses.replace(progress, running=running, counts=counts)
                 names = names | {trial.key: trial.name for trial in (*progress.queued, *progress.running)}
+                objectives = objectives | {trial.key: trial.objective for trial in progress.running}
             silence = seconds_since(progress.written_at) if progress and not progress.ended else 0.0
-            renewed = {"names": names, "problems": tuple(problems)}
+            renewed = {"names": names, "objectives": objectives, "problems": tuple(problems)}
             return View(
                 **{**vars(settled), **renewed},
                 folder=self.results,
@@ -143,13 +156,14 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     called = _Names(info, space)
     study = None
     if info and space:
-        own = apart(records, info.row_hashes.values(), info.finals).own
-        study = Results(results, info, space, in_order(info, space, own), set_aside=set_aside)
+        kinds = apart(records, info.row_hashes.values(), info.finals)
+        own = in_order(info, space, kinds.own)
+        study = Results(results, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside=set_aside)
     names = {record.key: called.name(record) for record in records}
     stopped = tuple(
         EndedTrial(
             names[record.key],
-            called.changes(record),
+            called.changes(record.recipe_hash, record.recipe),
             record.seed,
             str(record.training.get("stopped") or "stopped early"),
         )
@@ -164,7 +178,9 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         failed=tuple(_failures(results, names.keys())),
         set_aside=set_aside,
         goals=tuple(goal.short for goal in study.measured_goals) if study else (),
+        lower_is_better=bool(study and study.measured_goals and study.measured_goals[0].lower_is_better),
         best=tuple(_best(study, called)) if study else (),
+        objectives={record.key: str(record.recipe.get("objective.name", "")) for record in records},
         names=names,
         problems=tuple(problems),
     )
@@ -198,9 +214,34 @@ def _failures(results: Path, done: Set[str]) -> list[EndedTrial]:
 
 
 def _best(results: Results, called: _Names) -> Iterator[Best]:
+    """Recipes on all of their data, then those on parts of it, which a limit lets a search begin with."""
+    ended = [_ended(record) for record in results.of_all_trials if record.finished_at]
+    began, goals, base = min(ended, default=0.0), results.measured_goals, results.base
+
+    def tried(records: Sequence[Record], scores: tuple[float, ...], seeds: int, share: float, whole: Recipe) -> Best:
+        first = min(records, key=_ended)
+        role: Literal["", "row", "base", "encoder"] = "row" if called.is_row(whole.hash) else ""
+        role = "base" if whole.hash == base.hash else role if whole.trains else "encoder"
+        changes = called.changes(whole.hash, whole.flat())
+        return Best(called.recipe(whole), changes, scores, seeds, max(0.0, _ended(first) - began), share, role)
+
     for recipe in ranking(results):
-        record, means = recipe.records[0], tuple(value.mean for value in recipe.values)
-        yield Best(called.name(record), called.changes(record), means, max(value.seeds for value in recipe.values))
+        means = tuple(value.mean for value in recipe.values)
+        whole, seeds = Recipe.from_flat(recipe.records[0].recipe), max(value.seeds for value in recipe.values)
+        yield tried(recipe.records, means, seeds, 1.0, whole)
+    parts = []
+    for record in results.parts:
+        share, whole = results.wholes.get(record.recipe_hash, (1.0, base))
+        values = [goal.of(record.scores, record.cost) for goal in goals]
+        scores = tuple(value for value in values if value is not None)
+        if record.status == "finished" and scores and len(scores) == len(goals):
+            parts.append(tried([record], scores, 1, share, whole))
+    yield from sorted(parts, key=lambda best: (best.share, goals[0].upward(best.scores[0])), reverse=True)
+
+
+def _ended(record: Record) -> float:
+    """When, in seconds; never, where nobody knows."""
+    return datetime.datetime.fromisoformat(record.finished_at).timestamp() if record.finished_at else math.inf
 
 
 class _Names:
@@ -218,18 +259,23 @@ class _Names:
         part = whole_of(record.recipe, self._base or {}) if record.seed == PART else None
         if part is None:
             return self._of(record.recipe_hash, record.recipe) or record.recipe_hash
-        return part_name(part[0], self._of(part[1].hash, part[1].flat()) or BASE)
+        return part_name(part[0], self.recipe(part[1]))
+
+    def is_row(self, recipe_hash: str) -> bool:
+        return recipe_hash in self._labels
+
+    def recipe(self, whole: Recipe) -> str:
+        """Of a recipe on all of its data."""
+        return self._of(whole.hash, whole.flat()) or BASE
 
     def _of(self, recipe_hash: str, flat: Mapping[str, Value]) -> str | None:
         number = self._numbers.get(recipe_hash)
         named = recipe_name(number, flat, self._base or {}, self._domains) if number else None
         return self._labels.get(recipe_hash) or named
 
-    def changes(self, record: Record) -> str:
+    def changes(self, recipe_hash: str, flat: Mapping[str, Value]) -> str:
         """What it changes of the base recipe; empty for a row."""
-        if self._base is None or record.recipe_hash in self._labels:
-            return ""
-        return " ".join(f"{key}={value}" for key, value in changed(self._base, record.recipe).items())
+        return "" if self._base is None or recipe_hash in self._labels else in_short(self._base, flat)
 
 
 def _or_none(read: Callable[[], T], problems: list[str]) -> T | None:

@@ -10,18 +10,23 @@ from string import Template
 from typing import Any
 
 from reports.document.inline import as_html
-from reports.ledger import Running, Waiting
+from reports.ledger import Curve, Running, Waiting, seed_in_words
+from reports.ledger.finals import share_in_words
 from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, EndedTrial, View
-from reports.live.picture import colours, loss_picture
+from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.texts import PAGE
 from reports.markdown import DASH, count, duration, number
 from reports.wording import difference
 
-BEST_SHOWN = 5
 LISTED = 50
+TRIED = 200
+"""So many recipes are in the table."""
+FEW = 3
+"""So many trials that failed for one reason are named."""
 ENDED_CURVES = 40
 """Losses of so many ended trials lie behind those that run."""
+LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the encoder as it came"}
 
 
 def page(view: View, judged: Mapping[str, str]) -> str:
@@ -56,6 +61,7 @@ def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
         "counts": _counts(view),
         "running": _running(view, of_colour),
         "losses": _losses(view, of_colour),
+        "course": _course(view),
         "best": _best(view),
         **judged,
         "failed": _failed(view),
@@ -68,7 +74,9 @@ def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
 def _name(view: View) -> str:
     if view.info is None:
         return escape(f"A study in {view.folder}")
-    return f"{escape(view.info.space)} <span class='soft'>at the scale {escape(view.info.scale)}</span>"
+    own = bool(view.info.request.train)  # whose scale is a word of the papers
+    scale = "" if own else f" <span class='soft'>at the scale {escape(view.info.scale)}</span>"
+    return escape(view.info.space) + scale
 
 
 def _state(view: View) -> str:
@@ -121,7 +129,7 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
         rows.append(
             [
                 f"{dot}{_words(trial)}",
-                escape(str(trial.seed)),
+                _seed(trial.seed),
                 duration(seconds_since(trial.since)) if trial.since else DASH,
                 _step(trial),
                 number(trial.loss, 4),
@@ -145,29 +153,67 @@ def _step(trial: Running) -> str:
 
 
 def _losses(view: View, of_colour: dict[str, str]) -> str:
-    running = {key: view.curves[key] for key in of_colour if key in view.curves}
-    others = [curve for key, curve in view.curves.items() if key not in running][-ENDED_CURVES:]
-    picture = loss_picture(running, others, of_colour)
-    if not picture:
-        return "<p>No trial has trained yet.</p>"
-    keys = [
-        f'<span class="dot {of_colour[key]}"></span>'
-        + escape(f"{view.names.get(key, key)}, seed {key.rpartition('-')[2]}")
-        for key in running
-    ]
-    words = "; ".join([*keys, *(["ended trials in grey"] if others else [])])
-    return f'{picture}<p class="soft">{words}. Losses of different objectives cannot be compared.</p>'
+    """A picture for each objective: losses of different ones cannot be compared."""
+    by_objective: dict[str, dict[str, Curve]] = {}
+    for key, curve in view.curves.items():
+        by_objective.setdefault(view.objectives.get(key, ""), {})[key] = curve
+    pictures = []
+    for name, curves in sorted(by_objective.items(), key=lambda item: not item[1].keys() & of_colour.keys()):
+        running = {key: curves[key] for key in of_colour if key in curves}
+        others = [curve for key, curve in curves.items() if key not in running][-ENDED_CURVES:]
+        picture = loss_picture(running, others, of_colour)
+        if not picture:
+            continue
+        keys = [
+            f'<span class="dot {of_colour[key]}"></span>'
+            + escape(f"{view.names.get(key, key)}, {seed_in_words(int(key.rpartition('-')[2]))}")
+            for key in running
+        ]
+        words = "; ".join([*keys, *([f"{count(len(others), 'ended trial')} in grey"] if others else [])])
+        loss = f"Loss {escape(name)}: " if name else "Loss: "
+        pictures.append(f'<figure>{picture}<figcaption class="soft">{loss}{words}.</figcaption></figure>')
+    return "".join(pictures) or "<p>No trial has trained yet.</p>"
+
+
+def _course(view: View) -> str:
+    """The scores so far by the first goal, of recipes on the same share of the data, beside what they are compared
+    with."""
+    searched = Counter(best.share for best in view.best if not best.role)
+    if not searched:
+        return ""
+    share = searched.most_common(1)[0][0]
+    tried = [(best.at / 60, best.scores[0]) for best in view.best if not best.role and best.share == share]
+    levels: dict[str, float] = {
+        best.role: best.scores[0]
+        for best in reversed(view.best)
+        if best.role == "encoder" or (best.role == "base" and best.share == share)
+    }
+    picture = score_picture(tried, levels, view.lower_is_better)
+    part = "" if share == 1.0 else f" on {share_in_words(share)}"
+    lines = [f"{words} {number(levels[role])}" for role, words in LEVELS.items() if role in levels]
+    words = "; ".join([f"{escape(view.goals[0])}{part}: each dot a recipe, the line the best so far", *lines])
+    return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
 
 def _best(view: View) -> str:
     if not view.best:
         return "<p>No trial with a score that the study looks for is finished yet.</p>"
-    rows = [[_words(best), str(best.seeds), *map(number, best.scores)] for best in view.best[:BEST_SHOWN]]
+    parts = any(best.share < 1 for best in view.best)
+    rows = [
+        [_words(best), *([_share(best.share)] if parts else []), str(best.seeds), *map(number, best.scores)]
+        for best in view.best[:TRIED]
+    ]
     shown = f"The first {len(rows)} of {len(view.best)} recipes" if len(view.best) > len(rows) else "Recipes"
     several = ", of several scores by their mean" * (len(view.goals) > 1)
     by = f"by what the study looks for, mean over seeds{several}"
-    caption = f"{shown} {by}. Who is first now may be so by chance."
-    return table(["recipe", "#seeds", *(f"#{escape(goal)}" for goal in view.goals)], rows, caption)
+    alike = " Scores on different shares of the data cannot be compared." * parts
+    caption = f"{shown} {by}.{alike} Who is first now may be so by chance."
+    head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{escape(goal)}" for goal in view.goals)]
+    return table(head, rows, caption, sortable=len(rows) > 1)
+
+
+def _share(share: float) -> str:
+    return "all" if share == 1.0 else share_in_words(share).partition(" ")[0]
 
 
 def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
@@ -203,11 +249,13 @@ def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> 
     counted = Counter(claim["verdict"] for claim in content["claims"])
     claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in counted.most_common())
     claims_so_far = f"<p>The paper's claims so far: {claims}.</p>" if claims else ""
-    return f"<p>{state}</p>{trouble}{''.join(_board(board) for board in content['boards'])}{claims_so_far}"
+    if not claims and not any(board["baseline"] for board in content["boards"]):
+        state += " What can be told so far stands at the top."
+    judged = "".join(_board(board) for board in content["boards"] if board["baseline"])
+    return f"<p>{state}</p>{trouble}{judged}{claims_so_far}"
 
 
 def _board(board: dict[str, Any]) -> str:
-    against = f" against {escape(board['baseline'])}" if board["baseline"] else ""
     rows = []
     for row in board["rows"]:
         gain = difference(row["gain"], row["low"], row["high"])
@@ -215,7 +263,8 @@ def _board(board: dict[str, Any]) -> str:
         rows.append(
             [escape(row["name"]), str(len(row["seeds"])), number(row["mean"]), gain, escape(row["verdict"]) + flags]
         )
-    caption = f"{escape(board['figure'])}, gains{against} in points with their 95 % intervals."
+    against = f"gains against {escape(board['baseline'])} in points with their 95 % intervals"
+    caption = f"{escape(board['figure'])}, {against}."
     sentences = [f"{escape(flag['guard'])}: {as_html(flag['sentence'])}" for flag in board["flags"]]
     flags = "".join(f"<li>⚠ {sentence}</li>" for sentence in sentences)
     head = ["row", "#seeds", "#mean", "#gain", "verdict so far"]
@@ -223,27 +272,42 @@ def _board(board: dict[str, Any]) -> str:
 
 
 def _failed(view: View) -> str:
-    rows = [[_words(trial), str(trial.seed), f"failed: {escape(trial.reason)}"] for trial in view.failed]
-    rows += [[escape(name), DASH, f"set aside: {escape(why)}"] for name, why in view.set_aside.items()]
+    """A line for each reason, with the trials that it ended."""
     missing = view.info.missing if view.info else {}
-    rows += [[escape(label), DASH, f"not run: {escape(str(why))}"] for label, why in missing.items()]
-    rows += [[_words(trial), str(trial.seed), escape(trial.reason)] for trial in view.stopped]
-    if not rows:
+    ends = [(f"failed: {trial.reason}", f"{trial.name}, {seed_in_words(trial.seed)}") for trial in view.failed]
+    ends += [(f"set aside: {why}", name) for name, why in view.set_aside.items()]
+    ends += [(f"not run: {why}", label) for label, why in missing.items()]
+    ends += [(trial.reason, f"{trial.name}, {seed_in_words(trial.seed)}") for trial in view.stopped]
+    if not ends:
         return "<p>None.</p>"
+    trials: dict[str, list[str]] = {}
+    for reason, name in ends:
+        trials.setdefault(reason, []).append(escape(name))
+    rows = [[count(len(names), "trial"), escape(reason), _first_few(names)] for reason, names in trials.items()]
     caption = "The same command tries failed trials again."
-    caption += f" {len(rows) - LISTED:,} more are not listed." if len(rows) > LISTED else ""
-    return table(["trial", "#seed", "reason"], rows[:LISTED], caption)
+    caption += f" {len(rows) - LISTED:,} more reasons are not listed." if len(rows) > LISTED else ""
+    return table(["trials", "reason", "which"], rows[:LISTED], caption)
+
+
+def _first_few(names: Sequence[str]) -> str:
+    more = [f"and {len(names) - FEW:,} more"] if len(names) > FEW else []
+    return "<br>".join([*names[:FEW], *more])
 
 
 def _queued(view: View, total: int) -> str:
     waiting = view.progress.queued[:LISTED] if view.progress else []
-    rows = [[_words(trial), escape(str(trial.seed))] for trial in waiting]
+    rows = [[_words(trial), _seed(trial.seed)] for trial in waiting]
     if not rows:
         return "<p>The search has yet to choose them.</p>" if total else "<p>Nothing waits.</p>"
     more = total - len(rows)
     caption = "They wait for a free place, and run in this order."
     caption += f" {more:,} more are not listed, or the search has yet to choose them." if more > 0 else ""
     return table(["trial", "#seed"], rows, caption)
+
+
+def _seed(seed: int) -> str:
+    """`0`, `fresh 0`, `part`."""
+    return escape(seed_in_words(seed).replace("seed ", ""))
 
 
 def _rung(trial: Running) -> str:
@@ -265,7 +329,7 @@ def _words(trial: Waiting | EndedTrial | Best) -> str:
     return f"{escape(trial.name)}{changes}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, sortable: bool = False) -> str:
     """Cells are HTML. A column whose head begins with `#` holds numbers; the first cell of a row is its head.
 
     On a phone the style puts a row's cells below each other, each with its column's name; the roles keep it a table
@@ -274,7 +338,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> s
     kinds = [' class="number"' if name.startswith("#") else "" for name in head]
     names = [name.lstrip("#") for name in head]
     columns = zip(names, kinds, strict=True)
-    heads = "".join(f'<th scope="col" role="columnheader"{kind}>{name}</th>' for name, kind in columns)
+    button = '<button type="button">{}</button>' if sortable else "{}"
+    heads = "".join(f'<th scope="col" role="columnheader"{kind}>{button.format(name)}</th>' for name, kind in columns)
     lines = []
     for first, *others in rows:
         cells = "".join(

@@ -3,6 +3,33 @@
 // Asks for the parts of the page every few seconds and puts in those that changed. The server escapes all text.
 const SECONDS = 3;
 const shown = {};
+const sorted = {}; // by the id of a part: its table's column, and whether it goes upwards
+
+/** Sort the table of a part as its reader did the last time. */
+function sort(part) {
+  const table = part.querySelector("table");
+  if (!table || !(part.id in sorted)) return;
+  const { column, upwards } = sorted[part.id];
+  const numbers = table.tHead.rows[0].cells[column].classList.contains("number");
+  table.tHead.rows[0].cells[column].setAttribute("aria-sort", upwards ? "ascending" : "descending");
+  const words = (row) => row.cells[column].textContent.trim();
+  const number = (row) => parseFloat(words(row).replaceAll(",", ""));
+  const compare = (first, second) =>
+    numbers ? number(first) - number(second) : words(first).localeCompare(words(second), "en", { numeric: true });
+  const rows = [...table.tBodies[0].rows].sort((first, second) => compare(first, second) * (upwards ? 1 : -1));
+  table.tBodies[0].append(...rows);
+}
+
+document.addEventListener("click", (event) => {
+  const heading = event.target.closest("th button")?.parentElement;
+  const part = heading?.closest("[id]");
+  if (!part) return;
+  const before = sorted[part.id];
+  const again = before && before.column === heading.cellIndex;
+  for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
+  sorted[part.id] = { column: heading.cellIndex, upwards: again ? !before.upwards : !heading.classList.contains("number") };
+  sort(part);
+});
 
 async function refresh() {
   const lost = document.getElementById("lost");
@@ -13,7 +40,9 @@ async function refresh() {
     document.title = state.title;
     for (const [name, html] of Object.entries(state.parts)) {
       const part = document.getElementById(name);
-      if (part && shown[name] !== html) part.innerHTML = shown[name] = html;
+      if (!part || shown[name] === html) continue;
+      part.innerHTML = shown[name] = html;
+      sort(part);
     }
     lost.hidden = true;
   } catch {

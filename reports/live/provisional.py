@@ -23,7 +23,8 @@ def main() -> None:
     results = Results.load(Path(sys.argv[1]))
     answer = [[line.head, line.words, line.command] for line in lines(Answer.of(results), results.info, one_line)]
     findings = Findings.of(results)
-    content = {**findings.as_json(), "answer": answer}
+    finished = sum(record.status == "finished" for record in (*results.of_all_trials, *results.elsewhere))
+    content = {**findings.as_json(), "answer": answer, "finished": finished}
     for data, board in zip(content["boards"], findings.boards, strict=True):
         data["flags"] = [{**flag.as_json(), "sentence": sentence(results, flag)} for flag in board.flags]
     print(json.dumps(content))

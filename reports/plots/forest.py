@@ -15,6 +15,8 @@ from reports.wording import difference
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from reports.plots.shown import ShownFigure
+
 FLAG = "⚠"
 MOST = 40
 """So many lines of a group are drawn at most, the highest."""
@@ -74,6 +76,12 @@ class GainGroup:
 
 
 def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MOST) -> Path | None:
+    """The figure in a file; None where there is none."""
+    figure = forest_figure(groups, most)
+    return save(figure, path) if figure else None
+
+
+def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure | None:
     """Gains in points on one scale, group under group, the highest on top; None where there are none."""
     drawn = [GainGroup(group.title, _highest(group.lines)[:most], group.marks) for group in groups if group.lines]
     if not drawn:
@@ -125,7 +133,7 @@ def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MOST) ->
     axis.set_xlabel("points")
     figure.set_figheight(AXIS + height + NAMED * len(axis.get_legend_handles_labels()[1]))
     legend(figure, [axis])
-    return save(figure, path)
+    return figure
 
 
 def _highest(lines: Sequence[GainLine]) -> list[GainLine]:

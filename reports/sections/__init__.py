@@ -65,6 +65,7 @@ SECTIONS = Registry(
     _own("glance", "At a glance"),
     _own("finals", "The finals"),
     _own("ship", "Which model to ship"),
+    _own("changed", "What it changes on your test items"),
     _own("more_data", "Would more data help?"),
     _own("rows", "Rows"),
     _own("sure", "How sure that is"),

@@ -6,17 +6,20 @@ import dataclasses
 import math
 from pathlib import Path
 
-from reports.answer import Answer
+from reports.answer import Answer, seconds_of
 from reports.answer_parts import Finalist
 from reports.answer_words import OVER
 from reports.document import Block, DataTable
 from reports.guards.words import listed
 from reports.looks import look, share
-from reports.markdown import DASH, code, number, text
+from reports.markdown import DASH, code, duration, number, text
 from reports.results import Results
 from reports.statistics import CONFIDENCE
 from reports.wording import difference, level
 from search_spaces.goals import Goal
+
+BUSY = 1.5
+"""So many times as long one training of a recipe takes as another where the machine was busy."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
@@ -56,7 +59,33 @@ def write(results: Results, pictures: Path) -> list[Block]:
         "compared: what a search varies on purpose, as steps and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
-    return [DataTable(head, lines), f"{how}{flagged}"]
+    return [DataTable(head, lines), " ".join([f"{how}{flagged}", *_seeds(answer), *_busy(results)])]
+
+
+def _seeds(answer: Answer) -> list[str]:
+    """Why the base settings have more or fewer seeds than a finalist."""
+    base = answer.references.get("base")
+    others = {finalist.seeds for finalist in answer.finalists if base and finalist.recipe != base.recipe}
+    if base is None or not others or others == {base.seeds}:
+        return []
+    if base.seeds > max(others):
+        why = f"{OVER['base']} ran under more seeds in places that finalists did not need"
+    else:
+        why = "not all recipes came to as many seeds"
+    return [f"{why[0].upper()}{why[1:]}; each interval counts its own seeds."]
+
+
+def _busy(results: Results) -> list[str]:
+    """Where trainings of one recipe took unlike times, how far they lie apart."""
+    spans = []
+    for records in results.finals.values():
+        took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds"))]
+        spans += [(max(took) / min(took), min(took), max(took))] if took else []
+    times, low, high = max(spans, default=(1.0, 0.0, 0.0))
+    if times < BUSY:
+        return []
+    took_so_long = f"Trainings of one recipe took {duration(low)} to {duration(high)}"
+    return [f"{took_so_long}: the machine did other things as well, so take costs as rough."]
 
 
 def _downward(finalist: Finalist) -> list[float]:

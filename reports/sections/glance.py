@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from reports.answer import Answer
@@ -19,11 +20,30 @@ FEW = 12
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """The picture and how to read it; empty where there is nothing to draw."""
-    groups = [*of_finals(Answer.of(results)), *map(of_board, Findings.of(results).boards[:1])]
     front = front_picture(results, pictures)
     how = "Each mark is a recipe: no other is better on both goals than those that the line joins."
     marks: list[Block] = [front, how] if front else []
-    return [*marks, *gains_picture(groups, pictures / "forest.svg", FEW)]
+    return [*marks, *gains_picture(groups_of(results), pictures / "forest.svg", FEW)]
+
+
+def groups_of(results: Results) -> list[GainGroup]:
+    """What is drawn of a study."""
+    return [*of_finals(Answer.of(results)), *map(of_board, boards_to_show(results)[:1])]
+
+
+def in_finals(results: Results) -> set[str]:
+    """The recipes by hash that the finals judge under fresh seeds."""
+    answer = Answer.of(results)
+    return {each.recipe for each in (*answer.finalists, *answer.references.values()) if each.figure is not None}
+
+
+def boards_to_show(results: Results) -> Sequence[Board]:
+    """All of them; none where the finals judge every row anew, by the same figure: two scores of one recipe would leave
+    a reader to guess which one to quote."""
+    boards, figure = Findings.of(results).boards, Answer.of(results).figure
+    rows = {item.recipe_hash for board in boards for item in board.standings if item.sample}
+    again = rows <= in_finals(results) and all(board.quantity.name == figure for board in boards)
+    return () if again else boards
 
 
 def gains_picture(groups: list[GainGroup], path: Path, most: int = MOST) -> list[Block]:

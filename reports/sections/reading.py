@@ -8,6 +8,7 @@ from reports.document import Block, Heading
 from reports.findings import Findings
 from reports.results import Results
 from reports.sections.claims import how_to_read as of_claims
+from reports.sections.glance import boards_to_show
 from reports.sections.rows_in_full import how_to_read as of_rows
 from reports.sections.rows_in_full import independent
 from reports.sections.trust import clean
@@ -17,7 +18,8 @@ from reports.wording import look
 def write(results: Results, pictures: Path) -> list[Block]:
     """What the columns mean, what chance is shared by, what the guards found nothing in."""
     findings = Findings.of(results)
-    boards = findings.boards
-    rows = [of_rows(boards), look(findings.look), independent(results, boards)] if boards else []
+    boards = boards_to_show(results)
+    rows = [of_rows(boards)] if boards else []
+    rows += [look(findings.look), independent(results, findings.boards)] if findings.boards else []
     claims = of_claims(findings.claims, results.comparable)
     return [*rows, *([Heading("Claims"), *claims] if claims else []), clean(results)]

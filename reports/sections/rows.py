@@ -8,18 +8,19 @@ from reports.answer import Answer
 from reports.answer_words import noise
 from reports.boards import Board, Standing
 from reports.document import Block
-from reports.findings import Findings
 from reports.guards.words import listed
 from reports.markdown import DASH, text
 from reports.plots.forest import FLAG
 from reports.results import Results
+from reports.sections.glance import boards_to_show, in_finals
 from reports.sections.rows_in_full import flags_in_words, guards_of, measured, seeds_in_words, table_of, without_figure
 from reports.wording import interval
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each row, the best of the first figure on top; empty where no figure sums the study up."""
-    boards = Findings.of(results).boards
+    """A line for each row, the best of the first figure on top; empty where no figure sums the study up, and where the
+    finals say it all."""
+    boards = boards_to_show(results)
     if not boards:
         return []
     first = {item.name: item for board in reversed(boards) for item in board.standings if item.sample}
@@ -50,6 +51,10 @@ def write(results: Results, pictures: Path) -> list[Block]:
         sentences.append("**Bold** gains are shown to be above or below zero.")
     if every:
         sentences.append(f"{FLAG} Every row: {listed([text(guard) for guard in every])}, see Warnings.")
+    if in_finals(results) & {item.recipe_hash for item in standings}:
+        sentences.append(
+            "These are the scores under the seeds of the search: of a row in the finals quote those there."
+        )
     named = listed([f'"{name}"' for name in ("Rows in full", "How to read the tables")])
     sentences.append(f"More: {named} below.")
     absent = dict.fromkeys(without_figure(results, board) for board in boards)

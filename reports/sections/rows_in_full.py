@@ -9,7 +9,6 @@ from statistics import fmean
 from reports.boards import Board, Standing
 from reports.document import Block, DataTable, Heading
 from reports.evidence import Evidence
-from reports.findings import Findings
 from reports.guards.words import listed
 from reports.ledger import mean_measured
 from reports.markdown import DASH, count, number, spread, text
@@ -17,7 +16,7 @@ from reports.plots.forest import FLAG
 from reports.results import Results
 from reports.sections.conclusions import best_set
 from reports.sections.glance import FEW as FEW_DRAWN
-from reports.sections.glance import gains_picture, of_board
+from reports.sections.glance import boards_to_show, gains_picture, of_board
 from reports.statistics import Measured
 from reports.wording import collapses, interval, order_limits, order_sentence, probability, reason
 
@@ -31,7 +30,7 @@ HEAD = (
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A table for each figure that sums the study up, its best rows, its order beside the paper's."""
-    boards = Findings.of(results).boards
+    boards = boards_to_show(results)
     drawn = [board for place, board in enumerate(boards) if place or len(board.standings) > FEW_DRAWN]
     blocks = gains_picture([of_board(board) for board in drawn], pictures / "forest-more.svg")
     for board in boards:

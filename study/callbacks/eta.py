@@ -15,7 +15,8 @@ from statistics import fmean
 
 from reports.ledger import Record
 from reports.markdown import count
-from study.search.budget import makespan
+from study.search.budget import SLACK, makespan
+from study.search.outlook import Outlook
 from study.trial import cost_key
 
 TRAINING_SHARE = 0.5
@@ -123,11 +124,8 @@ class TimeLeft:
         """A trial of the group ended without a record."""
         self._book(max(0.0, now - group.began - group.booked) / group.members, group, now)
 
-    def forecast(
-        self, now: float, running: Sequence[tuple[TrainingGroup, str]], waiting: Sequence[str | None]
-    ) -> Forecast:
-        """From the groups and cost keys of the trials that run, and the keys of those that wait, in order; None for
-        recipes that are yet to be chosen."""
+    def forecast(self, now: float, running: Sequence[tuple[TrainingGroup, str]], ahead: Outlook) -> Forecast:
+        """From the groups and cost keys of the trials that run, and what is ahead of the study."""
         groups: dict[int, tuple[TrainingGroup, list[str]]] = {}
         for group, recipe in running:
             groups.setdefault(id(group), (group, []))[1].append(recipe)
@@ -140,17 +138,37 @@ class TimeLeft:
             return Forecast()
         usual = {recipe: fmean(values) for recipe, values in wholes.items()}
         mean = fmean(usual.values())
+        usual = {**ahead.seconds, **usual}
         work = self._work + math.fsum(max(0.0, now - group.began - group.booked) for group, _ in groups.values())
         factor = self._held / work if work and self._held else 1.0
         elsewhere = max(0.0, 1 - factor) * mean  # so long a trial is scored when the next one has its place
         places = max(1, self.peak if self.ended >= self.at_once else self.at_once)
         left = [self._left(group, recipes, now, usual, mean) for group, recipes in groups.values()]
-        seconds = max(left, default=0.0)
-        if waiting:
-            busy = [max(0.0, value - elsewhere) for value in sorted(left, reverse=True)[:places]]
-            ahead = [usual.get(recipe, mean) * factor if recipe else mean * factor for recipe in waiting]
-            seconds = max(seconds, makespan(ahead, places, busy) + elsewhere)
-        return Forecast(seconds, 60 * places / max(factor * mean, 1e-3), self._how(len(under_way), ended))
+        busy = [max(0.0, value - elsewhere) for value in sorted(left, reverse=True)[:places]]
+
+        def cost(recipe: str | None) -> float:
+            return factor * (usual.get(recipe, mean) if recipe else mean)
+
+        if ahead.explores:  # so long every place has work
+            busy = [max(value, ahead.explores) for value in (*busy, *[0.0] * (places - len(busy)))]
+        trials = [] if ahead.explores else [*map(cost, ahead.trials)]
+
+        def end(finals: Sequence[float], curve: Sequence[float] = ()) -> float:
+            now, later = (trials, [finals]) if ahead.waits else ([*trials, *finals], [])
+            return makespan(now, places, busy, [*later, curve])
+
+        finals: list[float] = []
+        for seeds in ahead.rounds:
+            longer = [*finals, *map(cost, seeds)]
+            if (begin := end(finals)) + SLACK * (end(longer) - begin) > ahead.left:
+                break  # a later seed of some would be of no use
+            finals = longer
+        curve = [*map(cost, ahead.after)]
+        seconds = end(finals, curve) + elsewhere if trials or finals or curve else 0.0
+        seconds = min(max([seconds, ahead.explores, *left]), ahead.left)
+        if seconds == math.inf:
+            return Forecast()
+        return Forecast(max(0.0, seconds), 60 * places / max(factor * mean, 1e-3), self._how(len(under_way), ended))
 
     def _learn(self, record: Record, seconds: float) -> None:
         self._seconds.setdefault(cost_key(record.recipe_hash, record.seed), []).append(seconds)

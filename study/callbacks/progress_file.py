@@ -10,10 +10,10 @@ from typing import Any
 
 from reports.ledger import Progress, Running, Waiting, add_losses
 from reports.ledger.moments import now
+from reports.recipe_names import in_short
 from study.callbacks.base import Callback
 from study.callbacks.state import RunningTrial, StudyState
 from study.cli.terminal import say
-from study.dry_run import differences
 from study.trial import Trial
 
 EVERY_SECONDS = 5.0
@@ -103,5 +103,5 @@ class ProgressFile(Callback):
         )
 
     def _words(self, trial: Trial) -> dict[str, Any]:
-        changes = differences(self.base, trial.recipe.flat())
-        return {"key": trial.key, "name": trial.name, "changes": changes, "seed": trial.seed}
+        changes, objective = in_short(self.base, trial.recipe.flat()), trial.recipe.objective.name
+        return {"key": trial.key, "name": trial.name, "changes": changes, "seed": trial.seed, "objective": objective}

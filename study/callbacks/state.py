@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from reports.ledger.moments import now
 from study.callbacks.base import Callback
 from study.callbacks.eta import Forecast, TimeLeft, TrainingGroup
 from study.plan import Plan
+from study.search.outlook import Outlook
 from study.trial import Trial, cost_key
 
 REFRESH_SECONDS = 2.0
@@ -51,7 +51,7 @@ class StudyState(Callback):
         at_once: int,
         remaining: Callable[[], int],
         waiting: Callable[[], Iterable[Trial]],
-        room: Callable[[], float],
+        ahead: Callable[[], Outlook] = Outlook,
         seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self.plan, self.ledger = plan, ledger
@@ -61,8 +61,8 @@ class StudyState(Callback):
         """How many trials have no record yet, those that run included."""
         self.waiting = waiting
         """Those that are next, as far as a search has chosen them."""
-        self.room = room
-        """How many more may begin by the study's limits, as far as is known now; infinite without any."""
+        self.ahead = ahead
+        """What will run yet, as far as limits leave room."""
         self.seconds_left = seconds_left
         """Until the study's limit in minutes, after which none begins; infinite without one."""
         records, _ = ledger.sift()
@@ -106,8 +106,8 @@ class StudyState(Callback):
 
     @property
     def coming(self) -> int:
-        """How many of these will begin: the study's limits may have no room for all."""
-        return int(min(self.queued, self.room()))
+        """How many of these are known to begin: the study's limits may have no room for all."""
+        return min(self.queued, self.ahead().begins)
 
     def started(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
@@ -188,15 +188,12 @@ class StudyState(Callback):
         clock = time.monotonic()
         if self._forecast is None or clock - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
-            self._coming = self.coming
-            chosen = (cost_key(planned.recipe.hash, planned.seed) for planned in self.waiting())
-            waiting = [*itertools.islice(itertools.chain(chosen, itertools.repeat(None)), self._coming)]
+            ahead = self.ahead()
+            self._coming = min(self.queued, ahead.begins)
             running = [(run.group, cost_key(run.trial.recipe_hash, run.trial.seed)) for run in self.running.values()]
-            forecast, limit = self._times.forecast(clock, running, waiting), self.seconds_left()
-            if limit < math.inf:  # a search uses all of it, and what runs then is halted
-                known = sum(1 for _ in self.waiting()) >= self.queued
-                seconds = min(forecast.seconds, limit) if known and forecast.seconds is not None else limit
-                forecast = dataclasses.replace(forecast, seconds=max(0.0, seconds))
+            forecast = self._times.forecast(clock, running, ahead)
+            if forecast.seconds is None and ahead.left < math.inf:  # a search uses all of it
+                forecast = dataclasses.replace(forecast, seconds=max(0.0, ahead.left))
             self._forecast = clock, forecast
         at, forecast = self._forecast
         return forecast.after(clock - at)

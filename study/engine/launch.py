@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from study.plan import Plan, scheduler_of
 from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results, save_info, with_search
 from study.search.budget import Budget
+from study.search.outlook import outlook
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
 from study.signals import deferred, stops_already
 from study.trial import Trial
@@ -108,7 +110,8 @@ def _run_trials(
     coordinator.watch_machines.remote()
     transport = transport_for(plan.place.url, coordinator)
     agenda, left = searcher.agenda, searcher.budget.seconds_left
-    state = StudyState(plan, ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, agenda.room, left)
+    ahead = functools.partial(outlook, agenda)
+    state = StudyState(plan, ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, ahead, left)
     callbacks = Dispatch(state)
     models = _models(plan, searcher, ledger)
     scheduler = _scheduler(plan, ledger)

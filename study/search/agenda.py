@@ -133,10 +133,6 @@ class Agenda:
         first = sum(not trial.row and trial.seed == self.course.seeds[0] for trial in searched)
         return len(known) + unasked + first * further + self.rounds.unknown + raced + self._unscored + curve
 
-    def room(self) -> float:
-        """How many trials like those with the base settings the limits have room for; infinite without limits."""
-        return self.progress.room(self.exploration.first)
-
     @property
     def finals(self) -> SearchFinals | None:
         """Their size, which changes once where a limit has no room for what is usual; None where there are none."""

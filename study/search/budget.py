@@ -162,15 +162,6 @@ class Budget:
         )
         return SLACK * makespan(now, self.places, busy, stages, others) <= within * self.limits[name] - self.spent(name)
 
-    def room(self, recipe_hash: str, running: Sequence[Running] = ()) -> float:
-        """How many trials of that recipe may begin beside those that run; infinite where nothing bounds them."""
-        return min((self._room(name, recipe_hash, running) for name in self.limits), default=math.inf)
-
-    def _room(self, name: str, recipe_hash: str, running: Sequence[Running]) -> float:
-        cost = self.guess(name, recipe_hash)
-        busy = math.fsum(self.guess(name, each) or 0.0 for each, _ in running)
-        return math.floor(max(0.0, self.left(name) - busy) / cost + 1e-9) if cost else math.inf
-
     def ended(self, left_out: int) -> Limited:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
         name = min(self.limits, key=lambda name: self.left(name) / (self.guess(name) or math.inf))

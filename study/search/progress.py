@@ -77,11 +77,6 @@ class StudyProgress:
             sides[awaited(trial)].append((self._costs_as(trial), now - self._since[key]))
         return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], within)
 
-    def room(self, recipe: Recipe) -> float:
-        """How many trials of it the limits leave room for; infinite without any."""
-        self.budget.expect([recipe])
-        return self.budget.room(recipe.hash, [(self._costs_as(trial), 0.0) for trial in self.running.values()])
-
     def _costs_as(self, trial: Trial) -> str:
         """The hash of the recipe whose trials say what it takes: a soup is scored as the untrained encoder is."""
         finals = self.course.finals

@@ -59,7 +59,7 @@ def study_state(results: Path, space: str = "scl_tau", *arguments: str) -> Study
     command = ["--space", space, "--scale", "laptop", "--results", str(results), *arguments]
     plan = decide(read_request(parse(command)), 0)
     prepare_results(plan, HARDWARE)
-    return StudyState(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: (), lambda: math.inf)
+    return StudyState(plan, Ledger(plan.results / LEDGER), 2, lambda: 4, lambda: ())
 
 
 def trial(state: StudyState, number: int = 0, name: str | None = None) -> Trial:

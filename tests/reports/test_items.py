@@ -13,9 +13,11 @@ import pytest
 
 from reports.__main__ import main
 from reports.answer import Answer
+from reports.document import markdown
 from reports.items import Items
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
 from reports.results import Results
+from reports.sections import changed as section
 from reports.testing import changed
 from tests.synthetic_results import add_finals, made_once, make_results
 from trainables.errors import UserError
@@ -147,6 +149,31 @@ def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> No
     assert [len(content[name]) for name in ("mended", "broke")] == [3, 1]
     for file in results.folder.rglob("*"):
         assert not file.is_file() or b"sentence, number" not in file.read_bytes(), "texts stay where they are"
+
+
+def test_the_report_shows_some_of_them_with_their_texts(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(section, "SHOWN", 2)
+    whole = markdown(section.write(results, results.folder))
+    assert "Against the base settings `#1` mends 3 of 43 test items and breaks 1" in whole
+    lines = [line for line in whole.splitlines() if "sentence, number" in line]
+    assert len(lines) == 3
+    assert all("\x1b" not in line for line in lines)
+    assert [cell.strip() for cell in lines[0].split("|")[2:4]] == ["0 %", "80 %"]
+
+    Path(TASKS["mine"].files[2]).unlink()
+    without = markdown(section.write(results, results.folder))
+    assert "|" not in without
+    assert "Their texts are not here" in without
+    unjudged = dataclasses.replace(results, info=dataclasses.replace(results.info, finals=None))
+    assert section.write(unjudged, results.folder) == []
+
+
+def test_an_item_of_a_search_has_its_own_score(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a number is the mean over items, that of each before and now, which are no shares of right seeds."""
+    monkeypatch.setattr(Items, "right_or_wrong", False)
+    items = Items.of(results, "mine")
+    assert "before | now" in " ".join(items.as_text().split())
+    assert "does better on 3 of 43 test items" in markdown(section.write(results, results.folder))
 
 
 @pytest.mark.parametrize("harm", ["gone", "other"])

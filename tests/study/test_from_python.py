@@ -85,6 +85,24 @@ def test_arrays_and_plain_sentences_are_data_and_nothing_is_refused(tmp_path: Pa
         Study(train=[], encoder="e", results=tmp_path / "x").request()
 
 
+def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is its first screen, in a terminal and in a notebook, and a table has what the finals compare."""
+    folder = tmp_path / "own_labels"
+    shutil.copytree(EXAMPLES / "own_labels", folder)
+    commands = list[str]()
+    monkeypatch.setattr("study.from_python.run", lambda request: commands.append(request.command))
+    outcome = Study(train="labelled.csv", encoder="e", minutes=60, results=folder).run()
+    assert "--limit minutes=60" in commands[0]
+    first = (folder / "report.md").read_text().split("- **Use:** ")[1].partition("\n")[0]
+    assert repr(outcome).splitlines()[0] == f"Use    {first}"
+    table = outcome.table()
+    assert [*table["recipe"]] == ["#3 epochs 10, batch_all, margin 0.617", "base settings", "encoder as it came"]
+    assert table["over base"][0] == pytest.approx(3.733, abs=1e-3)
+    assert table["over encoder, low"][1] == pytest.approx(-0.75, abs=0.01)
+    assert "3.73" in repr(outcome)
+    assert outcome._repr_html_().startswith("<pre>Use")
+
+
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = Study(space="scl_tau", scale="laptop", results=tmp_path / "mine")
     study.run(dry_run=True)
@@ -101,6 +119,12 @@ def test_what_came_out(tmp_path: Path) -> None:
     assert outcome.best_recipe.hash in {*trials["recipe_hash"]}
     assert outcome.report.is_file()
     assert outcome.answer.kind in ("rows", "use", "base", "open")
+    table = outcome.table()
+    assert table["recipe"][0] == "3palln-lambda0.5-SCL"
+    assert {"seeds", "score", "gain", "gain, low", "gain, high"} <= {*table.columns}
+    figure = outcome.figure()
+    figure.savefig(tmp_path / "gains.pdf")
+    assert figure._repr_svg_().count("<svg") == 1
     shown = outcome._repr_html_()
     assert html.escape(repr(outcome)) in shown
     assert shown.count("<svg") == 1

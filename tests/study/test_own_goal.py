@@ -209,7 +209,7 @@ def to_trackers(results: Results) -> str:
 
 def as_a_gauge(results: Results) -> str:
     ledger = Ledger(results.folder / LEDGER)
-    state = StudyState(plan_of(results), ledger, 1, lambda: 0, lambda: (), lambda: math.inf)
+    state = StudyState(plan_of(results), ledger, 1, lambda: 0, lambda: ())
     best = Prometheus(state).best["mine"]
     hashes = {record.recipe_hash for record in ledger.read() if record.scores["mine"]["dev_accuracy"] == best}
     (key,) = hashes

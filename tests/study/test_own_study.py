@@ -171,12 +171,21 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
         "then 200 recipes over optimisation.learning_rate",
         "in short:\n  budget    60 minutes of the whole study",
         "  training  how long one takes is not known before the first has ended",
-        "  stages    a search of 200 recipes from Optuna",
+        "  stages    a search of 200 recipes from Optuna at most, then finals",
         f"  results   {Path('results/mine-scenes-small').absolute()}: report.md",
     )
     places = [console.find(words) for words in order]
     assert -1 not in places
     assert places == sorted(places)
+
+
+def test_a_dry_run_says_that_recipes_begin_on_an_eighth_of_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where an eighth is enough to train on."""
+    sample = Path(__file__).parents[2] / "docs" / "sample" / "packages.csv"
+    assert main(["--train", str(sample), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
+    assert (
+        "a search of 200 recipes from Optuna at most, on 1/8 of the data first, then finals" in capsys.readouterr().out
+    )
 
 
 def test_the_same_data_go_on_and_others_are_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import threading
@@ -11,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import LEDGER, Ledger, StudyInfo, trial_key
 from reports.live.report_process import CachedReport
 from reports.live.server import LiveServer
-from tests.live_folder import DONE, add_curve, running_study
+from tests.live_folder import DONE, add_curve, fail, running_study
 from tests.live_pictures import chromium, served
 
 pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
@@ -94,10 +95,73 @@ def test_the_keyboard_reaches_everything(server: LiveServer, page: Any) -> None:
                 " || document.activeElement.getAttribute('href')"
             )
         )
-    assert reached[:3] == ["skip", "report", "running"]
+    assert reached[:3] == ["skip", "report", "best"]
+    assert "running" in reached
     page.focus("#queued-count")
     page.keyboard.press("Enter")
     assert page.is_visible("#queued table")
+
+
+LAID_OUT = """() => {
+  const rects = [], cut = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement;
+    const hidden = parent.closest("script, .skip, thead, details:not([open]) > :not(summary)");
+    if (!node.textContent.trim() || hidden) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const box = parent.closest(".scrolls")?.getBoundingClientRect();
+    for (const rect of range.getClientRects()) {
+      const top = Math.max(rect.top, box?.top ?? -Infinity), bottom = Math.min(rect.bottom, box?.bottom ?? Infinity);
+      if (bottom - top < 4 || rect.width < 2) continue;
+      if (rect.left < -1 || rect.right > innerWidth + 1) cut.push(node.textContent);
+      rects.push({ left: rect.left + 1, right: rect.right - 1, top: top + 4, bottom: bottom - 4, node });
+    }
+  }
+  const meet = (one, other) =>
+    one.node !== other.node && one.left < other.right && other.left < one.right
+    && one.top < other.bottom && other.top < one.bottom;
+  const overlaps = rects.flatMap((one, place) => rects.slice(place + 1).filter((other) => meet(one, other))
+    .map((other) => `${one.node.textContent} / ${other.node.textContent}`));
+  const wide = [document.documentElement, ...document.querySelectorAll(".scrolls")];
+  const scrolls = wide.filter((part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.id || part.tagName);
+  return { cut, overlaps, scrolls };
+}"""
+"""What of the page is cut, lies on something else, or has to be scrolled sideways."""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_nothing_is_cut_overlaps_or_scrolls_sideways(width: int, tmp_path: Path, browser: Any) -> None:
+    progress = running_study(tmp_path, seeds=(0, 1), explored=4)
+    long = (
+        "a" * 60 + " optimisation.batch_size=256 is more than corpus.nli='/a/folder/with/a/long/name/train.jsonl' has"
+    )
+    fail(tmp_path, trial_key("ab12", 0), "1/8 of the data: #1 groups, mined, negatives per anchor 5", long)
+    first = dataclasses.replace(progress.running[0], changes=f"objective.temperature=0.0127 corpus.nli=/{'b' * 80}")
+    dataclasses.replace(progress, running=[first, *progress.running[1:]]).save(tmp_path)
+    with served(tmp_path) as live:
+        live.verdicts.get(live.folder.view().signature)
+        opened = browser.new_page(viewport={"width": width, "height": 900})
+        opened.goto(live.address)
+        assert opened.locator("#course svg").count() == 1
+        assert opened.evaluate(LAID_OUT) == {"cut": [], "overlaps": [], "scrolls": []}
+        opened.close()
+
+
+def test_recipes_are_sorted_and_stay_so(server: LiveServer, page: Any) -> None:
+    page.set_viewport_size({"width": 1000, "height": 800})
+    page.goto(server.address)
+    names = "[...document.querySelectorAll('#best tbody th')].map(cell => cell.firstChild.textContent)"
+    page.click("#best thead th:first-child button")
+    in_order = page.evaluate(names)
+    assert in_order == sorted(in_order, key=str.casefold)
+    assert page.get_attribute("#best thead th:first-child", "aria-sort") == "ascending"
+    page.evaluate("delete shown.best; refresh()")
+    page.wait_for_timeout(300)
+    assert page.evaluate(names) == in_order
+    page.click("#best thead th:first-child button")
+    assert page.evaluate(names) == in_order[::-1]
 
 
 @pytest.mark.slow

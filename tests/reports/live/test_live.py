@@ -283,13 +283,11 @@ class TestWhatIsShown:
         progress = dataclasses.replace(
             progress,
             at_once=nasty,
-            running=[dataclasses.replace(trial, seed=nasty) for trial in progress.running],
-            queued=[dataclasses.replace(trial, seed=nasty) for trial in progress.queued],
+            running=[dataclasses.replace(trial, rung=nasty) for trial in progress.running],
         )
         shown = html.parts_of(dataclasses.replace(Folder(tmp_path).view(), progress=progress), {})
-        for place in ("running", "queued"):
-            assert "&lt;script&gt;" in shown[place]
-            assert "<script>" not in shown[place]
+        assert "&lt;script&gt;" in shown["running"]
+        assert "<script>" not in shown["running"]
 
     def test_a_record_that_cannot_be_right_is_set_aside(self, tmp_path: Path) -> None:
         running_study(tmp_path, seeds=(0,))

@@ -40,10 +40,8 @@ def written_progress(file: ProgressFile) -> Progress:
 def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFile) -> None:
     progress = written_progress(file)
     assert progress.counts == {"queued": 6, "running": 0, "finished": 0, "stopped": 0, "failed": 0}
-    assert (progress.queued[1].name, progress.queued[2].changes) == (
-        "row 0",
-        "objective.temperature=0.060000000000000005",
-    )
+    assert (progress.queued[1].name, progress.queued[2].changes) == ("row 0", "objective.temperature=0.06")
+    assert progress.queued[2].objective == study.queue[2].recipe.objective.name
     assert (progress.seconds_left, progress.at_once, progress.ended) == (None, 2, False)
 
     first, second = study.start(file, members=2)  # a population
@@ -218,7 +216,7 @@ def test_of_a_long_queue_only_what_is_listed_is_put_into_words(
 ) -> None:
     study.queue.extend(planned(500, name="other {}".format))
     named = []
-    monkeypatch.setattr(progress_file, "differences", lambda base, recipe: str(named.append(recipe)))
+    monkeypatch.setattr(progress_file, "in_short", lambda base, recipe: str(named.append(recipe)))
     for _ in range(2):  # and each of them once
         assert len(written_progress(file).queued) == len(named) == progress_file.LISTED
 

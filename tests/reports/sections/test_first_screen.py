@@ -13,19 +13,30 @@ from markdown_it import MarkdownIt
 
 from reports.answer import Answer
 from reports.commands import patterns
+from reports.document import markdown
 from reports.document.inline import plain
 from reports.plots import forest
 from reports.plots.forest import GainGroup, GainLine, forest_picture
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS
+from reports.sections import SECTIONS, finals, glance
+from reports.sections import rows as rows_section
 from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
 from study.rows import chosen_rows
 from tests.synthetic_results import add_finals, make_results
 
 EXAMPLES = sorted(Path(__file__).parents[3].glob("docs/examples/*/report.md"))
-ORDER = ["Answer", "At a glance", "The finals", "Rows", "How sure that is", "What mattered", "The paper's claims"]
+ORDER = [
+    "Answer",
+    "At a glance",
+    "The finals",
+    "What it changes on your test items",
+    "Rows",
+    "How sure that is",
+    "What mattered",
+    "The paper's claims",
+]
 LINES, WORDS = 150, 30
 """Of a report before its appendix, and of a sentence."""
 
@@ -58,6 +69,39 @@ def check(report: str) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
 def test_a_committed_example_is_read_in_a_minute(example: Path) -> None:
     check(example.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("rows", [["SBERT baseline"], ["SBERT baseline", "3p3n-Augment"]], ids=len)
+def test_no_score_stands_there_twice_with_other_numbers(
+    rows: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that the finals judge under fresh seeds have no table of their own; beside others it says what to quote."""
+    make_results(tmp_path, rows=rows, explored=3, seeds=(0,))
+    add_finals(tmp_path, (3.0,))
+    results = Results.load(tmp_path)
+    figures = [figure for figure in results.figures if figure.name == Answer.of(results).figure]
+    monkeypatch.setattr(Results, "figures", figures)
+    for module in (glance, rows_section):
+        monkeypatch.setattr(module, "in_finals", lambda results: {results.info.row_hashes["SBERT baseline"]})
+    report = write_report(tmp_path).read_text(encoding="utf-8")
+    assert ("\n## Rows\n" in report) == ("\n## Rows in full\n" in report) == (len(rows) > 1)
+    assert ("of a row in the finals quote those there" in report) == (len(rows) > 1)
+
+
+@pytest.mark.parametrize(
+    ("example", "sentences"),
+    [
+        ("own_labels", ["ran under more seeds in places", "took 9 s to 2 min: the machine did other things as well"]),
+        ("own_triplets", ["ran under more seeds in places"]),
+        ("scl_ablation", []),
+    ],
+)
+def test_the_finals_say_why_seeds_and_times_differ(example: str, sentences: list[str], tmp_path: Path) -> None:
+    results = Results.load(EXAMPLES[0].parents[1] / example)
+    whole = markdown(finals.write(results, tmp_path))
+    every = ("ran under more seeds", "came to as many seeds", "did other things as well")
+    assert [words for words in sentences if words not in whole] == []
+    assert sum(words in whole for words in every) == len(sentences)
 
 
 @pytest.fixture

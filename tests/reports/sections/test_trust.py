@@ -85,7 +85,14 @@ def test_a_row_with_one_seed_has_no_verdict_that_stands(folder: Path):
 
 
 def test_it_stands_on_the_first_screen():
-    assert [section.name for section in in_order()][:5] == ["answer", "glance", "finals", "ship", "more_data"]
+    assert [section.name for section in in_order()][:6] == [
+        "answer",
+        "glance",
+        "finals",
+        "ship",
+        "changed",
+        "more_data",
+    ]
 
 
 def test_a_line_a_flag_with_what_it_forbids(folder: Path):

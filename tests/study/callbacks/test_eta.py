@@ -5,13 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from study.callbacks.eta import TimeLeft, TrainingGroup
 from study.search.budget import Budget, makespan
+from study.search.finals import SearchFinals
+from study.search.outlook import Outlook
 from study.trial import Trial
+from tests.simulated_search import follow
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
+from tests.study.search.test_agenda import BASE, agenda, as_it_came, outcome
+
+RATES = [10 ** (-2 - (number * 77 % 400) / 80) for number in range(30)]
+FINALS = SearchFinals(2, 10, BASE, {as_it_came(BASE).hash: "untrained", BASE.hash: "base"})
 
 
 def drawn(low: float, high: float, what: str) -> Callable[[Trial], float]:
@@ -52,6 +60,45 @@ def test_it_is_right_from_the_first_third_on(
         f"at {at:.0f} of {whole:.0f} s: {seconds}"
         for at, seconds in forecasts
         if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > max(0.2 * (whole - at), 0.03 * whole))
+    ]
+    assert wrong == []
+
+
+SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
+    "20 minutes, one place": ({"minutes": 20, "places": 1}, {}),
+    "20 minutes, two places": ({"minutes": 20}, {}),
+    "60 minutes, four places": ({"minutes": 60, "places": 4}, {}),
+    "30 minutes, epochs differ": ({"minutes": 30, "epochs": (1, 2, 1, 3)}, {"whole": 60.0}),
+    "120 minutes, slow to begin": ({"minutes": 120}, {"begin": 30.0}),
+    "8 minutes, room for two trainings": ({"minutes": 8, "places": 1}, {}),
+    "2 minutes, short trainings": ({"minutes": 2, "epochs": (1, 3)}, {"whole": 9.0, "scoring": 2.0}),
+    "12 recipes": ({"rates": RATES[:12]}, {}),
+    "30 recipes, epochs differ": ({"rates": RATES[:30], "places": 4, "epochs": (1, 2, 1, 3)}, {}),
+    "6 recipes, large finals": ({"rates": RATES[:6], "places": 3, "finals": FINALS}, {}),
+    "20 recipes, scoring takes longer": ({"rates": RATES[:20]}, {"whole": 60.0, "scoring": 120.0}),
+    "2 hours of workers": ({"limits": {"worker_hours": 2.0}}, {}),
+}
+"""What a search asks for, and what its trainings cost."""
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_says_within_a_third_when_it_ends(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From its first tenth on, and from when a training has ended; until then the limit is all that is known."""
+    how, costs = SEARCHES[name]
+    search, clock, _ = agenda(**how)
+    monkeypatch.setattr("time.monotonic", lambda: clock.seconds)
+    forecasts: list[tuple[float, float | None]] = []
+    every = float(how.get("minutes", 20))
+    for at, state in follow(search, clock, outcome(**costs), tmp_path, every=every):
+        trained = any(record.recipe["optimisation.epochs"] for record in search.progress.done.values())
+        forecasts += [(at, state.forecast().seconds)] * trained
+    whole = clock.seconds
+    late = [(at, seconds) for at, seconds in forecasts if at >= whole / 10]
+    assert late[0][0] <= whole / 4
+    wrong = [
+        f"at {at:.0f} of {whole:.0f} s: {seconds}"
+        for at, seconds in late
+        if seconds is None or abs(seconds - (whole - at)) > max((whole - at) / 3, 0.03 * whole)
     ]
     assert wrong == []
 
@@ -123,10 +170,10 @@ def test_records_of_another_machine_do_not_count() -> None:
     (trial,) = planned(1)
     times = TimeLeft([record_of(trial, 100, 20)], 2)
     times.know_hardware("8 GPUs")
-    assert times.forecast(0.0, [(TrainingGroup(0.0, 1), "a")], []).seconds is None
+    assert times.forecast(0.0, [(TrainingGroup(0.0, 1), "a")], Outlook()).seconds is None
     times = TimeLeft([record_of(trial, 100, 20)], 2)
     times.know_hardware(trial.resources.hardware)
-    assert times.forecast(30.0, [(TrainingGroup(0.0, 1), "a")], []).seconds == 90.0
+    assert times.forecast(30.0, [(TrainingGroup(0.0, 1), "a")], Outlook()).seconds == 90.0
 
 
 def test_a_resumed_training_counts_by_the_steps_of_this_process() -> None:

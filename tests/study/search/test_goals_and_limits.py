@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,14 +93,14 @@ class TestRegistries:
         earlier = [Record({}, "a", n, cost={"seconds": 120.0}, finished_at=at(end)) for n, end in enumerate((3, 4, 20))]
         budget = Budget({"minutes": 15.0}, earlier, places=2, clock=lambda: now[0])
         assert budget.spent("minutes") == 5.0  # two of them overlapped by a minute
-        assert (budget.room("a"), budget.room("a", [("a", 1.0)]), budget.trainings("a")) == (10, 9, 10.0)
+        assert budget.trainings("a") == 10.0
         now[0] = 480.0
         assert budget.spent("minutes") == 13.0
-        assert (budget.room("a"), budget.seconds_left()) == (2, 120.0)
+        assert budget.seconds_left() == 120.0
         now[0] = 600.0
-        assert budget.room("a") == 0
+        assert not budget.fits(["a"])
         nothing = Budget({"minutes": 1.0})  # has ended, so the first trials begin
-        assert (nothing.room("a"), nothing.trainings("a"), nothing.fits(["a"])) == (math.inf, None, True)
+        assert (nothing.trainings("a"), nothing.fits(["a"])) == (None, True)
 
     def test_of_the_time_the_last_place_that_becomes_free_decides(self) -> None:
         """Two places, trials of two minutes: what runs holds its place for what is left of it, stages follow each
@@ -224,8 +223,6 @@ class TestBudget:
         assert budget.spent("worker_hours") == pytest.approx(0.4)
         assert budget.guess("worker_hours", "a") == pytest.approx(0.1)
         assert budget.guess("worker_hours", "c") == pytest.approx(0.2)
-        assert [budget.room(each) for each in "abc"] == [6, 2, 3]
-        assert (budget.room("b", [("b", 0.0)]), budget.room("a", [("b", 0.0), ("b", 0.0)])) == (1, 0)
         assert budget.fits(["a", "b"], later=[["c"]])
         assert not budget.fits(["a", "b"], [("a", 0.0)], later=[["c"]])
         assert (budget.trainings("a"), budget.trainings("c")) == (pytest.approx(6.0), None)
@@ -249,14 +246,15 @@ class TestBudget:
         assert budget.trainings(bounded.hash) is None
 
     def test_nothing_known_bounds_nothing(self) -> None:
-        assert Budget({"worker_hours": 1e-9}).room("a", [("a", 0.0), ("b", 0.0)]) == math.inf
-        assert Budget({}).room("a") == math.inf
-        assert Budget({"seconds": 1.0}, [trial("a", seconds=5.0)]).room("a") == math.inf
+        assert Budget({"worker_hours": 1e-9}).fits(["a"], [("a", 0.0), ("b", 0.0)])
+        assert Budget({}).fits(["a"])
+        assert Budget({"seconds": 1.0}, [trial("a", seconds=5.0)]).fits(["a"])
 
     def test_the_tightest_limit_holds(self) -> None:
         limits = {"worker_hours": 1.0, "gpu_hours": 0.5}
         budget = Budget(limits, [trial("a", seconds=360.0, gpu_seconds=720.0)])
-        assert budget.room("a") == 1
+        assert budget.fits(["a"])
+        assert not budget.fits(["a", "a"])
         assert budget.ended(4)["limit"] == "gpu_hours"
         text = ended_in_words(budget.ended(4))
         assert text.startswith("the limit gpu_hours=0.5 ended the study: 0.2 h were spent, a trial takes about 0.2 h")

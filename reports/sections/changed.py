@@ -1,0 +1,69 @@
+"""What the answer changes on test items of one's own: some that it mends, some that it breaks, with their texts."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.answer_words import OVER
+from reports.commands import results_place
+from reports.document import Block, DataTable, Heading
+from reports.items import Item, Items, percent, shortened
+from reports.markdown import code, count, signed, text, verbatim
+from reports.results import Results
+from trainables.errors import UserError
+
+SHOWN = 5
+"""So many items of each kind."""
+FEW = 2
+"""So many tasks."""
+
+
+def write(results: Results, pictures: Path) -> list[Block]:
+    """Of each task that judges a goal of one's own. Empty without finals, and where no predictions were kept."""
+    tasks = [*dict.fromkeys(task for task, _ in results.own_figure.weights)][:FEW] if results.own_figure else []
+    blocks: list[Block] = []
+    for task in tasks:
+        try:
+            items = Items.of(results, task)
+        except UserError:  # what `--items` says where it is asked for: that there is nothing to compare
+            continue
+        blocks += [Heading(text(task))] * (len(tasks) > 1) + _of_task(items, results)
+    return blocks
+
+
+def _of_task(items: Items, results: Results) -> list[Block]:
+    better, worse = ("mends", "breaks") if items.right_or_wrong else ("does better on", "worse on")
+    name = items.recipe.partition(" ")[0] if items.recipe.startswith("#") else items.recipe
+    broke = f"{len(items.broke):,}" if items.broke else "none"
+    changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
+    how = "Right is what most seeds get right." if items.right_or_wrong else ""
+    if not items.right_or_wrong and not items.no_texts:
+        how = f"Before and now: each item's own {code(items.number)}, 100 % at best."
+    place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
+    every = verbatim(f"python -m reports {place} --items {task}")
+    where = (
+        f"{every} shows all of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
+    )
+    blocks: list[Block] = [" ".join(filter(None, [f"Against {OVER[items.over]} {code(name)} {changed}.", how, where]))]
+    for head, some in zip(_heads(items), (items.mended, items.broke), strict=True):
+        if some and not items.no_texts:
+            blocks.append(_table(head, some[:SHOWN], items.right_or_wrong))
+    return blocks
+
+
+def _heads(items: Items) -> tuple[str, str]:
+    return ("Mended", "Broken") if items.right_or_wrong else ("Better", "Worse")
+
+
+def _table(head: str, items: Sequence[Item], seeds: bool) -> DataTable:
+    """`seeds`: before and now are how many of the seeds were right."""
+    if items[0].after is None:
+        return DataTable([head, "points"], [[_text(item), signed(item.change, 3)] for item in items])
+    heads = [head, *(["seeds right before", "now"] if seeds else ["before", "now"])]
+    return DataTable(heads, [[_text(item), percent(item.before), percent(item.after)] for item in items])
+
+
+def _text(item: Item) -> str:
+    return text(shortened(item.text or ""))
