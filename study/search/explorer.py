@@ -6,6 +6,7 @@ keeps its study in memory, tells a stopped trial's partial score as if it were c
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 
 import optuna
@@ -128,7 +129,12 @@ class OptunaExplorer:
         flat = recipe.flat()
         if any(flat.get(key) == value for key, value in self._unsuited):
             return False
-        return can_run(recipe, self.plan.evaluation, parts=self.plan.course.parts)
+        return not self._checks or can_run(recipe, self.plan.evaluation, parts=self.plan.course.parts)
+
+    @functools.cached_property
+    def _checks(self) -> bool:
+        """Whether a check of a recipe tells anything: it does not where the base settings fail it."""
+        return can_run(self.plan.base, self.plan.evaluation, parts=self.plan.course.parts)
 
     def _add(self, recipe: Recipe) -> Explored:
         before = next((explored for explored in self.proposed if explored.recipe.hash == recipe.hash), None)
