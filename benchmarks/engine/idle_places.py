@@ -153,7 +153,7 @@ def _study(folder: Path, options: Sequence[str], places: int) -> tuple[Plan, Led
     from study.search.tune_searcher import TuneSearcher
 
     line = ["--space", SPACE, "--scale", "laptop", "--search", "optuna", "--sampler", "random", "--goals", "sts"]
-    plan = decide(read_request(parse([*line, *options, "--results", str(folder)])), 0)
+    plan = decide(read_request(parse([*line, *options, "--soup", "none", "--results", str(folder)])), 0)
     ledger = Ledger(folder / LEDGER)
     searcher = TuneSearcher(plan, ledger, places=places)
     searcher.begin = lambda members, together: members  # type: ignore[assignment,return-value]

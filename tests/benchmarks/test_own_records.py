@@ -141,7 +141,7 @@ def test_what_fails_is_a_line(recorder: Recorder, monkeypatch: pytest.MonkeyPatc
     recorder.record(Job(99, 1.0, 1))
     line = json.loads(recorder.file.read_text().splitlines()[-1])
     assert line["dev"] is None
-    assert line["failed"] == "UserError"
+    assert line["failed"] == "UnsuitedError"
 
 
 def test_a_table_holds_each_number_in_its_place(tables: Mapping[str, OwnTable]) -> None:

@@ -24,7 +24,6 @@ def population_key(recipe: Recipe) -> str | None:
     # A head for masked language modelling belongs to the base, and so to one trial.
     masked = recipe.objective.mlm or objective.mlm_only
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
-    further = further or recipe.flat().get("corpus.mined_every") is not None
     if not recipe.trains or not stacks or further:
         return None
     # A key at its default counts as none: it may be there for a member's own pooling alone.

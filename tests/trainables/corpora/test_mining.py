@@ -228,24 +228,6 @@ def test_a_trial_trains_on_what_was_mined(tmp_path: Path) -> None:
     assert CONTRADICTION in first.label
 
 
-def test_a_population_trains_on_what_was_mined(tmp_path: Path) -> None:
-    """The same batches as each of its members alone."""
-    from trainables.trial.build import build_encoder, build_training
-    from trainables.trial.population import build_members
-    from trainables.trial.spec import TrialSpec
-
-    pytest.importorskip("peft")
-    recipe = asked_of(tmp_path, **{"encoder.adapter": "lora", "encoder.lora_rank": 2})
-    members, descriptions = build_members([TrialSpec(recipe, 0), TrialSpec(recipe.override({"lr": 1e-3}), 0)], None)
-    alone = build_training(recipe, 0, build_encoder(recipe, 0, None))
-    assert descriptions == [alone.description] * 2
-    assert alone.description["mined_negatives"] > 0
-    for member in members:
-        ours, theirs = member.sampler.batch(1), alone.sampler.batch(1)
-        assert ours.sentences == theirs.sentences
-        assert np.array_equal(ours.hypothesis, theirs.hypothesis)
-
-
 def test_without_embeddings_nothing_is_made_but_steps_are_counted(tmp_path: Path) -> None:
     """Premises with contradictions alone are anchors of labelled pairs, not of mined ones."""
     recipe = asked_of(tmp_path).preferring({"optimisation.batch_size": 2, "objective.positives": 1})

@@ -25,7 +25,6 @@ from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.population_training import embed_ahead
 from trainables.trial.build import build_encoder, build_training
 from trainables.trial.check import check_recipes
-from trainables.trial.population_key import population_key
 
 EVERY = 5
 
@@ -135,11 +134,8 @@ def test_a_trial_renews_beside_a_guide(tmp_path: Path) -> None:
     assert training.model.encoder.training
 
 
-def test_it_trains_alone_and_not_over_a_frozen_encoder(tmp_path: Path) -> None:
+def test_a_frozen_encoder_does_not_mine_anew(tmp_path: Path) -> None:
     torch.set_default_dtype(torch.float32)
-    low_rank = asked_of(tmp_path, **{"encoder.adapter": "lora"})
-    assert population_key(low_rank) is not None
-    assert population_key(low_rank.override({"corpus.mined_every": 10})) is None
     frozen = asked_of(tmp_path, **{"encoder.adapter": "mlp", "corpus.mined_every": 10})
     with pytest.raises(UserError, match=r"corpus\.mined_every mines by an encoder that changes"):
         check_recipes([frozen], EvaluationConfig("scenes", ("STSBenchmark",)))
