@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.soup import _averages, soups_of
 from study.trial import Trial
+from tests.conftest import slow_case
 from tests.study.search.test_learning_curve import ALLOTMENT, SEEDS, points, record_of
 from tests.study.search.test_search import make, searcher_of
 
@@ -114,13 +116,23 @@ def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: 
     assert Answer.of(Results.load(tmp_path)).ship is None
 
 
-@pytest.mark.parametrize("more", [0, 2, len(WHOLE), len(WHOLE) + 1])
-def test_a_study_that_was_killed_goes_on_with_what_is_left(more: int, tmp_path: Path) -> None:
-    ran = Study(tmp_path).run()
-    first = ran.index(soups(ran)[0])
-    study = Study(tmp_path / "again")
-    begun = study.run(first + more)
-    rest = Study(tmp_path / "again").run()
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[Trial]]:
+    """One without a learning curve."""
+    study = Study(tmp_path_factory.mktemp("plain"))
+    return study, study.run()
+
+
+@pytest.mark.parametrize("more", [len(WHOLE) + 1, *map(slow_case, (0, 2, len(WHOLE)))])
+def test_a_study_that_was_killed_goes_on_with_what_is_left(
+    more: int, plain: tuple[Study, list[Trial]], tmp_path: Path
+) -> None:
+    ran = plain[1]
+    study = Study(tmp_path)
+    begun = study.run(ran.index(soups(ran)[0]) + more)
+    models = {record.key for record in study.ledger.read() if record.checkpoint}
+    assert dropped(study) == models  # not before all is scored
+    rest = Study(tmp_path).run()
     assert [trial.key for trial in [*begun, *rest]] == [trial.key for trial in ran]
 
 
@@ -130,9 +142,12 @@ def dropped(study: Study) -> set[str]:
     return {record.key for record in study.ledger.read() if record.checkpoint}
 
 
-def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(tmp_path: Path) -> None:
-    study = Study(tmp_path)
-    ran = study.run()
+def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(
+    plain: tuple[Study, list[Trial]], tmp_path: Path
+) -> None:
+    shutil.copytree(plain[0].results, tmp_path, dirs_exist_ok=True)
+    study, ran = Study(tmp_path), plain[1]
+    assert study.run() == []
     before = Answer.of(Results.load(tmp_path)).ship
     left = dropped(study)
     recipe = soups(ran)[0].recipe_hash
@@ -150,19 +165,10 @@ def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(tmp_pa
     assert f"{recipe}-{SoupVariant(BEST).seed}" in dropped(more)
 
 
-@pytest.mark.parametrize("more", [0, 3, len(WHOLE) + 1])
-def test_no_model_goes_before(more: int, tmp_path: Path) -> None:
-    first = len(Study(tmp_path / "whole").run()) - len(WHOLE) - SEEDS
-    study = Study(tmp_path / "cut")
-    study.run(first + more)
-    models = {record.key for record in study.ledger.read() if record.checkpoint}
-    assert dropped(study) == models
-
-
-def test_what_has_no_average(tmp_path: Path) -> None:
-    study = Study(tmp_path)
-    ran = study.run()
-    recipes, info = [trial.recipe for trial in ran], StudyInfo.load(tmp_path)
+def test_what_has_no_average(plain: tuple[Study, list[Trial]], tmp_path: Path) -> None:
+    shutil.copytree(plain[0].results, tmp_path, dirs_exist_ok=True)
+    study, ran, info = Study(tmp_path), plain[1], StudyInfo.load(plain[0].results)
+    recipes = [trial.recipe for trial in ran]
     for trial in soups(ran):
         (tmp_path / "ledger" / f"{trial.key}.json").unlink()
     assert len(soups_of(study.plan, info, recipes)) == len(WHOLE)
