@@ -213,11 +213,15 @@ def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray
     return None if moved is None else moved[0]
 
 
+def of_own_data(task: str) -> bool:
+    """Whether it is made of a person's own files, and is none of SentEval's."""
+    return task in TASKS and all(Path(file).is_absolute() for file in TASKS[task].files)
+
+
 def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], str]:
     """The items' texts in their order, or why they are not at hand."""
     place = folder or Path(results.evaluation.senteval)
-    own = all(Path(file).is_absolute() for file in TASKS[task].files)
-    if folder is None and not own and str(place) == SCENES:
+    if folder is None and not of_own_data(task) and str(place) == SCENES:
         return [], "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"
     try:
         return texts_of(TASKS[task], place, named), ""

@@ -49,7 +49,7 @@ def difference(gain: float | None, low: float | None, high: float | None) -> str
         return signed(gain)
     if low < -WIDE and high > WIDE:
         return f"{signed(gain)} [far too little data to tell]"
-    if signed(low) == signed(high):
+    if gain == low == high == 0:
         return f"{signed(gain)} [no seed and no item differs]"
     return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
 
@@ -59,7 +59,7 @@ def level(value: float, low: float | None, high: float | None) -> str:
     says nothing."""
     if low is None or high is None:
         return number(value)
-    if number(low) == number(high):
+    if low == high:
         return f"{number(value)} [no seed and no item differs]"
     return f"{number(value)} [{number(low)}, {number(high)}]"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -182,7 +183,8 @@ def _course(view: View) -> str:
     if not searched:
         return ""
     share = searched.most_common(1)[0][0]
-    tried = [(best.at / 60, best.scores[0]) for best in view.best if not best.role and best.share == share]
+    timed = [best for best in view.best if not best.role and best.share == share and math.isfinite(best.at)]
+    tried = [(best.at / 60, best.scores[0]) for best in timed]
     levels: dict[str, float] = {
         best.role: best.scores[0]
         for best in reversed(view.best)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -18,12 +19,15 @@ NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
 class ShownFigure(Figure):
     """`figure.savefig("gains.pdf")` keeps it in another form."""
 
-    def as_svg(self) -> bytes:
-        """The same figure gives the same bytes. Text stays text: it can be searched, read aloud and restyled. It is
-        shown as it is written: a `$` in a row's label begins no formula."""
+    def savefig(self, *arguments: Any, **options: Any) -> None:
+        """As matplotlib's, but text is shown as it is written: a `$` in a row's label begins no formula."""
         for text in self.findobj(Text):
             text.set_parse_math(False)
         _wrap_names(self)
+        super().savefig(*arguments, **options)
+
+    def as_svg(self) -> bytes:
+        """The same figure gives the same bytes. Text stays text: it can be searched, read aloud and restyled."""
         picture = io.BytesIO()
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "report", "font.sans-serif": FONTS}):
             self.savefig(picture, format="svg", metadata=NAMELESS)

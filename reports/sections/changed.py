@@ -9,7 +9,7 @@ from pathlib import Path
 from reports.answer_words import OVER
 from reports.commands import results_place
 from reports.document import Block, DataTable, Heading
-from reports.items import Item, Items, percent, shortened
+from reports.items import Item, Items, of_own_data, percent, shortened
 from reports.markdown import code, count, signed, text, verbatim
 from reports.results import Results
 from trainables.errors import UserError
@@ -22,7 +22,8 @@ FEW = 2
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """Of each task that judges a goal of one's own. Empty without finals, and where no predictions were kept."""
-    tasks = [*dict.fromkeys(task for task, _ in results.own_figure.weights)][:FEW] if results.own_figure else []
+    judging = dict.fromkeys(task for task, _ in results.own_figure.weights) if results.own_figure else {}
+    tasks = [task for task in judging if of_own_data(task)][:FEW]  # no sentence of SentEval's stands in a report
     blocks: list[Block] = []
     for task in tasks:
         try:
@@ -39,7 +40,8 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     broke = f"{len(items.broke):,}" if items.broke else "none"
     changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
     how = "Right is what most seeds get right." if items.right_or_wrong else ""
-    if not items.right_or_wrong and not items.no_texts:
+    scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
+    if not items.right_or_wrong and not items.no_texts and scored:
         how = f"Before and now: each item's own {code(items.number)}, 100 % at best."
     place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
     every = verbatim(f"python -m reports {place} --items {task}")
@@ -59,10 +61,14 @@ def _heads(items: Items) -> tuple[str, str]:
 
 def _table(head: str, items: Sequence[Item], seeds: bool) -> DataTable:
     """`seeds`: before and now are how many of the seeds were right."""
-    if items[0].after is None:
+    if not all(map(_has_scores, items)):
         return DataTable([head, "points"], [[_text(item), signed(item.change, 3)] for item in items])
     heads = [head, *(["seeds right before", "now"] if seeds else ["before", "now"])]
     return DataTable(heads, [[_text(item), percent(item.before), percent(item.after)] for item in items])
+
+
+def _has_scores(item: Item) -> bool:
+    return item.before is not None and item.after is not None
 
 
 def _text(item: Item) -> str:

@@ -122,6 +122,10 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
     ends = dict.fromkeys(results.explored, "not finished")
     ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
     ends |= dict.fromkeys([*results.failed_parts, *results.failures], "failed")
+    for record in results.parts:
+        if record.status == "pruned" and record.recipe_hash in results.wholes:
+            word = str(record.training.get("stopped")).partition(":")[0]
+            ends[results.wholes[record.recipe_hash][1].hash] = word if word in ENDS else "stopped early"
     for record in results.records:
         word = str(record.training.get("stopped")).partition(":")[0]
         stopped = word if word in ENDS else "stopped early"

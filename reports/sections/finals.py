@@ -68,7 +68,8 @@ def _seeds(answer: Answer) -> list[str]:
     others = {finalist.seeds for finalist in answer.finalists if base and finalist.recipe != base.recipe}
     if base is None or not others or others == {base.seeds}:
         return []
-    if base.seeds > max(others):
+    lost = answer.left_out or answer.failed or any(finalist.collapsed for finalist in answer.finalists)
+    if base.seeds > max(others) and not lost:
         why = f"{OVER['base']} ran under more seeds in places that finalists did not need"
     else:
         why = "not all recipes came to as many seeds"
@@ -85,7 +86,7 @@ def _busy(results: Results) -> list[str]:
     if times < BUSY:
         return []
     took_so_long = f"Trainings of one recipe took {duration(low)} to {duration(high)}"
-    return [f"{took_so_long}: the machine did other things as well, so take costs as rough."]
+    return [f"{took_so_long}, so take costs as rough."]
 
 
 def _downward(finalist: Finalist) -> list[float]:

@@ -51,7 +51,8 @@ class Explorer(Protocol):
     """Hashes of all that it ever asked for: also of what its space does not hold any more."""
 
     def ask(self) -> Explored | None:
-        """The next recipe, which is in `asked` from then on; None where it is one that still runs."""
+        """The next recipe, which is in `explored` from then on; None where it is one that still runs, or there is none
+        that can run."""
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
         """What became of a trial of a recipe that was asked for; None: it failed."""

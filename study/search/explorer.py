@@ -7,12 +7,14 @@ keeps its study in memory, tells a stopped trial's partial score as if it were c
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import optuna
 from optuna.trial import TrialState
 
 from reports.ledger import Record
+from reports.ledger.finals import SHARE
 from reports.recipe_names import recipe_name
 from search_spaces.goals import searched, values_at_rung, values_of
 from search_spaces.limits import violations
@@ -30,6 +32,9 @@ from trainables.recipe import Recipe, Value
 MOST_DRAWS = 100
 """Draws of recipes that cannot run, after which there is no next one."""
 
+MOST_NAMED = 2
+"""A value that trainings with so many settings told of is not asked for again, whatever else a recipe has."""
+
 
 class OptunaExplorer:
     """Optuna, and what it has asked for in this study and in earlier runs of it."""
@@ -41,8 +46,11 @@ class OptunaExplorer:
         self.proposed: list[Explored] = []
         self.explored: list[str] = []
         """Hashes of all that it ever asked for, in order: also of what a changed space does not hold any more."""
-        self._unsuited: list[tuple[str, object]] = []
-        """Keys and values with which a training told that it cannot run on these data, or from this encoder."""
+        self._unsuited: list[dict[str, Value]] = []
+        """What trainings had of data, encoder and the named key that told that they cannot run with these."""
+        self._named: Counter[tuple[str, object]] = Counter()
+        """How often a key and its value were named, each time with other settings."""
+        self._exhausted = False
         domains = plan.space.domains
         study = journal.open_journal(
             plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
@@ -54,8 +62,8 @@ class OptunaExplorer:
             self._continue(study)
 
     def has_more(self) -> bool:
-        """Always: Optuna asks on."""
-        return True
+        """Until so many draws in a row can run no more: then the space holds no other recipe for these data."""
+        return not self._exhausted
 
     def ask(self) -> Explored | None:
         if (first := next(self._first(), None)) is not None:
@@ -69,6 +77,7 @@ class OptunaExplorer:
                 break
             self.ask_tell.study.tell(trial, state=TrialState.FAIL)
         else:
+            self._exhausted = True
             return None
         journal.name_explored(trial, self._add(recipe).name, recipe)
         self.on_ask()
@@ -76,8 +85,11 @@ class OptunaExplorer:
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
         if record is not None and record.unsuited:
-            settings = [(domain.key, record.recipe.get(domain.key)) for domain in self.plan.space.domains]
-            self._unsuited += [each for each in settings if record.unsuited.startswith("{}={} ".format(*each))]
+            flat = Recipe.from_flat(record.recipe).flat()
+            read = [key for key in flat if key.startswith(("corpus.", "encoder.")) and key != SHARE]
+            named = [key for key, value in flat.items() if record.unsuited.startswith(f"{key}={value} ")]
+            self._unsuited.append({key: flat[key] for key in (*read, *named)})
+            self._named.update((key, flat[key]) for key in named)
         if record is None:
             self.ask_tell.tell(recipe_hash, seed, None)
         else:
@@ -127,7 +139,9 @@ class OptunaExplorer:
     def _can_run(self, recipe: Recipe) -> bool:
         """Whether these data, or the smallest part that recipes begin on, can train it, as far as that is known."""
         flat = recipe.flat()
-        if any(flat.get(key) == value for key, value in self._unsuited):
+        if any(flat.get(key) == value and count >= MOST_NAMED for (key, value), count in self._named.items()):
+            return False
+        if any(all(flat.get(key) == value for key, value in settings.items()) for settings in self._unsuited):
             return False
         return not self._checks or can_run(recipe, self.plan.evaluation, parts=self.plan.course.parts)
 

@@ -14,7 +14,7 @@ import pytest
 from reports.__main__ import main
 from reports.answer import Answer
 from reports.document import markdown
-from reports.items import Items
+from reports.items import Items, of_own_data
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
 from reports.results import Results
 from reports.sections import changed as section
@@ -218,3 +218,11 @@ def test_where_no_recipe_was_picked_the_base_is_compared_with_the_encoder(
     monkeypatch.setattr(Answer, "of", lambda _: answer)
     items = Items.of(results, "mine")
     assert (items.recipe, items.over) == (answer.references["base"].name, "encoder")
+
+
+def test_only_tasks_of_ones_own_are_shown_with_their_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SECURITY.md promises that reports of SentEval's tasks hold no sentence."""
+    assert not any(map(of_own_data, ("TREC", "STSBenchmark", "nothing")))
+    own = dataclasses.replace(TASKS["TREC"], files=(str(tmp_path / "a"), str(tmp_path / "b")))
+    monkeypatch.setattr("reports.items.TASKS", {"heldout": own})
+    assert of_own_data("heldout")

@@ -14,7 +14,7 @@ from reports.wording import difference, level
         (2.83, None, None, "+2.83"),
         (3.37, -86.49, 93.23, "+3.37 [far too little data to tell]"),
         (-30.0, -86.49, -2.0, "-30.00 [-86.49, -2.00]"),
-        (0.0, 0.0, 0.001, "0.00 [no seed and no item differs]"),
+        (0.0, 0.0, 0.001, "0.00 [0.00, 0.00]"),
     ],
 )
 def test_a_difference(gain: float, low: float | None, high: float | None, words: str) -> None:
