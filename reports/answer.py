@@ -140,6 +140,11 @@ class Answer:
     """Which model to ship of what is to be used; None where no models were averaged."""
 
     @property
+    def averaged(self) -> str | None:
+        """The folder of the average to ship, within the results folder; None where one seed's model is shipped."""
+        return self.ship.averaged if self.ship else None
+
+    @property
     def base_stands(self) -> bool:
         """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
         they are shown to be better than the encoder as it came."""
@@ -193,7 +198,7 @@ def _answer(results: Results) -> Answer:
         "rows",
         tried=len(whole | {results.once(recipe.hash) for _, recipe in results.wholes.values()}),
         whole=len(whole),
-        seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in [*results.of_all_trials, *results.soups]),
+        seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
         trials=finals_extent(results),
     )
     if sums.trials is None:
@@ -254,11 +259,10 @@ class _Finals(FinalsEvidence):
             spreads=self.spreads(figure),
             noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),
-            data=data_curve(self.evidence, figure, self.looks * max(len(self.finalists), 1)),
+            data=data_curve(self.evidence, figure, self.looks_of_pick),
         )
         used = answer.to_train
-        looks = self.looks * max(len(self.finalists), 1)
-        ship = shipped(self, used.recipe, figure, self._general, looks) if used else None
+        ship = shipped(self, used.recipe, figure, self._general) if used else None
         return dataclasses.replace(answer, ship=ship)
 
     @cached_property
@@ -283,7 +287,7 @@ class _Finals(FinalsEvidence):
         task = next((task for task in GENERAL if task in scores and task in TASKS), None)
         if task is None or self._needs & {*GENERAL}:
             return None
-        return Quantity(task, {(task, plain_number(task, scores[task])): 1.0})
+        return _plain(task, scores)
 
     @cached_property
     def _needs(self) -> frozenset[str]:
@@ -423,13 +427,17 @@ class _Finals(FinalsEvidence):
         """Tasks that are not in the figure; without those that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
-        numbers = {task: plain_number(task, scores[task]) for task in names}
-        tasks = [Quantity(task, {(task, number): 1.0}) for task, number in numbers.items()]
+        tasks = [_plain(task, scores) for task in names]
         return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
         others = self.by_task(recipe_hash, figure.by_task().values(), [over])
         return [other for other in others if other.gain.high is not None and other.gain.high < 0]
+
+
+def _plain(task: str, scores: Mapping[str, Mapping[str, Any]]) -> Quantity:
+    """A task's figure by its plain number."""
+    return Quantity(task, {(task, plain_number(task, scores[task])): 1.0})
 
 
 def seconds_of(record: Record, name: str) -> float | None:

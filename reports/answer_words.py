@@ -83,7 +83,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     written += _lines("Data", of_data(answer.data, say)) if answer.data else []
     kept = answer.to_train
     written += _lines("Ship", _ship(answer.ship, say)) if answer.ship else []
-    averaged = SHIPPED if answer.ship and answer.ship.averaged else None
+    averaged = SHIPPED if answer.averaged else None
     written += [_model(averaged or kept.name, info)] if kept and (averaged or kept.model) else []
     return [*written, *([Line("Again", recipe_command(info), command=True)] if kept else [])]
 

@@ -61,7 +61,7 @@ def check(results: Path, sentences: Path | None = None) -> list[str]:
 
 
 def _scores(results: Results) -> Iterator[str]:
-    for record in [*results.of_all_trials, *results.soups]:
+    for record in results.trials_and_soups:
         name = _name(results, record)
         for file in record.predictions:
             if not (results.folder / file).is_file():

@@ -114,8 +114,8 @@ def _best_first(results: Results, row: str) -> list[Record]:
 
 def _soup(results: Results, name: str) -> list[Record]:
     """The soup to ship, where it is asked for and there is one."""
-    ship = Answer.of(results).ship if name == SHIPPED else None
-    return [record for record in results.soups if ship and ship.averaged and record.checkpoint == ship.averaged]
+    averaged = Answer.of(results).averaged if name == SHIPPED else None
+    return [record for record in results.soups if averaged and record.checkpoint == averaged]
 
 
 def _of_name(results: Results, name: str) -> list[Record]:

@@ -58,6 +58,11 @@ class FinalsEvidence:
         """A trial of the finals, which says what all were scored on."""
         return next(iter(self.recipes.values()))[0]
 
+    @property
+    def looks_of_pick(self) -> float:
+        """`looks` of what is said of the one that was picked among the finalists."""
+        return self.looks * max(len(self.finalists), 1)
+
     def samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
         """Of those of the recipes that have the figure."""
         return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
@@ -102,7 +107,6 @@ class FinalsEvidence:
         searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
-        looks = self.looks * max(len(self.finalists), 1)
         by_other = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
         return [
             flag
@@ -111,7 +115,7 @@ class FinalsEvidence:
             if flag.guard not in varied
             and not (
                 flag.guard == OVERLAP
-                and (gain := self.gain(recipe_hash, other, figure, looks)) is not None
+                and (gain := self.gain(recipe_hash, other, figure, self.looks_of_pick)) is not None
                 and stands_without_memory(self.evidence, recipe_hash, other, figure, gain)
             )
         ]

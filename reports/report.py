@@ -63,6 +63,6 @@ def write_unrecorded(
         form.write(document)
     content = json.dumps(Answer.of(results).as_json(), indent=1, ensure_ascii=False, allow_nan=False)
     write_whole(to_write(folder, FILE), content + "\n")
-    every = [*results.of_all_trials, *results.soups, *results.elsewhere]
+    every = [*results.trials_and_soups, *results.elsewhere]
     write_trials_csv(to_write(folder, TRIALS), every, results.labels, recipe_names(results), results.goals)
     return results

@@ -126,6 +126,11 @@ class Results:
         finals = [record for records in self.finals.values() for record in records]
         return list({record.key: record for record in [*self.records, *self.parts, *finals]}.values())
 
+    @property
+    def trials_and_soups(self) -> list[Record]:
+        """All that was scored in this study."""
+        return [*self.of_all_trials, *self.soups]
+
     @cached_property
     def wholes(self) -> dict[str, tuple[float, Recipe]]:
         """By the hash of a recipe on a part of its data, as `whole_of`."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 from reports.evidence import Evidence
@@ -23,6 +24,7 @@ from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Sample, compare
 from reports.statistics.comparison import by_itself
+from reports.statistics.finals import gain_over
 from reports.statistics.jackknife import jackknifed
 from reports.statistics.pairing import same_seeds
 from search_spaces.goals import Goal
@@ -110,7 +112,7 @@ class Soups:
         without = SoupVariant.of(record.seed).without
         return _averaged(record) == [seed for seed in self.seeds if seed != without]
 
-    @property
+    @cached_property
     def goal(self) -> Goal | None:
         """The development score that chooses: the first of the goals that is no cost."""
         return next((goal for goal in self.results.measured_goals if not goal.cost), None)
@@ -121,7 +123,7 @@ class Soups:
         whole = [value for value in values if value is not None]
         return fmean(whole) if values and len(whole) == len(values) else None
 
-    @property
+    @cached_property
     def scores(self) -> dict[float, float]:
         """Development scores by share; empty while not all are known."""
         known = {
@@ -129,7 +131,7 @@ class Soups:
         }
         return known if len(known) == len(SOUP_SHARES) else {}
 
-    @property
+    @cached_property
     def share(self) -> float | None:
         """The chosen one; None where one seed is as good, and while not all shares are scored."""
         one_seed, finals = self.development(self.trained), self.results.info.finals
@@ -163,11 +165,10 @@ class Soups:
         return Evidence(dataclasses.replace(self.results, records=records)).sample(self.recipe, figure)
 
 
-def shipped(
-    finals: FinalsEvidence, recipe_hash: str, figure: Quantity, general: Quantity | None, looks: float
-) -> Ship | None:
+def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity, general: Quantity | None) -> Ship | None:
     """Of the recipe to use; None where not all soups of its models are scored. `general`: the check of what else the
-    encoder knew. `looks` as in `compare`: of this look, times the finalists."""
+    encoder knew."""
+    looks = finals.looks_of_pick / 2  # each end holds by itself, as in `gain_over`
     soups, seeds = Soups(finals.results, recipe_hash), finals.evidence.sample(recipe_hash, figure)
     if not soups.scores or seeds is None:
         return None
@@ -200,9 +201,9 @@ def shipped(
         keeps=sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained,
         figure=Gain.of(by_itself(sample, lent)),
         over_seed=Gain.of(
-            compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), looks=looks / 2),
+            compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), looks=looks),
         ),
-        gains={name: Gain.of(compare(sample, other, common=lent, looks=looks / 2)) for name, other in others.items()},
+        gains={name: Gain.of(gain_over(sample, other, lent, finals.looks_of_pick)) for name, other in others.items()},
         model=soups.by_share[ship.share].checkpoint,
     )
 

@@ -172,7 +172,7 @@ class Outcome:
         """The model to ship, or else that of `best_recipe`. `UserError` where it was not kept."""
         answer, best = self.answer, Findings.of(self._read).best
         own = answer.to_use.model if answer.to_use else best.checkpoint if best else None
-        folder = (answer.ship.averaged if answer.ship else None) or own
+        folder = answer.averaged or own
         if folder is None or not (self.results / folder).is_dir():
             raise UserError(f"{self.results} holds no model of its best recipe; run the study with keep_models='all'")
         from sentence_transformers import SentenceTransformer

@@ -118,20 +118,23 @@ def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | Non
     return None
 
 
+def _stopped(record: Record) -> str:
+    """How a training ended that did not come to its end."""
+    word = str(record.training.get("stopped")).partition(":")[0]
+    return word if word in ENDS else "stopped early"
+
+
 def _counts(results: Results, explored: list[Candidate]) -> str:
     ends = dict.fromkeys(results.explored, "not finished")
     ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
     ends |= dict.fromkeys([*results.failed_parts, *results.failures], "failed")
     for record in results.parts:
         if record.status == "pruned" and record.recipe_hash in results.wholes:
-            word = str(record.training.get("stopped")).partition(":")[0]
-            ends[results.wholes[record.recipe_hash][1].hash] = word if word in ENDS else "stopped early"
+            ends[results.wholes[record.recipe_hash][1].hash] = _stopped(record)
     for record in results.records:
-        word = str(record.training.get("stopped")).partition(":")[0]
-        stopped = word if word in ENDS else "stopped early"
         through = record.status == "finished" and record.recipe_hash not in results.stopped
         if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than one that diverged
-            ends[record.recipe_hash] = NO_SCORE if through else stopped
+            ends[record.recipe_hash] = NO_SCORE if through else _stopped(record)
     ends |= {item.recipe_hash: "finished" for item in explored}
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")

@@ -20,7 +20,7 @@ from reports.unfinished import extents, total
 def write(results: Results, pictures: Path) -> list[Block]:
     """Facts as bullets, the data, training times."""
     info = results.info
-    every = [*results.of_all_trials, *results.soups]
+    every = results.trials_and_soups
     finished = [record for record in every if record.status == "finished"]
     pruned = len(every) - len(finished)
     done = [record for record in every if record.status in ("finished", "pruned")]

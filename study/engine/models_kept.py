@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from reports.ledger import MODELS, Record, is_fresh, is_soup, split_key
+from reports.ledger import MODELS, Record, is_fresh, is_soup
 from reports.ledger.option_values import KeepModels
 from search_spaces.goals import Goal, merit, values_of
 
@@ -43,29 +43,25 @@ class ModelsKept:
         self._keep(record)
         if record.checkpoint is None or self.wish in ("all", "none") or (self.averages and is_fresh(record.seed)):
             return []
-        return self._beaten(record)
+        rivals = [key for key, (whose, _) in self._kept.items() if self.wish != "rows" or whose == self._whose(record)]
+        return self._dropped(rivals, self.wish if isinstance(self.wish, int) else 1)
 
     def after_soups(self, shipped: str | None) -> list[str]:
         """Keys of the trials of the finals whose models go once soups are made, or will not be: of each recipe all
         but the best seed's, and all soups but the `shipped` one."""
         if self.wish != "rows":
             return []
-        soups = [key for key in self._kept if is_soup(split_key(key)[1]) and key != shipped]
-        for key in soups:
-            del self._kept[key]
-        best: dict[Whose, str] = {}
-        for key, (whose, place) in self._kept.items():
-            if whose not in best or place > self._kept[best[whose]][1]:
-                best[whose] = key
-        beaten = [key for key, (whose, _) in self._kept.items() if whose[1] == "finals" and best[whose] != key]
-        for key in beaten:
-            del self._kept[key]
-        return [*soups, *beaten]
+        groups: dict[Whose, list[str]] = {}
+        for key, (whose, _) in self._kept.items():
+            groups.setdefault(whose, []).append(key)
+        soups = [key for (_, what), keys in groups.items() if what == "soups" for key in keys if key != shipped]
+        finals = [keys for (_, what), keys in groups.items() if what == "finals"]
+        return [*self._dropped(soups, 0), *(key for keys in finals for key in self._dropped(keys, 1))]
 
-    def _beaten(self, record: Record) -> list[str]:
-        rivals = [key for key, (whose, _) in self._kept.items() if self.wish != "rows" or whose == self._whose(record)]
+    def _dropped(self, rivals: Sequence[str], most: int) -> list[str]:
+        """All but so many of these trials, the best, which are forgotten."""
         ranked = sorted(rivals, key=lambda key: self._kept[key][1], reverse=True)
-        removed = ranked[self.wish if isinstance(self.wish, int) else 1 :]
+        removed = ranked[most:]
         for key in removed:
             del self._kept[key]
         return removed

@@ -47,9 +47,7 @@ def outlook(agenda: Agenda) -> Outlook:
     left, chooses = budget.seconds_left(), finals.finalists is None
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
     waiting = [trial for trial in agenda.waiting() if trial.key not in passed]
-    before: list[str | None] = [
-        trial.recipe_hash for trial in waiting if not is_fresh(trial.seed) and not trial.averaged
-    ]
+    before: list[str | None] = [trial.recipe_hash for trial in waiting if not is_fresh(trial.seed)]
     further, base = finals_to_come(agenda), agenda.course.base.hash
     after: list[str] = []
     if finals.size:

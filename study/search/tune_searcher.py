@@ -153,8 +153,8 @@ class TuneSearcher(Searcher):
 
     def shipped(self) -> str | None:
         """The key of the trial of the soup to ship; None where there is none."""
-        ship = Answer.of(Results.of(self.plan.results, self._info, self.plan.space)).ship
-        return ship.averaged.rpartition("/")[2] if ship and ship.averaged else None
+        averaged = Answer.of(Results.of(self.plan.results, self._info, self.plan.space)).averaged
+        return averaged.rpartition("/")[2] if averaged else None
 
     @property
     def _info(self) -> StudyInfo:
