@@ -19,7 +19,8 @@ RESULTS = "the folder that a study wrote, or its URL"
 USAGE = """python -m reports RESULTS [options]
        python -m reports diff RESULTS RESULTS
        python -m reports export RESULTS ROW [FOLDER]
-       python -m reports mteb RESULTS TASK [TASK ...]"""
+       python -m reports mteb RESULTS TASK [TASK ...]
+       python -m reports size RESULTS [--budget loss=0.5]"""
 EXAMPLES = """examples:
   python -m reports results/x                       report.md, its pictures and trials.csv, into that folder
   python -m reports results/x --format md,html      and report.html: one file for any browser, without a network
@@ -38,13 +39,15 @@ EXAMPLES = """examples:
   python -m reports diff results/x results/y        what differs between two studies
   python -m reports export results/x 'my row' model a model for sentence-transformers, with its card
   python -m reports mteb results/x STS12 NFCorpus   the kept models on tasks or benchmarks of the package mteb
+  python -m reports size results/x --budget loss=0.5
+                                                    the fewest bytes that are shown to lose half a point at most
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
     words = checked_arguments(arguments)
-    commands = {"diff": _diff, "export": _export, "mteb": _mteb}
+    commands = {"diff": _diff, "export": _export, "mteb": _mteb, "size": _size}
     if words and words[0] in commands:
         return commands[words[0]](words[1:])
     return _report(words)
@@ -236,6 +239,33 @@ def _mteb(arguments: Sequence[str]) -> int:
     tasks = tasks_of(options.tasks)
     place = _brought(options.results)
     score(place, tasks)
+    place.push_changed()
+    return 0
+
+
+def _size(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m reports size",
+        description="What the model to ship scores with fewer numbers, and with coarser ones: its loss, bytes and time "
+        "of a search. Writes RESULTS/size.md, or size.html, and a picture.",
+        epilog="example:\n  python -m reports size results/x --budget bytes=300MB",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
+    parser.add_argument(
+        "--budget",
+        metavar="LIMIT",
+        help="loss=0.5: the fewest bytes that are shown to lose so many points at most; bytes=300MB: the best of which "
+        "a million vectors take no more",
+    )
+    parser.add_argument("--format", default="md", metavar="NAMES", help="md, html, or both with a comma between")
+    options = parser.parse_args(arguments)
+    from reports.size import Budget, write
+
+    budget = None if options.budget is None else Budget.of(options.budget)
+    place = _brought(options.results)
+    for line in write(place, budget, [name.strip() for name in options.format.split(",")]):
+        print(line)
     place.push_changed()
     return 0
 

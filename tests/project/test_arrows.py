@@ -76,6 +76,14 @@ MAY_IMPORT = {
         "trainables.senteval",
         *SHARED,
     ),
+    # It scores a kept model again, as a trial does.
+    "reports.size": (
+        "reports",
+        "trainables.encoders",
+        "trainables.senteval",
+        "trainables.trial.data_requests",
+        *SHARED,
+    ),
     # Which names are the hub's, the card says.
     "reports.mteb_metadata": ("reports", "trainables.encoders.model_card", *SHARED),
     "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),

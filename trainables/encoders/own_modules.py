@@ -7,6 +7,7 @@ own_ending(config)      # Ending(normalised=True, similarity="cosine"): what a s
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ from trainables.encoders.module_files import (
     prompts,
     transformer_settings,
 )
-from trainables.encoders.pooling import POOLINGS
+from trainables.encoders.pooling import POOLINGS, Pooling
 from trainables.errors import shown
 from trainables.keys import Value
 from trainables.recipe import EncoderConfig, Recipe
@@ -95,6 +96,24 @@ def own_settings(name: str) -> dict[str, Value]:
         "encoder.document_prompt": document,
         "pooling.mode": own_pooling(name) or fitting_poolings(name)[0],
     }
+
+
+def as_it_is(
+    name: str, pooling: str | None = None, max_length: int | None = None
+) -> tuple[EncoderConfig, Pooling | None]:
+    """The encoder as sentence-transformers has it, but for what is asked for, and its pooling; None: it needs its own
+    pipeline. A last normalisation is left out: cosine does not see it, and SentEval's classifiers are fitted on
+    embeddings as they are, of which the length is a part."""
+    own = {**own_settings(name), "encoder.query_prompt": default_prompt(name)}
+    changes = {
+        "encoder.max_length": max_length,
+        **({} if pooling is None else {"pooling.mode": POOLINGS[pooling].name}),
+    }
+    recipe = Recipe().override({**own, **changes})
+    whole = pooling is None and needs_pipeline(recipe)
+    if not whole and (missing := left_out(recipe)):
+        print(f"what is scored leaves out {', '.join(missing)}", file=sys.stderr)
+    return recipe.encoder, None if whole else recipe.part(Pooling)
 
 
 def fitting_poolings(name: str) -> tuple[str, ...]:

@@ -14,18 +14,18 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trainables.encoders.contract import for_documents
-from trainables.encoders.module_files import default_prompt
-from trainables.encoders.own_modules import left_out, needs_pipeline, own_settings
-from trainables.encoders.pooling import POOLINGS, Pooling
+from trainables.encoders.own_modules import as_it_is
+from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, answer_user_errors, checked_arguments, choices
 from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.plugins import load_plugin
-from trainables.recipe import SCENES, EncoderConfig, Recipe
+from trainables.recipe import SCENES, EncoderConfig
 from trainables.senteval.data_files import MissingData, check_folder, check_task
-from trainables.senteval.evaluation import SentEvalResult, evaluate
+from trainables.senteval.evaluation import SentEvalResult, embed, score_embeddings
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.sizes import MILLION, Sizes
 from trainables.senteval.tasks import TASKS, groups, task_names
 
 if TYPE_CHECKING:
@@ -73,18 +73,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.word_vectors:
         config, pooling = EncoderConfig(kind="word_vectors", name=options.word_vectors), None
     else:
-        config, pooling = _as_it_is(options.encoder, options.pooling, options.max_length)
+        config, pooling = as_it_is(options.encoder, options.pooling, options.max_length)
     check_encoder(config)
     encoder = load_encoder(config, pooling, evaluation_precision=options.precision)
 
     own = for_documents(encoder)
     encode = _encode(encoder, options.cache, not options.quiet)
     documents = None if own is None else _encode(own, options.cache, not options.quiet)
-    result = evaluate(encode, data, names, protocol, progress=not options.quiet, encode_documents=documents)
+    embeddings = embed(encode, data, names, encode_documents=documents)
+    result = score_embeddings(embeddings, data, names, protocol, progress=not options.quiet)
     averages = means(result, [name for name in named if name not in TASKS])
     if options.json:
         _write(options.json, as_json(result, averages, config.name))
     print(table(result, averages))
+    if options.sizes:
+        print(_sizes(Sizes(embeddings, data, names), protocol))
     for problem in result.errors.values():
         print(f"error: {problem}", file=sys.stderr)
     return 2 if result.errors else 0
@@ -96,6 +99,17 @@ def _encode(encoder: BaseEncoder, cache: Path | None, progress: bool) -> Encode:
     from trainables.encoders.embedding_store import EmbeddingStore
 
     return EmbeddingStore(encoder, cache, progress=progress).encode
+
+
+def _sizes(sizes: Sizes, protocol: str) -> str:
+    """A line a size, with the number of each task that stands for it, and what a million vectors take."""
+    lines = []
+    for variant in sizes.variants():
+        scores = score_embeddings(sizes.at(variant), sizes.data, sizes.tasks, protocol).tasks
+        numbers = [(name, scores[name][TASKS[name].metric]) for name in scores]
+        shown = [f"{name} {value:.2f}" for name, value in numbers if isinstance(value, float)]
+        lines.append(f"{variant.name:<22}{variant.size * MILLION / 1e6:>8,.0f} MB a million  {'  '.join(shown)}")
+    return "\n".join(lines)
 
 
 def means(result: SentEvalResult, names: Sequence[str]) -> dict[str, float | None]:
@@ -152,22 +166,6 @@ def _folder(data: str) -> Path:
     return scenes.ensure() / "senteval"
 
 
-def _as_it_is(name: str, pooling: str | None, max_length: int | None) -> tuple[EncoderConfig, Pooling | None]:
-    """The encoder as sentence-transformers has it, but for what is asked for, and its pooling; None: it needs its own
-    pipeline. A last normalisation is left out: cosine does not see it, and SentEval's classifiers are fitted on
-    embeddings as they are, of which the length is a part."""
-    own = {**own_settings(name), "encoder.query_prompt": default_prompt(name)}
-    changes = {
-        "encoder.max_length": max_length,
-        **({} if pooling is None else {"pooling.mode": POOLINGS[pooling].name}),
-    }
-    recipe = Recipe().override({**own, **changes})
-    whole = pooling is None and needs_pipeline(recipe)
-    if not whole and (modules := left_out(recipe)):
-        print(f"what is scored leaves out {', '.join(modules)}", file=sys.stderr)
-    return recipe.encoder, None if whole else recipe.part(Pooling)
-
-
 def _check(data: Path, names: Sequence[str]) -> None:
     """Refuse, before an encoder is loaded, data without any task to score; one bad task is left to `evaluate`."""
     check_folder(data, names)
@@ -217,6 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--precision", choices=precisions, default="fp32", help="of the encoder (default: fp32)")
     parser.add_argument("--json", type=expanded, metavar="OUT", help="write the scores there, too")
     parser.add_argument("--cache", type=expanded, metavar="DIR", help="keep embeddings there, and take them from there")
+    parser.add_argument("--sizes", action="store_true", help="score cut and coarser embeddings, too, in fewer bytes")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser
 

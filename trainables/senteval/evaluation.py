@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """Unique sentences to float32 embeddings, (sentences, dim)."""
+FEWEST = 100
+"""From fewer texts no ranges of numbers are taken."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,30 @@ def _named(answers: Answers, task: str, data: TaskData) -> Answers:
 def _dash(task: Task, reason: str) -> Numbers:
     """A task without scores."""
     return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
+
+
+def calibrating(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) -> np.ndarray | None:
+    """(texts,) Which rows are of texts that no test has, such as those of development parts; None where these are
+    fewer than `FEWEST`."""
+    read, *_ = _read_all(Path(data), task_names(tasks))
+    texts, tested = _UniqueTexts.of(read, embeddings.apart), set[str]()
+    for name, content in read.items():
+        splits = {str(place): split for place, split in enumerate(kind_of(name).tested(content))}
+        tested |= {*TaskData(splits).sentences()}
+    free = [number for number, text in enumerate([*texts.sentences, *texts.documents]) if text not in tested]
+    return np.array(free) if len(free) >= FEWEST else None
+
+
+def queries_and_documents(
+    embeddings: Embeddings, data: str | Path, tasks: Sequence[str]
+) -> tuple[tuple[np.ndarray, np.ndarray], str] | None:
+    """The rows of queries and of documents, and `Embeddings.sentences` of the one above the other, so that documents
+    can have other embeddings; None where a task has no documents."""
+    read, *_ = _read_all(Path(data), task_names(tasks))
+    if not all(content.documents() for content in read.values()):
+        return None
+    made, apart = _UniqueTexts.of(read, embeddings.apart), _UniqueTexts.of(read, True)
+    return (made.rows(apart.sentences).numpy(), made.document_rows(apart.documents).numpy()), apart.digits
 
 
 def development(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -20,6 +19,7 @@ from trainables.recipe import Recipe
 from trainables.record_parts import Evaluated, TaskScores, Trained, TrainingNumbers, TrialCost
 from trainables.senteval import SentEvalResult, import_late
 from trainables.senteval.evaluation import Embeddings
+from trainables.senteval.sizes import Sizes, Variant
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
 from trainables.trial.measure import TrialClock, after_scoring, gpus_of
@@ -113,8 +113,8 @@ def scores_at_widths(recipe: Recipe, config: EvaluationConfig, embeddings: Embed
     dims = recipe.flat().get("objective.dims")
     if not isinstance(dims, tuple) or not dims:
         return {}
-    cut = {width: replace(embeddings, vectors=embeddings.vectors[:, : int(width)].copy()) for width in dims}
-    return {"widths": {width: _scores(score_senteval(config, cut[width])) for width in dims}}
+    sizes = Sizes(embeddings, senteval_folder(config.senteval), config.tasks)
+    return {"widths": {width: _scores(score_senteval(config, sizes.at(Variant(int(width))))) for width in dims}}
 
 
 def _scores(evaluation: SentEvalResult) -> dict[str, TaskScores]:

@@ -1,0 +1,25 @@
+"""Sizes of embeddings: what a million vectors take, and what they score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.plots.canvas import LINES, QUIET, legend, make_figure, save
+
+
+def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, path: Path) -> Path:
+    """Each point is a format of numbers, MB, a score, and whether it is on the front, which is joined by steps."""
+    figure, (axis,) = make_figure(1, height=4.0, width=5.6)
+    front = sorted((size, value) for _, size, value, is_front in points if is_front)
+    axis.step(*zip(*front, strict=True), where="post", color=QUIET, label="front")
+    for colour, name in zip(LINES, dict.fromkeys(point[0] for point in points), strict=False):
+        own = [(size, value) for numbers, size, value, _ in points if numbers == name]
+        axis.plot(*zip(*own, strict=True), "o", color=colour, label=name)
+    axis.set_xscale("log")
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.set_xlabel("MB of a million vectors")
+    axis.set_ylabel(score)
+    axis.grid(alpha=0.3)
+    legend(figure, [axis])
+    return save(figure, path)

@@ -1,0 +1,280 @@
+"""How small the embeddings of the model to ship may be: what each size scores, and the smallest that is good enough.
+
+    python -m reports size RESULTS --budget loss=0.5
+
+All sizes come from embeddings that are made once. Development items say in which order sizes are tried; each is then
+judged on test items, from the largest down, until one is not shown to be within the budget. So the chance of a promise
+that does not hold is 5 %, however many sizes there are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reports.answer import Answer
+from reports.best_model import best_first, ranking
+from reports.document import Block, DataTable, Picture, WrittenSection
+from reports.evidence import SURE
+from reports.formats import FORMATS, Document
+from reports.ledger import Record
+from reports.ledger.location import ResultsLocation
+from reports.ledger.names import to_write
+from reports.markdown import DASH, code, count, number, text
+from reports.plots.size_front import size_picture
+from reports.quantity import Quantity
+from reports.recipe_names import called
+from reports.results import Results
+from reports.statistics import Sample, compare
+from reports.statistics.fronts import on_front
+from reports.statistics.influence import group_effects
+from reports.statistics.sample import pairable
+from reports.wording import difference
+from trainables.errors import UserError, shown
+from trainables.registry import load
+from trainables.senteval.evaluation import SentEvalResult, score_embeddings
+from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.sizes import DOCUMENTS, MILLION, Sizes, Variant, blas_threads, query_ms
+from trainables.senteval.tasks import TASKS, kind_of
+
+UNITS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+WRITTEN = ("md", "html")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be lost, in points, or what a million vectors may take, in bytes; the other is None."""
+
+    loss: float | None = None
+    bytes: float | None = None
+
+    @classmethod
+    def of(cls, words: str) -> Budget:
+        """`loss=0.5` or `bytes=300MB`; `UserError` for anything else."""
+        parts = re.fullmatch(r"(loss|bytes)=(\d+(?:\.\d+)?)\s*([KMGT]?B)?", words.strip(), re.IGNORECASE)
+        is_loss = parts is not None and parts[1].lower() == "loss"
+        if parts is None or (is_loss and parts[3]) or float(parts[2]) <= 0:
+            raise UserError(f"--budget {shown(words)} is none; give points as in loss=0.5, or bytes as in bytes=300MB")
+        if is_loss:
+            return cls(loss=float(parts[2]))
+        return cls(bytes=float(parts[2]) * UNITS[(parts[3] or "B").upper()])
+
+
+@dataclass(frozen=True)
+class Sized:
+    """What a size scores."""
+
+    variant: Variant
+    test: Sample
+    dev: Sample | None
+    """On development items; None without any."""
+
+    @property
+    def bytes(self) -> int:
+        """Of a million vectors."""
+        return self.variant.size * MILLION
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The size that a budget gives."""
+
+    sized: Sized | None
+    """None where none is shown to be within it."""
+    most_lost: float
+    """So many points it loses at most, at 95 %; without one what the data leave for the first that was tried."""
+
+
+def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
+    """A figure of one scored model with the effects of its items; None where a part of it is missing."""
+    value = figure.of(result.tasks)
+    protocol = next((entry for entry in PROTOCOLS.values() if entry.name == result.protocol), None)
+    effects: dict[str, np.ndarray] = {}
+    for (task, name), weight in sorted(figure.weights.items()):
+        part = f"dev.{task}" if name.startswith("dev_") else task
+        answers = result.answers.get(part)
+        if value is None or answers is None:
+            return None
+        own = kind_of(task).effects(TASKS[task], name, answers, protocol)
+        if own is not None and answers.groups is not None:
+            own = group_effects(own, answers.groups)
+        if own is None:
+            return None
+        items = f"{part} {answers.named}"
+        effects[items] = effects.get(items, np.zeros(len(own))) + weight * own
+    if value is None:
+        return None
+    return Sample(np.array([value]), (0,), True, np.concatenate([*effects.values()])[None], " ".join(effects))
+
+
+def on_development(figure: Quantity) -> Quantity:
+    """The same numbers of development parts."""
+    weights = {(task, name.replace("test_", "dev_", 1)): weight for (task, name), weight in figure.weights.items()}
+    return Quantity(f"{figure.name}, development", weights)
+
+
+def most_lost(whole: Sample, smaller: Sample) -> float:
+    """The upper end of the loss in points, one-sided at 95 %, of two samples of the same items.
+
+    Where no item differs at all, so many of others may differ as would not show among these.
+    """
+    if not pairable(whole, smaller) or whole.effect is None or smaller.effect is None:
+        raise ValueError("the two are not of the same items")
+    gap = compare(smaller, whole)
+    if gap.gain == 0 and np.array_equal(whole.effect, smaller.effect):
+        return float(100 * (1 - SURE ** (1 / len(whole.effect))))
+    return float(-gap.gain + (gap.error.half_width(2 * SURE) if gap.error else math.inf))
+
+
+def chosen(sizes: Sequence[Sized], budget: Budget) -> Choice:
+    """By the budget; the first of the sizes is the whole one."""
+    whole, *smaller = sizes
+    if budget.bytes is not None:
+        inside = [sized for sized in sizes if sized.bytes <= budget.bytes]
+        if not inside:
+            least = min(sized.bytes for sized in sizes)
+            raise UserError(f"--budget: no size takes so little; the smallest takes bytes={least / 1e6:g}MB")
+        best = max(inside, key=lambda sized: (sized.dev.mean if sized.dev else 0.0, sized.bytes))
+        return Choice(best, 0.0 if best is whole else most_lost(whole.test, best.test))
+    assert budget.loss is not None
+    shown_choice, first = Choice(None, 0.0), True
+    for sized in _tried(smaller):
+        bound = most_lost(whole.test, sized.test)
+        if bound > budget.loss:
+            return Choice(None, bound) if first else shown_choice
+        shown_choice, first = Choice(sized, bound), False
+    return shown_choice
+
+
+def _tried(smaller: Sequence[Sized]) -> list[Sized]:
+    """The order in which sizes are judged, the largest first: those on the front of bytes and development scores."""
+    if all(sized.dev for sized in smaller):
+        values = np.array([[-sized.bytes, sized.dev.mean] for sized in smaller if sized.dev])
+        smaller = [smaller[place] for place in on_front(values)]
+    return sorted(smaller, key=lambda sized: -sized.bytes)
+
+
+def write(place: ResultsLocation, budget: Budget | None, formats: Sequence[str]) -> Iterator[str]:
+    """Score the model in every size, and write the page; gives lines for a console.
+
+    `UserError` without a kept model, a test figure, or such a format.
+    """
+    if unknown := [name for name in formats if name not in WRITTEN]:
+        raise UserError(f"--format {unknown[0]}: the sizes are written as {' or '.join(WRITTEN)}")
+    results = Results.load(place.folder)
+    if not results.figures:
+        raise UserError(f"{place.shown} has no test score, so no size can be judged")
+    record, figure = model_to_ship(results, place), results.figures[0]
+    sizes = measured(results, record, figure)
+    blocks = [*blocks_of(results, record, figure, sizes, budget)]
+    title = f"How small: {called(results, record.recipe_hash)}"
+    document = Document(results, title, (WrittenSection("size", "", blocks, False),))
+    yield from (
+        block if isinstance(block, str) else block.markdown for block in blocks if not isinstance(block, Picture)
+    )
+    for name in formats:
+        path = to_write(results.folder, f"size.{name}")
+        load(FORMATS[name].writer)(document, path)
+        yield str(place.at(path.name))
+
+
+def model_to_ship(results: Results, place: ResultsLocation) -> Record:
+    """The trial, or the average, whose kept model is the one to use; `UserError` where there is none."""
+    answer = Answer.of(results)
+    averaged = [record for record in results.soups if answer.averaged and record.checkpoint == answer.averaged]
+    first = [answer.to_train.recipe] if answer.to_train else []
+    recipes = dict.fromkeys([*first, *(ranked.recipe_hash for ranked in ranking(results))])
+    trials = [
+        trial
+        for key in recipes
+        for trial in best_first(results, [each for each in results.of_all_trials if each.recipe_hash == key])
+    ]
+    for record in [*averaged, *trials]:
+        if record.checkpoint:
+            place.fetch(record.checkpoint)
+            if (results.folder / record.checkpoint).is_dir():
+                return record
+    raise UserError(f"{place.shown} holds no trained model; run the study with --keep-models all")
+
+
+def measured(results: Results, record: Record, figure: Quantity) -> list[Sized]:
+    """Every size that the tasks allow, the whole one first; each text is embedded once."""
+    from trainables.encoders import load_encoder
+    from trainables.encoders.contract import for_documents
+    from trainables.encoders.own_modules import as_it_is
+    from trainables.senteval.evaluation import embed
+    from trainables.trial.data_requests import senteval_folder
+
+    encoder = load_encoder(*as_it_is(str(results.folder / (record.checkpoint or ""))))
+    own, data = for_documents(encoder), senteval_folder(results.evaluation.senteval)
+    tasks = sorted(figure.tasks)
+    made = Sizes(embed(encoder.encode, data, tasks, encode_documents=own.encode if own else None), data, tasks)
+    every = []
+    for variant in made.variants():
+        result = score_embeddings(made.at(variant), data, tasks, results.protocol)
+        test, dev = sample_of(result, figure), sample_of(result, on_development(figure))
+        if test is None:
+            raise UserError(f"{figure.name} has no items on which sizes could be compared")
+        every.append(Sized(variant, test, dev))
+    return every
+
+
+def blocks_of(
+    results: Results, record: Record, figure: Quantity, sizes: Sequence[Sized], budget: Budget | None
+) -> Iterator[Block]:
+    """The answer, the table and the picture."""
+    whole = sizes[0]
+    front = {int(place) for place in on_front(np.array([[-sized.bytes, sized.test.mean] for sized in sizes]))}
+    if budget is not None:
+        yield answered(chosen(sizes, budget), budget, sizes)
+    lines = []
+    for place, sized in enumerate(sizes):
+        gap = compare(sized.test, whole.test)
+        lines.append(
+            [
+                f"{sized.variant.width:,}",
+                text(sized.variant.numbers),
+                number(sized.test.mean),
+                DASH if sized is whole else difference(gap.gain, gap.low, gap.high),
+                megabytes(sized.bytes),
+                number(query_ms(sized.variant), 1),
+                "yes" if place in front else DASH,
+            ]
+        )
+    head = ["width", "numbers", text(figure.name), "against the whole", "a million vectors", "ms a query", "front"]
+    yield DataTable(head, lines, left=2)
+    path = to_write(results.folder, "pictures/size.svg")
+    path.parent.mkdir(exist_ok=True)
+    points = [(sized.variant.numbers, sized.bytes / 1e6, sized.test.mean, n in front) for n, sized in enumerate(sizes)]
+    yield Picture(size_picture(points, figure.name, path), "Scores and bytes of every size")
+    items = 0 if whole.test.effect is None else len(whole.test.effect)
+    threads = count(blas_threads(), "thread")
+    yield (
+        f"The model is {code(record.key)}; {count(items, 'test item')}, and 95 % intervals of differences on them. "
+        f"A query is held against all of {DOCUMENTS:,} random vectors by numpy, with {threads} for products of floats; "
+        "the median of several. `front`: nothing that takes no more scores more. Ranges of `int8` come from texts of "
+        "no test. `binary, rescored`: documents are signs; those nearest by signs are held against the whole query."
+    )
+
+
+def answered(choice: Choice, budget: Budget, sizes: Sequence[Sized]) -> str:
+    """What to take, in a sentence."""
+    if choice.sized is None:
+        return (
+            f"Nothing smaller than {megabytes(sizes[0].bytes)} a million is shown to lose at most {budget.loss:g} "
+            f"points; the largest that was judged may lose up to {choice.most_lost:.2f}."
+        )
+    how = "its loss is at most" if choice.most_lost > 0 else "it loses nothing that shows, at most"
+    return (
+        f"**Take {choice.sized.variant.width:,} numbers as {choice.sized.variant.numbers}**: "
+        f"{megabytes(choice.sized.bytes)} a million vectors; {how} {max(0.0, choice.most_lost):.2f} points (95 %)."
+    )
+
+
+def megabytes(size: float) -> str:
+    """`1,536 MB`."""
+    return f"{size / 1e6:,.0f} MB"

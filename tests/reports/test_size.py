@@ -1,0 +1,139 @@
+"""How small embeddings may be: what a budget promises, and the command."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reports import size
+from reports.__main__ import main
+from reports.ledger import LEDGER, Ledger
+from reports.size import Budget, Sized, chosen, most_lost
+from reports.statistics import Sample
+from reports.testing import make_study
+from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
+from trainables.errors import UserError
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
+from trainables.senteval import sizes
+from trainables.senteval.effects import mean_effects
+from trainables.senteval.sizes import Variant
+
+ITEMS, TRUE_LOSS, SPLITS = 500, 1.0, 1500
+
+
+def sample(values: np.ndarray) -> Sample:
+    return Sample(np.array([100 * values.mean()]), (0,), True, mean_effects(values)[None], "t")
+
+
+def lossy(random: np.random.Generator, whole: np.ndarray, loss: float) -> np.ndarray:
+    """Scores of which a fifth differ, by `loss` points in the mean over very many."""
+    moved = random.random(len(whole)) < 0.2
+    return whole - moved * random.normal(loss / 20, 0.2, len(whole))
+
+
+def test_a_bound_holds_on_held_back_items_as_often_as_it_says() -> None:
+    random = np.random.default_rng(1)
+    held = 0
+    for _ in range(SPLITS):
+        whole = random.random(ITEMS)
+        held += most_lost(sample(whole), sample(lossy(random, whole, TRUE_LOSS))) >= TRUE_LOSS
+    assert 0.93 <= held / SPLITS <= 0.97
+
+
+def test_a_budget_holds_however_many_sizes_are_tried() -> None:
+    """The first size loses nothing that counts; those after it lose a little more than the budget."""
+    random = np.random.default_rng(2)
+    broken = 0
+    for _ in range(SPLITS):
+        every = [random.random(ITEMS) for _ in range(2)]
+        columns = [[lossy(random, whole, loss) for whole in every] for loss in (-2.0, 1.0, 1.0, 1.0)]
+        made = [Sized(Variant(64), sample(every[0]), sample(every[1]))]
+        made += [
+            Sized(Variant(width), sample(test), sample(dev))
+            for width, (test, dev) in zip((32, 16, 8, 4), columns, strict=True)
+        ]
+        taken = chosen(made, Budget(loss=TRUE_LOSS)).sized
+        broken += taken is not None and taken.variant.width < 32
+    assert 0.03 <= broken / SPLITS <= 0.07
+
+
+def test_where_nothing_is_shown_the_largest_loss_is_told() -> None:
+    random = np.random.default_rng(3)
+    whole = random.random(ITEMS)
+    made = [Sized(Variant(8), sample(whole), None), Sized(Variant(4), sample(lossy(random, whole, 5.0)), None)]
+    choice = chosen(made, Budget(loss=0.5))
+    assert choice.sized is None
+    assert choice.most_lost == most_lost(made[0].test, made[1].test) > 5
+
+
+def test_no_item_that_differs_is_no_proof_of_none() -> None:
+    whole = sample(np.random.default_rng(4).random(1000))
+    assert most_lost(whole, whole) == pytest.approx(0.299, abs=0.001)
+
+
+def test_the_best_within_bytes_is_that_of_development() -> None:
+    random = np.random.default_rng(5)
+    whole = random.random(ITEMS)
+    made = [
+        Sized(Variant(width), sample(whole), sample(lossy(random, whole, loss)))
+        for width, loss in ((8, 0.0), (4, 9.0), (2, 1.0))
+    ]
+    assert chosen(made, Budget(bytes=16e6)).sized is made[2]
+    with pytest.raises(UserError, match="smallest takes bytes=8MB"):
+        chosen(made, Budget(bytes=1.0))
+
+
+@pytest.mark.parametrize(
+    ("words", "budget"),
+    [
+        ("loss=0.5", Budget(loss=0.5)),
+        ("bytes=300MB", Budget(bytes=300e6)),
+        ("bytes=2gb", Budget(bytes=2e9)),
+        ("bytes=1000", Budget(bytes=1000.0)),
+    ],
+)
+def test_budgets(words: str, budget: Budget) -> None:
+    assert Budget.of(words) == budget
+
+
+@pytest.mark.parametrize("words", ["loss=5MB", "loss=0", "bytes=much", "300MB", ""])
+def test_what_is_no_budget_is_refused(words: str) -> None:
+    with pytest.raises(UserError, match="give points as in loss"):
+        Budget.of(words)
+
+
+def test_a_study_without_a_kept_model_is_refused(tmp_path: Path) -> None:
+    make_study(tmp_path / "r", rows=1, seeds=1)
+    with pytest.raises(UserError, match="--keep-models all"):
+        main(["size", str(tmp_path / "r")])
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("DOCUMENTS", 50), ("REPEATS", 1)):
+        monkeypatch.setattr(sizes, name, value)
+    monkeypatch.setattr(sizes, "SHARES", (1.0, 1 / 8))
+    made = make_study(tmp_path / "r", rows=1, seeds=1)
+    (record,) = made.records
+    record = dataclasses.replace(record, checkpoint=f"models/{record.key}")
+    Ledger(made.folder / LEDGER).write(record)
+    load_encoder(EncoderConfig(name=SCENES_ENCODER, max_length=32), Mean(), device="cpu").save(
+        made.folder / str(record.checkpoint)
+    )
+    assert main(["size", str(made.folder), "--budget", "loss=0.5", "--format", "md,html"]) == 0
+    printed = capsys.readouterr().out
+    assert "a million vectors" in printed
+    assert {"size.md", "size.html"} <= {path.name for path in made.folder.iterdir()}
+    assert "pictures/size.svg" in (made.folder / "size.md").read_text()
+    with pytest.raises(UserError, match="md or html"):
+        main(["size", str(made.folder), "--format", "pdf"])
+
+
+def test_the_help_names_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["size", "--help"])
+    assert "loss=0.5" in capsys.readouterr().out
+    assert size.UNITS["MB"] == 1e6

@@ -1,0 +1,236 @@
+"""What embeddings score that take less room: cut to fewer numbers, and kept in fewer bytes each.
+
+    for variant in variants(384, queries=True):
+        made = scored.at(variant)           # embeddings to score like any others; nothing is encoded again
+
+A vector is cut first, brought to length one where its numbers become coarser, and then written as `FORMATS` says; what
+is scored is what can be read back. Ranges of `int8` come from texts that no test has.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import ClassVar
+
+import numpy as np
+
+from trainables.errors import UserError
+from trainables.registry import Registry
+from trainables.senteval.evaluation import Embeddings, calibrating, queries_and_documents
+
+SHARES = (1.0, 3 / 4, 1 / 2, 1 / 4, 1 / 8)
+"""Of an embedding's numbers that a cut leaves."""
+MILLION = 1_000_000
+DOCUMENTS, BLOCK, REPEATS, NEAREST = 100_000, 4096, 7, 1000
+"""How many documents a query's time is of, how many are read at once, of how many queries it is the median, and how
+many the bits alone choose for the second look."""
+
+Array = np.ndarray
+
+
+class NumberFormat(ABC):
+    """How the numbers of a vector are kept."""
+
+    name: ClassVar[str]
+    queries_whole: ClassVar[bool] = False
+    """Whether queries keep all their bits, and documents alone become coarser."""
+    calibrated: ClassVar[bool] = False
+    """Whether it needs other texts' vectors for its ranges."""
+
+    @abstractmethod
+    def size(self, width: int) -> int:
+        """Bytes of a vector."""
+
+    @abstractmethod
+    def written(self, rows: Array, calibration: Array) -> Array:
+        """(texts, ...) What is kept of (texts, width) float32 vectors."""
+
+    @abstractmethod
+    def read(self, kept: Array, calibration: Array) -> Array:  # (texts, width) float32
+        """The vectors that what is kept stands for."""
+
+    def cosines(self, kept: Array, query: Array, calibration: Array) -> Array:
+        """(documents,) How near each is to a query (width,), block by block; the higher the nearer."""
+        blocks = (self.read(kept[start : start + BLOCK], calibration) for start in range(0, len(kept), BLOCK))
+        return np.concatenate([block @ query for block in blocks])
+
+
+class Float(NumberFormat):
+    """IEEE's numbers."""
+
+    kind: ClassVar[type[np.floating]]
+
+    def size(self, width: int) -> int:
+        return width * np.dtype(self.kind).itemsize
+
+    def written(self, rows: Array, calibration: Array) -> Array:
+        return rows.astype(self.kind)
+
+    def read(self, kept: Array, calibration: Array) -> Array:
+        return kept.astype(np.float32, copy=False)
+
+
+class Single(Float):
+    name = "fp32"
+    kind = np.float32
+
+
+class Half(Float):
+    name = "fp16"
+    kind = np.float16
+
+
+class Byte(NumberFormat):
+    """256 steps between the lowest and the highest value that a number has in other texts."""
+
+    name = "int8"
+    calibrated = True
+
+    def size(self, width: int) -> int:
+        return width
+
+    def written(self, rows: Array, calibration: Array) -> Array:
+        from sentence_transformers.util.quantization import quantize_embeddings
+
+        return np.asarray(quantize_embeddings(rows, "int8", ranges=_ranges(calibration)))
+
+    def read(self, kept: Array, calibration: Array) -> Array:
+        low, high = _ranges(calibration)
+        step = (high - low) / 255
+        return low + (kept.astype(np.float32) + np.float32(128.5)) * np.where(step == 0, np.float32(1), step)
+
+
+class Binary(NumberFormat):
+    """The sign of each number, eight in a byte."""
+
+    name = "binary"
+
+    def size(self, width: int) -> int:
+        return -(-width // 8)
+
+    def written(self, rows: Array, calibration: Array) -> Array:
+        from sentence_transformers.util.quantization import quantize_embeddings
+
+        return np.asarray(quantize_embeddings(rows, "ubinary"))
+
+    def read(self, kept: Array, calibration: Array) -> Array:
+        bits = np.unpackbits(kept, axis=-1)[..., : calibration.shape[1]]
+        return bits.astype(np.float32) * 2 - 1
+
+    def cosines(self, kept: Array, query: Array, calibration: Array) -> Array:
+        bits = np.packbits(query > 0)
+        return -np.bitwise_count(kept ^ bits).sum(axis=1, dtype=np.int32)
+
+
+class Rescored(Binary):
+    """Documents as signs, which whole queries are held against: the nearest by bits alone are looked at again."""
+
+    name = "binary, rescored"
+    queries_whole = True
+
+    def cosines(self, kept: Array, query: Array, calibration: Array) -> Array:
+        near = super().cosines(kept, query, calibration)
+        chosen = np.argpartition(-near, min(NEAREST, len(near)) - 1)[:NEAREST]
+        whole = np.full(len(near), -np.inf, dtype=np.float32)
+        whole[chosen] = self.read(kept[chosen], calibration) @ query
+        return whole
+
+
+FORMATS: Registry[NumberFormat] = Registry("format of numbers", Single(), Half(), Byte(), Binary(), Rescored())
+
+
+def _ranges(calibration: Array) -> Array:  # (2, width)
+    return np.stack([calibration.min(axis=0), calibration.max(axis=0)]).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Embeddings of `width` numbers, in one of `FORMATS`."""
+
+    width: int
+    numbers: str = Single.name
+
+    @property
+    def name(self) -> str:
+        return f"{self.width} {self.numbers}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of a vector."""
+        return FORMATS[self.numbers].size(self.width)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Embeddings that were made once, in any size."""
+
+    whole: Embeddings
+    data: Path
+    tasks: Sequence[str]
+
+    def variants(self) -> list[Variant]:
+        """Those that these tasks and their data can be scored in, the whole one first."""
+        dim = self.whole.vectors.shape[1]
+        widths = dict.fromkeys(max(1, round(share * dim)) for share in SHARES)
+        searched = queries_and_documents(self.whole, self.data, self.tasks) is not None
+        calibrated = calibrating(self.whole, self.data, self.tasks) is not None
+        formats = [
+            form.name
+            for form in FORMATS.values()
+            if (searched or not form.queries_whole) and (calibrated or not form.calibrated)
+        ]
+        return [Variant(width, name) for width in widths for name in formats]
+
+    def at(self, variant: Variant) -> Embeddings:
+        """What is scored of a size. `UserError` for a width that the embeddings do not have."""
+        dim = self.whole.vectors.shape[1]
+        if not 0 < variant.width <= dim:
+            raise UserError(f"a width of {variant.width} is none; the embeddings have {dim} numbers")
+        cut = self.whole.vectors[:, : variant.width].copy()
+        form = FORMATS[variant.numbers]
+        if isinstance(form, Single):
+            return replace(self.whole, vectors=cut)
+        unit = _unit(cut)
+        places = calibrating(self.whole, self.data, self.tasks) if form.calibrated else None
+        others = unit[:1] if places is None else unit[places]
+        coarse = form.read(form.written(unit, others), others)
+        if not form.queries_whole:
+            return replace(self.whole, vectors=coarse)
+        apart = queries_and_documents(self.whole, self.data, self.tasks)
+        if apart is None:
+            raise UserError(f"{variant.numbers} needs tasks that hold queries against documents")
+        (queries, documents), digits = apart
+        both = np.concatenate([unit[queries], coarse[documents]])
+        return replace(self.whole, vectors=both, sentences=digits, apart=True)
+
+
+def query_ms(variant: Variant) -> float:
+    """Milliseconds of a query that is held against all of `DOCUMENTS` random vectors, and finds the ten nearest: by
+    numpy, the median over `REPEATS`."""
+    random, form = np.random.default_rng(0), FORMATS[variant.numbers]
+    rows = _unit(random.standard_normal((DOCUMENTS, variant.width), dtype=np.float32))
+    kept, queries = form.written(rows, rows), rows[:REPEATS]
+    taken = []
+    for query in queries:
+        began = time.perf_counter()
+        near = form.cosines(kept, query, rows[:2])
+        np.argpartition(-near, 10)[:10]
+        taken.append(1000 * (time.perf_counter() - began))
+    return median(taken)
+
+
+def blas_threads() -> int:
+    """With how many threads numpy multiplies here."""
+    from threadpoolctl import threadpool_info
+
+    return max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
+
+
+def _unit(rows: Array) -> Array:
+    """Of length one; zeros stay zeros."""
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
