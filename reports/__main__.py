@@ -260,9 +260,9 @@ def _size(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--format", default="md", metavar="NAMES", help="md, html, or both with a comma between")
     options = parser.parse_args(arguments)
-    from reports.size import Budget, write
+    from reports.size import SizeBudget, write
 
-    budget = None if options.budget is None else Budget.of(options.budget)
+    budget = None if options.budget is None else SizeBudget.of(options.budget)
     place = _brought(options.results)
     for line in write(place, budget, [name.strip() for name in options.format.split(",")]):
         print(line)

@@ -34,9 +34,12 @@ from reports.statistics.fronts import on_front
 from reports.statistics.influence import group_effects
 from reports.statistics.sample import pairable
 from reports.wording import difference
+from trainables.encoders import load_encoder
+from trainables.encoders.contract import for_documents
+from trainables.encoders.own_modules import as_it_is
 from trainables.errors import UserError, shown
 from trainables.registry import load
-from trainables.senteval.evaluation import SentEvalResult, score_embeddings
+from trainables.senteval.evaluation import SentEvalResult, embed, score_embeddings
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.sizes import DOCUMENTS, MILLION, Sizes, Variant, blas_threads, query_ms
 from trainables.senteval.tasks import TASKS, kind_of
@@ -46,14 +49,14 @@ WRITTEN = ("md", "html")
 
 
 @dataclass(frozen=True)
-class Budget:
+class SizeBudget:
     """What may be lost, in points, or what a million vectors may take, in bytes; the other is None."""
 
     loss: float | None = None
     bytes: float | None = None
 
     @classmethod
-    def of(cls, words: str) -> Budget:
+    def of(cls, words: str) -> SizeBudget:
         """`loss=0.5` or `bytes=300MB`; `UserError` for anything else."""
         parts = re.fullmatch(r"(loss|bytes)=(\d+(?:\.\d+)?)\s*([KMGT]?B)?", words.strip(), re.IGNORECASE)
         is_loss = parts is not None and parts[1].lower() == "loss"
@@ -65,7 +68,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Sized:
+class ScoredSize:
     """What a size scores."""
 
     variant: Variant
@@ -83,7 +86,7 @@ class Sized:
 class Choice:
     """The size that a budget gives."""
 
-    sized: Sized | None
+    sized: ScoredSize | None
     """None where none is shown to be within it."""
     most_lost: float
     """So many points it loses at most, at 95 %; without one what the data leave for the first that was tried."""
@@ -130,7 +133,7 @@ def most_lost(whole: Sample, smaller: Sample) -> float:
     return float(-gap.gain + (gap.error.half_width(2 * SURE) if gap.error else math.inf))
 
 
-def chosen(sizes: Sequence[Sized], budget: Budget) -> Choice:
+def chosen(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
     """By the budget; the first of the sizes is the whole one."""
     whole, *smaller = sizes
     if budget.bytes is not None:
@@ -150,7 +153,7 @@ def chosen(sizes: Sequence[Sized], budget: Budget) -> Choice:
     return shown_choice
 
 
-def _tried(smaller: Sequence[Sized]) -> list[Sized]:
+def _tried(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
     """The order in which sizes are judged, the largest first: those on the front of bytes and development scores."""
     if all(sized.dev for sized in smaller):
         values = np.array([[-sized.bytes, sized.dev.mean] for sized in smaller if sized.dev])
@@ -158,7 +161,7 @@ def _tried(smaller: Sequence[Sized]) -> list[Sized]:
     return sorted(smaller, key=lambda sized: -sized.bytes)
 
 
-def write(place: ResultsLocation, budget: Budget | None, formats: Sequence[str]) -> Iterator[str]:
+def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[str]) -> Iterator[str]:
     """Score the model in every size, and write the page; gives lines for a console.
 
     `UserError` without a kept model, a test figure, or such a format.
@@ -201,12 +204,8 @@ def model_to_ship(results: Results, place: ResultsLocation) -> Record:
     raise UserError(f"{place.shown} holds no trained model; run the study with --keep-models all")
 
 
-def measured(results: Results, record: Record, figure: Quantity) -> list[Sized]:
+def measured(results: Results, record: Record, figure: Quantity) -> list[ScoredSize]:
     """Every size that the tasks allow, the whole one first; each text is embedded once."""
-    from trainables.encoders import load_encoder
-    from trainables.encoders.contract import for_documents
-    from trainables.encoders.own_modules import as_it_is
-    from trainables.senteval.evaluation import embed
     from trainables.trial.data_requests import senteval_folder
 
     encoder = load_encoder(*as_it_is(str(results.folder / (record.checkpoint or ""))))
@@ -219,12 +218,12 @@ def measured(results: Results, record: Record, figure: Quantity) -> list[Sized]:
         test, dev = sample_of(result, figure), sample_of(result, on_development(figure))
         if test is None:
             raise UserError(f"{figure.name} has no items on which sizes could be compared")
-        every.append(Sized(variant, test, dev))
+        every.append(ScoredSize(variant, test, dev))
     return every
 
 
 def blocks_of(
-    results: Results, record: Record, figure: Quantity, sizes: Sequence[Sized], budget: Budget | None
+    results: Results, record: Record, figure: Quantity, sizes: Sequence[ScoredSize], budget: SizeBudget | None
 ) -> Iterator[Block]:
     """The answer, the table and the picture."""
     whole = sizes[0]
@@ -261,7 +260,7 @@ def blocks_of(
     )
 
 
-def answered(choice: Choice, budget: Budget, sizes: Sequence[Sized]) -> str:
+def answered(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSize]) -> str:
     """What to take, in a sentence."""
     if choice.sized is None:
         return (

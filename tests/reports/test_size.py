@@ -11,7 +11,7 @@ import pytest
 from reports import size
 from reports.__main__ import main
 from reports.ledger import LEDGER, Ledger
-from reports.size import Budget, Sized, chosen, most_lost
+from reports.size import ScoredSize, SizeBudget, chosen, most_lost
 from reports.statistics import Sample
 from reports.testing import make_study
 from trainables.encoders import load_encoder
@@ -51,12 +51,12 @@ def test_a_budget_holds_however_many_sizes_are_tried() -> None:
     for _ in range(SPLITS):
         every = [random.random(ITEMS) for _ in range(2)]
         columns = [[lossy(random, whole, loss) for whole in every] for loss in (-2.0, 1.0, 1.0, 1.0)]
-        made = [Sized(Variant(64), sample(every[0]), sample(every[1]))]
+        made = [ScoredSize(Variant(64), sample(every[0]), sample(every[1]))]
         made += [
-            Sized(Variant(width), sample(test), sample(dev))
+            ScoredSize(Variant(width), sample(test), sample(dev))
             for width, (test, dev) in zip((32, 16, 8, 4), columns, strict=True)
         ]
-        taken = chosen(made, Budget(loss=TRUE_LOSS)).sized
+        taken = chosen(made, SizeBudget(loss=TRUE_LOSS)).sized
         broken += taken is not None and taken.variant.width < 32
     assert 0.03 <= broken / SPLITS <= 0.07
 
@@ -64,8 +64,11 @@ def test_a_budget_holds_however_many_sizes_are_tried() -> None:
 def test_where_nothing_is_shown_the_largest_loss_is_told() -> None:
     random = np.random.default_rng(3)
     whole = random.random(ITEMS)
-    made = [Sized(Variant(8), sample(whole), None), Sized(Variant(4), sample(lossy(random, whole, 5.0)), None)]
-    choice = chosen(made, Budget(loss=0.5))
+    made = [
+        ScoredSize(Variant(8), sample(whole), None),
+        ScoredSize(Variant(4), sample(lossy(random, whole, 5.0)), None),
+    ]
+    choice = chosen(made, SizeBudget(loss=0.5))
     assert choice.sized is None
     assert choice.most_lost == most_lost(made[0].test, made[1].test) > 5
 
@@ -79,31 +82,31 @@ def test_the_best_within_bytes_is_that_of_development() -> None:
     random = np.random.default_rng(5)
     whole = random.random(ITEMS)
     made = [
-        Sized(Variant(width), sample(whole), sample(lossy(random, whole, loss)))
+        ScoredSize(Variant(width), sample(whole), sample(lossy(random, whole, loss)))
         for width, loss in ((8, 0.0), (4, 9.0), (2, 1.0))
     ]
-    assert chosen(made, Budget(bytes=16e6)).sized is made[2]
+    assert chosen(made, SizeBudget(bytes=16e6)).sized is made[2]
     with pytest.raises(UserError, match="smallest takes bytes=8MB"):
-        chosen(made, Budget(bytes=1.0))
+        chosen(made, SizeBudget(bytes=1.0))
 
 
 @pytest.mark.parametrize(
     ("words", "budget"),
     [
-        ("loss=0.5", Budget(loss=0.5)),
-        ("bytes=300MB", Budget(bytes=300e6)),
-        ("bytes=2gb", Budget(bytes=2e9)),
-        ("bytes=1000", Budget(bytes=1000.0)),
+        ("loss=0.5", SizeBudget(loss=0.5)),
+        ("bytes=300MB", SizeBudget(bytes=300e6)),
+        ("bytes=2gb", SizeBudget(bytes=2e9)),
+        ("bytes=1000", SizeBudget(bytes=1000.0)),
     ],
 )
-def test_budgets(words: str, budget: Budget) -> None:
-    assert Budget.of(words) == budget
+def test_budgets(words: str, budget: SizeBudget) -> None:
+    assert SizeBudget.of(words) == budget
 
 
 @pytest.mark.parametrize("words", ["loss=5MB", "loss=0", "bytes=much", "300MB", ""])
 def test_what_is_no_budget_is_refused(words: str) -> None:
     with pytest.raises(UserError, match="give points as in loss"):
-        Budget.of(words)
+        SizeBudget.of(words)
 
 
 def test_a_study_without_a_kept_model_is_refused(tmp_path: Path) -> None:

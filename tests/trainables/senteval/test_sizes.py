@@ -46,8 +46,8 @@ def test_values_and_bytes(name: str) -> None:
 def test_a_search_finds_what_is_nearest(name: str) -> None:
     form, query = FORMATS[name], RANDOM.standard_normal(20).astype(np.float32)
     near = form.cosines(form.written(ROWS, OTHERS), query, OTHERS)
-    asked = np.sign(query) if name == "binary" else query
-    expected = [sum(naive(name, row, place) * asked[place] for place in range(20)) for row in range(6)]
+    against = np.sign(query) if name == "binary" else query
+    expected = [sum(naive(name, row, place) * against[place] for place in range(20)) for row in range(6)]
     order = np.array(expected)[np.argsort(-near, kind="stable")]
     assert (np.diff(order) <= 1e-5).all()
 
@@ -72,7 +72,8 @@ def test_ranges_come_from_no_test_and_documents_alone_become_signs(tmp_path: Pat
         assert free is not None
         assert {seen[place] for place in free} == {text for line in lines[10:120] for text in line.split(",")}
         every = made.variants()
-        assert every[0] == Variant(16) and len({*every}) == len(every) == 25
+        assert every[0] == Variant(16)
+        assert len({*every}) == len(every) == 25
         assert len(seen) == 480, "each text is encoded once"
         apart = made.at(Variant(16, "binary, rescored"))
         signs = (np.abs(apart.vectors) == 1).all(axis=1)
