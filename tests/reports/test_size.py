@@ -19,6 +19,7 @@ from trainables.encoders.pooling import Mean
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
 from trainables.senteval import sizes
+from trainables.senteval.__main__ import main as score_encoder
 from trainables.senteval.effects import mean_effects
 from trainables.senteval.sizes import Variant
 
@@ -133,6 +134,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "pictures/size.svg" in (made.folder / "size.md").read_text()
     with pytest.raises(UserError, match="md or html"):
         main(["size", str(made.folder), "--format", "pdf"])
+
+
+def test_any_encoder_is_scored_in_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside SentEval's scores; without tasks that hold queries against documents there is no second look."""
+    of_encoder = ["--encoder", "scenes-small", "--data", "scenes", "--tasks", "STSBenchmark", "--protocol", "fast"]
+    assert score_encoder([*of_encoder, "--sizes", "--quiet"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "MB a million" in line]
+    assert len(lines) == 20
+    assert lines[0].split()[:4] == ["128", "fp32", "512", "MB"]
+    assert not any("rescored" in line for line in lines)
 
 
 def test_the_help_names_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
