@@ -18,7 +18,7 @@ import numpy as np
 
 from reports.answer import Answer
 from reports.best_model import best_first, ranking
-from reports.document import Block, DataTable, Picture, WrittenSection
+from reports.document import Block, DataTable, Picture, WrittenSection, markdown
 from reports.evidence import SURE
 from reports.formats import FORMATS, Document
 from reports.ledger import Record
@@ -39,9 +39,9 @@ from trainables.encoders.contract import for_documents
 from trainables.encoders.own_modules import as_it_is
 from trainables.errors import UserError, shown
 from trainables.registry import load
-from trainables.senteval.evaluation import SentEvalResult, embed, score_embeddings
+from trainables.senteval.evaluation import FEWEST, SentEvalResult, embed, score_embeddings
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.sizes import DOCUMENTS, MILLION, Sizes, Variant, blas_threads, query_ms
+from trainables.senteval.sizes import DOCUMENTS, MILLION, SIZE_FORMATS, Sizes, Variant, blas_threads, query_ms
 from trainables.senteval.tasks import TASKS, kind_of
 
 UNITS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
@@ -114,8 +114,10 @@ def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
     return Sample(np.array([value]), (0,), True, np.concatenate([*effects.values()])[None], " ".join(effects))
 
 
-def on_development(figure: Quantity) -> Quantity:
-    """The same numbers of development parts."""
+def on_development(figure: Quantity) -> Quantity | None:
+    """The same numbers of development parts; None of numbers that have no such part."""
+    if not all(name.startswith("test_") for _, name in figure.weights):
+        return None
     weights = {(task, name.replace("test_", "dev_", 1)): weight for (task, name), weight in figure.weights.items()}
     return Quantity(f"{figure.name}, development", weights)
 
@@ -154,11 +156,15 @@ def chosen(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
 
 
 def _tried(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
-    """The order in which sizes are judged, the largest first: those on the front of bytes and development scores."""
+    """The order in which sizes are judged, the largest first: those on the front of bytes and development scores;
+    without these scores coarser numbers alone, of all widths the largest."""
     if all(sized.dev for sized in smaller):
         values = np.array([[-sized.bytes, sized.dev.mean] for sized in smaller if sized.dev])
-        smaller = [smaller[place] for place in on_front(values)]
-    return sorted(smaller, key=lambda sized: -sized.bytes)
+        tried = [smaller[place] for place in on_front(values)]
+    else:
+        widest = max(sized.variant.width for sized in smaller)
+        tried = [sized for sized in smaller if sized.variant.width == widest]
+    return sorted(tried, key=lambda sized: -sized.bytes)
 
 
 def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[str]) -> Iterator[str]:
@@ -176,9 +182,7 @@ def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[s
     blocks = [*blocks_of(results, record, figure, sizes, budget)]
     title = f"How small: {called(results, record.recipe_hash)}"
     document = Document(results, title, (WrittenSection("size", "", blocks, False),))
-    yield from (
-        block if isinstance(block, str) else block.markdown for block in blocks if not isinstance(block, Picture)
-    )
+    yield markdown([block for block in blocks if not isinstance(block, Picture)])
     for name in formats:
         path = to_write(results.folder, f"size.{name}")
         load(FORMATS[name].writer)(document, path)
@@ -212,10 +216,10 @@ def measured(results: Results, record: Record, figure: Quantity) -> list[ScoredS
     own, data = for_documents(encoder), senteval_folder(results.evaluation.senteval)
     tasks = sorted(figure.tasks)
     made = Sizes(embed(encoder.encode, data, tasks, encode_documents=own.encode if own else None), data, tasks)
-    every = []
+    every, before = [], on_development(figure)
     for variant in made.variants():
         result = score_embeddings(made.at(variant), data, tasks, results.protocol)
-        test, dev = sample_of(result, figure), sample_of(result, on_development(figure))
+        test, dev = sample_of(result, figure), None if before is None else sample_of(result, before)
         if test is None:
             raise UserError(f"{figure.name} has no items on which sizes could be compared")
         every.append(ScoredSize(variant, test, dev))
@@ -258,6 +262,11 @@ def blocks_of(
         "the median of several. `front`: nothing that takes no more scores more. Ranges of `int8` come from texts of "
         "no test. `binary, rescored`: documents are signs; those nearest by signs are held against the whole query."
     )
+    if missing := [name for name in SIZE_FORMATS if all(sized.variant.numbers != name for sized in sizes)]:
+        yield (
+            f"Left out: {', '.join(map(code, missing))}. Ranges need {FEWEST} texts that no test has, as in `--dev`, and "
+            "rescoring needs searches."
+        )
 
 
 def answered(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSize]) -> str:

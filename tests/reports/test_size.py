@@ -11,7 +11,8 @@ import pytest
 from reports import size
 from reports.__main__ import main
 from reports.ledger import LEDGER, Ledger
-from reports.size import ScoredSize, SizeBudget, chosen, most_lost
+from reports.quantity import Quantity
+from reports.size import ScoredSize, SizeBudget, chosen, most_lost, on_development
 from reports.statistics import Sample
 from reports.testing import make_study
 from trainables.encoders import load_encoder
@@ -72,6 +73,23 @@ def test_where_nothing_is_shown_the_largest_loss_is_told() -> None:
     choice = chosen(made, SizeBudget(loss=0.5))
     assert choice.sized is None
     assert choice.most_lost == most_lost(made[0].test, made[1].test) > 5
+
+
+def test_without_development_items_the_whole_width_alone_is_tried() -> None:
+    """Else the first cut would end the order, since nothing says that coarser numbers lose less."""
+    random = np.random.default_rng(6)
+    whole = random.random(ITEMS)
+    cut = lossy(random, whole, 9.0)
+    made = [ScoredSize(Variant(8), sample(whole), None), ScoredSize(Variant(7), sample(cut), None)]
+    made.append(ScoredSize(Variant(8, "int8"), sample(whole), None))
+    assert chosen(made, SizeBudget(loss=1.0)).sized is made[2]
+
+
+def test_development_numbers_are_no_test_numbers() -> None:
+    assert on_development(Quantity("STS", {("STS12", "spearman_wmean"): 1.0})) is None
+    both = on_development(Quantity("t", {("t", "test_ndcg@10"): 1.0}))
+    assert both is not None
+    assert both.weights == {("t", "dev_ndcg@10"): 1.0}
 
 
 def test_no_item_that_differs_is_no_proof_of_none() -> None:

@@ -1,10 +1,10 @@
 """What embeddings score that take less room: cut to fewer numbers, and kept in fewer bytes each.
 
-    for variant in variants(384, queries=True):
-        made = scored.at(variant)           # embeddings to score like any others; nothing is encoded again
+    for variant in sizes.variants():
+        score_embeddings(sizes.at(variant), ...)       # like any others; nothing is encoded again
 
-A vector is cut first, brought to length one where its numbers become coarser, and then written as `FORMATS` says; what
-is scored is what can be read back. Ranges of `int8` come from texts that no test has.
+A vector is cut first, brought to length one where its numbers become coarser, and then written as `SIZE_FORMATS` says;
+what is scored is what can be read back. Ranges of `int8` come from texts that no test has.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Rescored(Binary):
         return whole
 
 
-FORMATS: Registry[NumberFormat] = Registry("format of numbers", Single(), Half(), Byte(), Binary(), Rescored())
+SIZE_FORMATS: Registry[NumberFormat] = Registry("format of numbers", Single(), Half(), Byte(), Binary(), Rescored())
 
 
 def _ranges(calibration: Array) -> Array:  # (2, width)
@@ -150,7 +150,7 @@ def _ranges(calibration: Array) -> Array:  # (2, width)
 
 @dataclass(frozen=True)
 class Variant:
-    """Embeddings of `width` numbers, in one of `FORMATS`."""
+    """Embeddings of `width` numbers, in one of `SIZE_FORMATS`."""
 
     width: int
     numbers: str = Single.name
@@ -162,7 +162,7 @@ class Variant:
     @property
     def size(self) -> int:
         """Bytes of a vector."""
-        return FORMATS[self.numbers].size(self.width)
+        return SIZE_FORMATS[self.numbers].size(self.width)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Sizes:
         calibrated = calibrating(self.whole, self.data, self.tasks) is not None
         formats = [
             form.name
-            for form in FORMATS.values()
+            for form in SIZE_FORMATS.values()
             if (searched or not form.queries_whole) and (calibrated or not form.calibrated)
         ]
         return [Variant(width, name) for width in widths for name in formats]
@@ -192,7 +192,7 @@ class Sizes:
         if not 0 < variant.width <= dim:
             raise UserError(f"a width of {variant.width} is none; the embeddings have {dim} numbers")
         cut = self.whole.vectors[:, : variant.width].copy()
-        form = FORMATS[variant.numbers]
+        form = SIZE_FORMATS[variant.numbers]
         if isinstance(form, Single):
             return replace(self.whole, vectors=cut)
         unit = _unit(cut)
@@ -212,7 +212,7 @@ class Sizes:
 def query_ms(variant: Variant) -> float:
     """Milliseconds of a query that is held against all of `DOCUMENTS` random vectors, and finds the ten nearest: by
     numpy, the median over `REPEATS`."""
-    random, form = np.random.default_rng(0), FORMATS[variant.numbers]
+    random, form = np.random.default_rng(0), SIZE_FORMATS[variant.numbers]
     rows = _unit(random.standard_normal((DOCUMENTS, variant.width), dtype=np.float32))
     kept, queries = form.written(rows, rows), rows[:REPEATS]
     taken = []

@@ -12,7 +12,7 @@ import pytest
 from trainables.errors import UserError
 from trainables.senteval.evaluation import calibrating, embed, score_embeddings
 from trainables.senteval.own_tasks import own_tasks
-from trainables.senteval.sizes import FORMATS, Sizes, Variant
+from trainables.senteval.sizes import SIZE_FORMATS, Sizes, Variant
 from trainables.senteval.tasks import TASKS
 
 RANDOM = np.random.default_rng(7)
@@ -32,9 +32,9 @@ def naive(name: str, row: int, place: int) -> float:
     return value if name == "fp32" else (1.0 if value > 0 else -1.0)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", SIZE_FORMATS)
 def test_values_and_bytes(name: str) -> None:
-    form = FORMATS[name]
+    form = SIZE_FORMATS[name]
     kept = form.written(ROWS, OTHERS)
     read = form.read(kept, OTHERS)
     assert kept[0].nbytes == form.size(20) == Variant(20, name).size
@@ -42,9 +42,9 @@ def test_values_and_bytes(name: str) -> None:
     np.testing.assert_allclose(read, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", SIZE_FORMATS)
 def test_a_search_finds_what_is_nearest(name: str) -> None:
-    form, query = FORMATS[name], RANDOM.standard_normal(20).astype(np.float32)
+    form, query = SIZE_FORMATS[name], RANDOM.standard_normal(20).astype(np.float32)
     near = form.cosines(form.written(ROWS, OTHERS), query, OTHERS)
     against = np.sign(query) if name == "binary" else query
     expected = [sum(naive(name, row, place) * against[place] for place in range(20)) for row in range(6)]
@@ -90,5 +90,5 @@ def test_ranges_come_from_no_test_and_documents_alone_become_signs(tmp_path: Pat
 
 def test_a_range_without_width_is_read_back() -> None:
     others = np.ones((3, 4), dtype=np.float32)
-    form = FORMATS["int8"]
+    form = SIZE_FORMATS["int8"]
     assert np.isfinite(form.read(form.written(others, others), others)).all()
