@@ -264,7 +264,7 @@ def blocks_of(
     )
     if missing := [name for name in SIZE_FORMATS if all(sized.variant.numbers != name for sized in sizes)]:
         yield (
-            f"Left out: {', '.join(map(code, missing))}. Ranges need {FEWEST} texts that no test has, as in `--dev`, and "
+            f"Left out: {', '.join(map(code, missing))}. Ranges need {FEWEST} texts that no test has, as in `--dev`; "
             "rescoring needs searches."
         )
 
