@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from search_spaces.paper import Overrides
 from trainables.corpora.layouts import LAYOUTS
+from trainables.corpora.positives import SOURCES
 from trainables.errors import UserError
 from trainables.keys import keys_of
 from trainables.objectives import OBJECTIVES
@@ -42,6 +43,9 @@ MINED_FROM = 500
 
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 TEMPERATURE = "objective.temperature"
+SOURCE = "corpus.positives_from"
+SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
+"""By what each gained on descriptions of packages, whose queries are summaries."""
 FIRST_NARROW: tuple[Overrides, ...] = (
     {RATE: 5e-4, TEMPERATURE: 0.1},
     {RATE: 2e-5, BATCH: 16},
@@ -101,6 +105,8 @@ class OwnSpace:
     general: Task | None = None
     """`GENERAL_TASK`, which no goal looks at; None where its data are not there."""
     notes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    """Of texts alone: where positives can come from."""
     taught: bool = False
     """Whether what a teacher says stands beside texts of the training data."""
 
@@ -119,7 +125,7 @@ _FITS: Mapping[str, _Fit] = {
     "pairs": _PAIRS,
     "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "ntxent", "distill")),
     "nli": _Fit("groups", ("mnrl", "simcse", "supmpn")),
-    "sentences": _Fit("sentences", ("simcse",)),
+    "texts": _Fit("texts", ("mnrl",)),
     "scored": _Fit("scored_pairs", ()),
     "labelled": _Fit("same_label", ()),
 }
@@ -141,6 +147,7 @@ def space_text(own: OwnSpace) -> str:
         **own.encoders[0].settings,
         "corpus.nli": own.train,
         "corpus.layout": fit.layout,
+        **(_from(_sources(own)[0]) if own.sources else {}),
         "objective.name": fit.objectives[0],
         "objective.temperature": 0.05,
         "optimisation.learning_rate": _rates(own)[0],
@@ -242,9 +249,19 @@ def _rates(own: OwnSpace) -> tuple[float, float, float]:
 
 
 def _first(own: OwnSpace) -> tuple[Overrides, ...]:
+    others = tuple(map(_from, _sources(own)[1:]))
     if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):
-        return ()
-    return FIRST_NARROW if _narrow(own) else FIRST_WIDE
+        return others
+    return others + (FIRST_NARROW if _narrow(own) else FIRST_WIDE)
+
+
+def _sources(own: OwnSpace) -> tuple[str, ...]:
+    """Where positives of texts alone can come from, the base's first."""
+    return tuple(sorted(own.sources, key=lambda name: SOURCE_ORDER.index(name) if name in SOURCE_ORDER else -1))
+
+
+def _from(source: str) -> Overrides:
+    return {SOURCE: source}
 
 
 def _narrow(own: OwnSpace) -> bool:
@@ -292,6 +309,8 @@ def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
     domains.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
     if len(fit.objectives) > 1:
         domains.append(_choice("objective.name", fit.objectives))
+    if len(own.sources) > 1:
+        domains.append(_choice(SOURCE, _sources(own)))
     if own.content == "labelled":
         domains.append(_choice("corpus.each", (2, 4)))
     domains += _counts(own, fit) + _mined(own, fit)
@@ -321,14 +340,26 @@ def _counts(own: OwnSpace, fit: _Fit) -> list[str]:
 
 
 def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
-    """Of pairs, which have no hard negatives: whether some are mined, and how."""
+    """Of pairs, which have no hard negatives, and of texts alone whose pairs stay the same: whether some are mined, and
+    how."""
     able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
-    if fit.layout != "pairs" or not able or own.units < MINED_FROM:
+    fixed = tuple(name for name in own.sources if SOURCES[name].views is None)
+    if own.units < MINED_FROM or not able:
         return []
-    grouped, mined = '("corpus.layout", ("groups",))', '("corpus.negatives_from", ("mined",))'
+    if fit.layout == "pairs":
+        begin = [
+            f'Domain("corpus.layout", choices=("pairs", "groups"), when=("objective.name", {_value(able)}))',
+            'Domain("corpus.negatives_from", choices=("mined",), when=("corpus.layout", ("groups",)))',
+        ]
+    elif fixed and able == fit.objectives:
+        begin = [
+            f'Domain("corpus.negatives_from", choices=("labels", "mined"), when=({_value(SOURCE)}, {_value(fixed)}))'
+        ]
+    else:
+        return []
+    mined = '("corpus.negatives_from", ("mined",))'
     return [
-        f'Domain("corpus.layout", choices=("pairs", "groups"), when=("objective.name", {_value(able)}))',
-        f'Domain("corpus.negatives_from", choices=("mined",), when={grouped})',
+        *begin,
         f'Domain("objective.negatives", low=1, high={MOST_DRAWN}, when={mined})',
         f'Domain("corpus.mined_skip", choices=(0, 5, 20), when={mined})',
         f'Domain("corpus.mined_margin", when={mined})',

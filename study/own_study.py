@@ -32,9 +32,20 @@ from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
-from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, prepare
+from trainables.corpora.held_out import (
+    DEV,
+    LEFT_OUT,
+    MOST,
+    OF_LABEL,
+    TEST,
+    TRAIN,
+    PreparedData,
+    held_back_form,
+    prepare,
+)
 from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, training_files
 from trainables.corpora.own_rows import row_in_words
+from trainables.corpora.positives import SOURCES
 from trainables.encoders.availability import known_width
 from trainables.encoders.check import check_encoder
 from trainables.encoders.module_files import own_length, own_pooling
@@ -224,13 +235,8 @@ def _prepare(
     parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
     if judged_by is not None:
         parts = []
-    elif source.content == "sentences":
-        if not request.dev:
-            raise UserError(
-                f"{source.name} holds plain sentences, which do not say what a good model is; give --dev a file of "
-                "pairs with scores, labelled texts, triplets or a folder in BEIR's layout"
-            )
-        parts = []
+    elif source.content == "texts" and len(parts) == 1:  # of two forms one would choose and the other judge
+        parts = [] if request.dev else [DEV]
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
     known = own_tasks(request.dev, request.test) if judged_by is None else judged_by
     holding = rows_that_hold(source, known, aside) if request.drop_leaks else frozenset()
@@ -330,8 +336,24 @@ def _tell(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) 
         few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
         exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these texts exactly (near ones: leaks)"
         print(f"put aside {aside}; {exactly}{lost}{few}", flush=True)
+        for sentence in _held_back(prepared):
+            print(sentence, flush=True)
+    if prepared.census.sources:
+        units = ", ".join(f"{name} ({number:,})" for name, number in prepared.census.sources.items())
+        print(f"positives may come from: {units}", flush=True)
     if leaked:
         print(f"leaks: {'; '.join(leaked)}", flush=True)
+
+
+def _held_back(prepared: PreparedData) -> list[str]:
+    """Of texts alone, a sentence on what judges models."""
+    form = held_back_form(prepared.census.sources) if prepared.held_out else None
+    if form is None:
+        return []
+    return [
+        f"no real queries are known: what is put aside is judged in a form of the training's own, {form} "
+        f"({SOURCES[form].meaning}); --dev and --test give real ones"
+    ]
 
 
 def _tell_lengths(encoders: Sequence[OwnEncoder]) -> None:
@@ -372,7 +394,8 @@ def _space(
             encoders=tuple(encoders),
             tasks=tasks,
             general=general,
-            notes=tuple(f"leaks: {sentence}" for sentence in leaked),
+            sources=tuple(census.sources),
+            notes=(*_held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked)),
         )
     )
 

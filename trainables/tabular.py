@@ -23,6 +23,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("premise", "sentence1", "text1", "question1", "sentence_a"),
     "sentence2": ("hypothesis", "sentence2", "text2", "question2", "sentence_b"),
     "sentence": ("sentence", "text"),
+    "title": ("title",),
+    "heading": ("headings?",),
     "label": ("gold_label", "label", "class", "cluster", "is_duplicate"),
     "score": ("score", "similarity", "similarity_score", "relatedness_score", "(teacher_)?scores", "teacher_score"),
     "teacher": ("teacher", "(teacher_)?margins?", "margin_scores?"),

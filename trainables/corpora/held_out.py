@@ -26,6 +26,7 @@ from trainables.corpora.leaks import plain
 from trainables.corpora.own_census import Census, take_census
 from trainables.corpora.own_data import TrainingFiles
 from trainables.corpora.own_rows import Normal, texts
+from trainables.corpora.positives import CUT_FROM, SOURCES, Document
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
@@ -79,7 +80,13 @@ def prepare(
         census = take_census(rows_of(train), source.content, source.name, left_out)
         rows, counts = census.rows, {TRAIN: census.rows}
     else:
-        take_census(rows_of(whole), source.content, source.name, left_out)
+        sources = take_census(rows_of(whole), source.content, source.name, left_out).sources
+        if source.content == "texts" and held_back_form(sources) is None:
+            raise UserError(
+                f"{source.name} holds texts of less than {CUT_FROM} words without titles, which do not say what a "
+                "good model is; give --dev a file of pairs with scores, labelled texts, triplets or a folder in BEIR's "
+                "layout"
+            )
         code = hashes.split(parts, source.name)
         rows, counts = len(code), {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
         train = folder / "train.jsonl"
@@ -88,7 +95,8 @@ def prepare(
         census = take_census(
             rows_of(train), source.content, f"{source.name}, what is left of it to train on,", _lost(counts)
         )
-    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.content, part) for part in parts}
+    form = held_back_form(census.sources)
+    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.content, part, form) for part in parts}
     judged = {row["label"] for file in files.values() if source.content == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
     return PreparedData(source.content, train, files, rows, counts, left_out, census, unjudged)
@@ -124,14 +132,20 @@ def _part_rows(whole: Path, code: np.ndarray, places: Mapping[int, Path]) -> Non
                 files[part].write(line)
 
 
-def _as_task(file: Path, content: str, part: int) -> Path:
+def held_back_form(sources: Container[str]) -> str | None:
+    """The source of positives by which texts alone judge models, of those that they allow: the first that makes pairs
+    of different texts. None where there is none, and for other data."""
+    return next((name for name, source in SOURCES.items() if name in sources and source.judges), None)
+
+
+def _as_task(file: Path, content: str, part: int, form: str | None) -> Path:
     """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search among all of the part's
-    texts, in BEIR's files."""
+    texts, in BEIR's files; of texts alone by the pairs of a source."""
     if content in ("scored", "labelled"):
         return file
     folder = file.with_suffix("")
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
-    rows = [*rows_of(file)]
+    rows = [*rows_of(file)] if form is None else _pairs(file, form)
     numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
     right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
     anchors = dict.fromkeys(anchor for anchor, _ in right)
@@ -142,6 +156,15 @@ def _as_task(file: Path, content: str, part: int) -> Path:
     (folder / "qrels" / f"{name}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judgements}", encoding="utf-8")
     file.unlink()
     return folder
+
+
+def _pairs(file: Path, form: str) -> list[Normal]:
+    """A pair of each document, by a source of positives; where the source draws views, those of a first epoch."""
+    source, rows = SOURCES[form], rows_of(file)
+    first, second = zip(*(pairs[0] for row in rows if (pairs := source.units(Document.of(row)))), strict=True)
+    if source.views is not None:
+        first, second = source.views(first, np.arange(len(first)), 0, 0)
+    return [{"anchor": anchor, "positive": [text]} for anchor, text in zip(first, second, strict=True)]
 
 
 def _right(row: Normal) -> Iterator[tuple[str, str]]:

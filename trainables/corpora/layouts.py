@@ -23,6 +23,7 @@ from trainables.corpora.same_label import SameLabelLayout
 from trainables.corpora.scored_pairs import ScoredPairLayout
 from trainables.corpora.spans import SpanLayout
 from trainables.corpora.stsb_pairs import SimilarPairLayout
+from trainables.corpora.text_layout import TextLayout
 from trainables.errors import UserError
 from trainables.registry import Registry
 
@@ -44,6 +45,7 @@ LAYOUTS: Registry[type[Layout]] = Registry(
     PairLayout,
     SimilarPairLayout,
     SentenceLayout,
+    TextLayout,
     SpanLayout,
     ScoredPairLayout,
     SameLabelLayout,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -70,6 +70,13 @@ class NLIPairs:
 
     def __len__(self) -> int:
         return len(self.premises)
+
+    @classmethod
+    def entailed(cls, premises: Sequence[str], hypotheses: Sequence[str], source: str) -> NLIPairs:
+        """Positive pairs in the order given, whose equal premises must stand together."""
+        code = np.full(len(premises), ENTAILMENT, dtype=np.int8)
+        digits = _fingerprint(premises, hypotheses, code, None)
+        return cls([*premises], [*hypotheses], code, 0, 0, digits, source, file=np.zeros(len(code), dtype=np.int16))
 
     def copy(self) -> NLIPairs:
         """One that may be changed; the texts themselves, which cannot be, are shared."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from trainables.corpora.own_data import MORE
 from trainables.corpora.own_rows import Normal
+from trainables.corpora.positives import SOURCES, Document
 from trainables.errors import UserError, shown
 
 MOST_TOGETHER = 4
@@ -27,6 +28,8 @@ class Census:
     units: int = 0
     """Units of a batch: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
     labels: Counter[str] = dataclasses.field(default_factory=Counter)
+    sources: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Of texts alone the sources of positives that half of them suit, and the units of each."""
     taught: int = 0
     """Rows with a teacher's scores."""
     scores: tuple[float, float] = (math.inf, -math.inf)
@@ -46,12 +49,18 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
     positives: Counter[int] = Counter()
     negatives: Counter[int] = Counter()
     answers: set[int] = set()
+    suited, made = Counter[str](), Counter[str]()
     for row in rows:
         census.rows += 1
         if content == "scored":
             census.scores = min(census.scores[0], row["score"]), max(census.scores[1], row["score"])
         elif content == "labelled":
             census.labels[row["label"]] += 1
+        elif content == "texts":
+            document = Document.of(row)
+            for name, source in SOURCES.items():
+                suited[name] += source.suits(document)
+                made[name] += len(source.units(document))
         elif content == "nli":
             census.labels[row["label"]] += 1
             sides = {"entailment": positives, "contradiction": negatives}
@@ -69,6 +78,9 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
     census.units = len(positives) if positives else census.rows
     if content == "labelled":
         census.units = sum(texts // MOST_TOGETHER for texts in census.labels.values())
+    if content == "texts":
+        census.sources = {name: made[name] for name in SOURCES if suited[name] >= max(1, census.rows / 2)}
+        census.units = min(census.sources.values(), default=0)
     if not census.rows:
         why = "; ".join(f"{count:,} {reason}" for reason, count in (left_out or {}).items() if reason != MORE)
         raise UserError(f"{where} holds no rows to train on{f': {why}' if why else ''}")

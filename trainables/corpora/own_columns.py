@@ -174,7 +174,7 @@ def _content(
         return "nli"
     if roles.keys() >= {"sentence", "label"}:
         return "labelled"
-    return "sentences" if "sentence" in roles and all_named else None
+    return "texts" if "sentence" in roles and (all_named or "title" in roles or "heading" in roles) else None
 
 
 def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoReturn:
@@ -188,7 +188,7 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 
 
 def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
-    """Where names do not tell: one column of text is sentences, two of text are pairs. What only numbers the rows is
+    """Where names do not tell: one column of text is texts alone, two of text are pairs. What only numbers the rows is
     none of them."""
     columns = [name for name in table.columns if not is_index(name)]
     records = _peek(table, columns)
@@ -200,7 +200,7 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
         return None
     if len(columns) == 1:
         roles["sentence"] = (columns[0],)
-        return "sentences"
+        return "texts"
     if len(columns) == 2:
         roles["anchor"], roles["positive"] = (columns[0],), (columns[1],)
         return "pairs"

@@ -11,7 +11,7 @@
     nli         premise, hypothesis (sentence1, sentence2), label: entailment, neutral, contradiction
     scored      sentence1, sentence2, score
     labelled    sentence (text), label: texts of equal labels are positives of each other
-    sentences   one column of text, or a .txt file with a sentence on each line
+    texts       one column of text, perhaps with title and heading, or files of text (`text_files.py`)
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pathlib import Path
 from trainables.corpora.columns import Labels
 from trainables.corpora.own_columns import Reading, named_roles, reading
 from trainables.corpora.own_rows import CONTENTS, Normal, RoleColumns, read_row
-from trainables.corpora.tables import Record, find_tables, open_table
-from trainables.corpora.text_lines import numbered_lines
+from trainables.corpora.tables import Record, find_tables, has_tables, open_table
+from trainables.corpora.text_files import documents, is_text_file, text_files
 from trainables.errors import UserError, listed
 from trainables.files import expanded
 
@@ -72,7 +72,7 @@ class TrainingFiles:
         readings = dict.fromkeys(
             ", ".join(f"{role} = {listed(names)}" for role, names in table.columns.items())
             for table in self.tables
-            if not _is_lines(table.place)
+            if not (isinstance(table.place, Path) and _without_columns(table.place))
         )
         return f"{CONTENTS[self.content].words}{': ' * bool(readings)}{' or '.join(readings)}"
 
@@ -88,9 +88,8 @@ class _TrainingFile(Reading):
     place: Path | str
 
     def records(self) -> Iterator[tuple[str, Record]]:
-        if _is_lines(self.place):
-            lines = numbered_lines(Path(self.place))
-            return ((f"{self.name}, line {number}", {"text": line}) for number, line in lines if line.strip())
+        if isinstance(self.place, Path) and _without_columns(self.place):
+            return documents(self.place)
         return open_table(self.place, 1).read([name for names in self.columns.values() for name in names])
 
 
@@ -125,7 +124,7 @@ def training_files(
 
 def _places(source: str) -> list[Path | str]:
     path = expanded(source)
-    return [path] if _is_lines(path) and path.is_file() else find_tables(source)
+    return [path] if _without_columns(path) else find_tables(source)
 
 
 def _same(place: Path | str, other: Path | str) -> bool:
@@ -134,16 +133,19 @@ def _same(place: Path | str, other: Path | str) -> bool:
     return place == other or (files and filecmp.cmp(place, other, shallow=False))
 
 
-def _is_lines(place: Path | str) -> bool:
-    """Whether it is a file without columns, a sentence a line."""
-    return isinstance(place, Path) and place.name.endswith((".txt", ".txt.gz"))
+def _without_columns(place: Path) -> bool:
+    """Whether it is a file of text, or a folder that has such files and no tables."""
+    if not place.is_dir():
+        return place.is_file() and is_text_file(place)
+    return not has_tables(place) and bool(text_files(place))
 
 
 def _table(place: Path | str, named: RoleColumns | None, labels: str | None, most_rows: int) -> _TrainingFile:
-    if _is_lines(place):
+    if isinstance(place, Path) and _without_columns(place):
         if named:
-            raise UserError(f"{place} is read as a sentence on each line and has no columns; leave --columns out")
-        return _TrainingFile("sentences", {"sentence": ("text",)}, None, (), str(place), place)
+            raise UserError(f"{place} is read as texts alone and has no columns; leave --columns out")
+        columns = {"sentence": ("text",), "title": ("title",), "heading": ("heading",)}
+        return _TrainingFile("texts", columns, None, (), str(place), place)
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")

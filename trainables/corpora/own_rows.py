@@ -18,7 +18,7 @@ from trainables.corpora.columns import Labels, texts_in
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, shown
 from trainables.labels import LABELS
-from trainables.tabular import as_label, as_number, no_number, texts_of
+from trainables.tabular import as_label, as_number, is_empty, no_number, texts_of
 
 Normal = dict[str, Any]
 """A row in the normal form of its content; a value is a text, a list of texts or a number."""
@@ -55,13 +55,14 @@ def texts(row: Normal) -> list[str]:
     both = [
         row[name] for name in ("anchor", "premise", "sentence1", "sentence", "hypothesis", "sentence2") if name in row
     ]
-    return [*both, *row.get("positive", ()), *row.get("negative", ())]
+    titles = [row["title"]] if "title" in row else []
+    return [*both, *titles, *row.get("text", ()), *row.get("positive", ()), *row.get("negative", ())]
 
 
 def row_in_words(row: Normal) -> str:
     """`"How do I …" -> "Open …"`: the first text of each side, then what was judged of them."""
     values = [value[0] if isinstance(value, list) else value for value in row.values() if value != []]
-    return " -> ".join(dict.fromkeys(map(brief, values)))
+    return " -> ".join(dict.fromkeys(brief(value) for value in values if value != ""))
 
 
 def _lacks(role: str, record: Record, names: tuple[str, ...]) -> bool:
@@ -113,10 +114,23 @@ def _labelled_text(record: Record, columns: RoleColumns, where: str, labels: Lab
     return {"sentence": _text(record, sentence, where), "label": as_label(record.get(name), where)}
 
 
-def _sentence(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
+def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
+    """Its title, and its text or those of its sections, with the heading of each."""
     (name,) = columns["sentence"]
-    text = _text(record, name, where)
-    return {"anchor": text, "positive": [text]}
+    row: Normal = {"text": texts_in(record, name, where)}
+    for role in ("heading", "title"):
+        cell = record.get(columns[role][0]) if role in columns else None
+        if role == "title" and not is_empty(cell):
+            row = {"title": _text(record, columns[role][0], where), **row}
+        elif isinstance(cell, list):  # a section may have none
+            row = {"heading": [str(heading or "").strip() for heading in cell], **row}
+        elif not is_empty(cell):
+            row = {"heading": [_text(record, columns[role][0], where)], **row}
+    if len(row.get("heading", row["text"])) != len(row["text"]):
+        raise UserError(
+            f"{where}: it has {len(row['heading'])} headings and {len(row['text'])} texts; give one for each"
+        )
+    return row
 
 
 CONTENTS: Mapping[str, Content] = {
@@ -131,5 +145,5 @@ CONTENTS: Mapping[str, Content] = {
     ),
     "scored": Content("pairs with scores", _scored_pair, ("sentence1", "sentence2", "score")),
     "labelled": Content("labelled texts", _labelled_text, ("sentence", "label")),
-    "sentences": Content("plain sentences", _sentence, ("sentence",)),
+    "texts": Content("texts alone", _document, ("sentence",), ("title", "heading")),
 }

@@ -60,16 +60,32 @@ class PairSampler(Shuffled):
 
     def batch(self, step: int) -> Batch:
         _, chosen = self.draw(step)
-        items = _Items(self._texts)
-        first, second = self._first[chosen], self._second[chosen].copy()
-        for row in np.flatnonzero(first == second).tolist():
-            second[row] = items.another(self._texts[second[row]])
         label = np.full(len(chosen), ENTAILMENT if self._scores is None else NEUTRAL, dtype=np.int8)
         score = None if self._scores is None else self._scores[chosen]
-        return items.batch(first, second, label, chosen, score)
+        return _pair_batch(self._texts, self._first[chosen], self._second[chosen], chosen, label, score)
 
     def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
         return list(zip(self._first.tolist(), self._second.tolist(), strict=True))
+
+
+def paired(first: Sequence[str], second: Sequence[str], group: np.ndarray) -> Batch:
+    """A batch of positive pairs; equal sides are two views of one text."""
+    texts, sides = _index(first, second)
+    return _pair_batch(texts, *sides, group, np.full(len(group), ENTAILMENT, dtype=np.int8))
+
+
+def _pair_batch(
+    texts: list[str],
+    first: np.ndarray,
+    second: np.ndarray,
+    group: np.ndarray,
+    label: np.ndarray,
+    score: np.ndarray | None = None,
+) -> Batch:
+    items, second = _Items(texts), second.copy()
+    for row in np.flatnonzero(first == second).tolist():
+        second[row] = items.another(texts[second[row]])
+    return items.batch(first, second, label, group, score)
 
 
 class SameLabelSampler(Shuffled):

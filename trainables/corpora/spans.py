@@ -245,12 +245,13 @@ class SpanSampler:
 
 
 def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpanOptions, seed: int, epoch: int) -> Spans:
-    """Spans of documents with so many tokens, (documents,) each at least `shortest_document(spans)`.
+    """Spans of documents with so many tokens, (documents,). l_max is lowered for a document of less than 2 A l_max, so
+    that it has room; it needs 4 A l_min.
 
     `numbers` (documents,) name the documents: equal number, seed and epoch give equal spans, whatever stands beside.
     """
-    low, high = spans.shortest, spans.longest
     n = lengths.astype(np.int64)[:, None]  # (documents, 1)
+    low, high = spans.shortest, np.minimum(spans.longest, n // (2 * spans.anchors))
     uniform = _uniforms(numbers, spans, seed, epoch)  # (documents, anchors, draws)
     of_anchor, of_positive = uniform[..., : _UNIFORMS + 2], uniform[..., _UNIFORMS + 2 :]
     of_positive = of_positive.reshape(*uniform.shape[:2], spans.positives, _UNIFORMS + 1)
@@ -266,12 +267,12 @@ def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpanOptions, s
         positive = _stretch(p, low, e - s)
         first, last = s, e - positive
     elif spans.strategy == "adjacent":
-        positive = _stretch(p, low, np.minimum(high, np.maximum(s, n - e)))
+        positive = _stretch(p, low, np.minimum(high[..., None], np.maximum(s, n - e)))
         before, after = s - positive >= 0, e + positive <= n
         begins = np.where(before & (~after | (where < 0.5)), s - positive, e)
         return Spans(start, length, begins, positive)
     else:
-        positive = _stretch(p, low, high)
+        positive = _stretch(p, low, high[..., None])
         first, last = np.maximum(s - positive, 0), np.minimum(e, n - positive)
     return Spans(start, length, _pick(where, first, last), positive)
 
@@ -303,7 +304,7 @@ def _pick(uniform: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarra
     return first + np.floor(uniform * (last - first + 1)).astype(np.int64)
 
 
-def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, apart: int) -> np.ndarray:
+def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """(documents, anchors): anchor starts, all that keep `apart` tokens between anchors equally likely.
 
     Without anchors and gaps `slack` tokens remain; spreading them is a choice of A out of slack + A. `rank` orders the
@@ -326,7 +327,9 @@ def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarr
     return placed
 
 
-def _places_in_blocks(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:
+def _places_in_blocks(
+    n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, size: np.ndarray
+) -> np.ndarray:
     """(documents, anchors): anchor starts by the released code's blocks of `size` tokens.
 
     Where few blocks are left for the anchors still to come, the first or the last of them is taken, so that the next
@@ -334,7 +337,7 @@ def _places_in_blocks(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank
     """
     anchors = length.shape[1]
     block = np.empty_like(length)
-    for document, blocks in enumerate((n[:, 0] // size).tolist()):
+    for document, blocks in enumerate((n // size)[:, 0].tolist()):
         free = list(range(blocks))
         for i, u in enumerate(rank[document].tolist()):
             to_come = anchors - i

@@ -104,6 +104,15 @@ def _find(part: str) -> list[Path | str]:
     )
 
 
+def has_tables(folder: Path) -> bool:
+    """Whether `datasets` saved the folder, or it has train files."""
+    return any((folder / name).is_file() for name in ("state.json", "dataset_dict.json")) or bool(_train_files(folder))
+
+
+def _train_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*train*") if file.is_file() and _suffix(file) in READERS)
+
+
 def _in_folder(folder: Path) -> list[Path]:
     """The folder itself where `datasets` saved it, else its train files: JSONL, CSV and Parquet, or else others."""
     if (folder / "state.json").is_file():
@@ -112,7 +121,7 @@ def _in_folder(folder: Path) -> list[Path]:
         if not (folder / "train" / "state.json").is_file():
             raise UserError(f"{folder} was saved by datasets, but holds no split 'train'")
         return [folder / "train"]
-    files = sorted(file for file in folder.rglob("*train*") if file.is_file() and _suffix(file) in READERS)
+    files = _train_files(folder)
     usual = [file for file in files if _suffix(file) in (".jsonl", ".csv", ".parquet")]
     if not files:
         raise UserError(f"{folder} holds no train file: no {choices(READERS)} with 'train' in its name")

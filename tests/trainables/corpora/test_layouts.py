@@ -321,6 +321,7 @@ UNITS = {
     "pairs": 3,
     "similar_pairs": 4,
     "sentences": 11,
+    "texts": 7,
     "spans": 3,
     "scored_pairs": 7,
     "same_label": 3,

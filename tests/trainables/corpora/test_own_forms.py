@@ -93,8 +93,8 @@ def test_columns_that_number_the_rows_are_in_nobodys_way(index: str, tmp_path: P
     file = tmp_path / "mine.csv"
     table = pandas.DataFrame({"text": PROSE})
     table.to_csv(file, index_label=index)
-    assert rows(file) == ("sentences", [{"anchor": text, "positive": [text]} for text in PROSE])
-    assert rows(file, "sentence=text")[0] == "sentences"
+    assert rows(file) == ("texts", [{"text": [text]} for text in PROSE])
+    assert rows(file, "sentence=text")[0] == "texts"
     table.assign(title=PROSE[::-1])[["title", "text"]].rename(columns={"text": "body"}).to_csv(file, index_label=index)
     assert rows(file)[1][0] == {"anchor": PROSE[2], "positive": [PROSE[0]]}
     assert rows(file, "anchor=body,positive=title")[1][0] == {"anchor": PROSE[0], "positive": [PROSE[2]]}
@@ -105,11 +105,11 @@ def test_a_column_that_is_named_is_enough_where_names_tell_the_others(tmp_path: 
     file.write_text("question,body,note\nwhat is it,a dog,x\n")
     assert rows(file, "positive=body") == ("pairs", [{"anchor": "what is it", "positive": ["a dog"]}])
     file.write_text("text,author,stars\na good one,me,5\n")
-    assert rows(file, "sentence=text")[0] == "sentences"
+    assert rows(file, "sentence=text")[0] == "texts"
     assert rows(file, "label=stars") == ("labelled", [{"sentence": "a good one", "label": "5"}])
     with pytest.raises(UserError, match="or sentence=YOURS alone"):
         rows(file)
-    with pytest.raises(UserError, match=r"--columns names score, and .* is read as plain sentences, which have"):
+    with pytest.raises(UserError, match=r"--columns names score, and .* is read as texts alone, which have"):
         rows(file, "sentence=text,score=stars")
 
 

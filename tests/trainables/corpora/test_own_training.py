@@ -26,7 +26,7 @@ KINDS = {
     "nli": "premise,hypothesis,label\na dog,an animal,entailment\na dog,a cat,2\n",
     "scored": "sentence1,sentence2,score\na dog,an animal,3.5\na dog,a car,0\n",
     "labelled": "text,label\na dog,animals\na cat,animals\na car,things\n",
-    "sentences": "sentence\na dog\na cat\n",
+    "texts": "sentence\na dog\na cat\n",
 }
 
 

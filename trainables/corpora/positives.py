@@ -1,0 +1,142 @@
+"""Where the positives of texts alone come from: a row of `SOURCES` each, the values of `corpus.positives_from`.
+
+    document = Document.of({"title": "The heron", "text": ["It waits in shallow water ...", "It nests in trees ..."]})
+    SOURCES["title"].units(document)        # [("The heron", "It waits in shallow water ...")]
+
+A text is cut into pieces of at most `LONGEST` words. Views of a piece are drawn anew each epoch, by DeCLUTR's
+distributions (`spans.py`) in words; the longest span is half of the piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from trainables.corpora.spans import SpanOptions, sample_spans
+from trainables.registry import Registry
+
+LONGEST = 300
+"""Words of a piece at most: about what an encoder of 512 tokens reads."""
+SHORTEST = 4
+"""Words of a span at least."""
+CUT_FROM = 4 * SHORTEST
+"""Words of a piece that has room for two spans side by side, wherever the first lies."""
+
+Pair = tuple[str, str]
+Views = Callable[[Sequence[str], np.ndarray, int, int], tuple[list[str], list[str]]]
+"""From pieces, their numbers in the corpus, seed and epoch to two views of each."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text with what it is called and how it is divided, as far as that is known."""
+
+    title: str | None
+    sections: tuple[tuple[str, str], ...]
+    """Heading and text of each; the heading may be empty."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Document:
+        """Of a row in normal form."""
+        return cls(
+            row.get("title"), tuple(zip(row.get("heading") or [""] * len(row["text"]), row["text"], strict=True))
+        )
+
+    def pieces(self) -> list[str]:
+        """All of its text, in parts of about equal length."""
+        words = " ".join(text for _, text in self.sections).split()
+        count = -(-len(words) // LONGEST)
+        places = [len(words) * number // count for number in range(count + 1)]
+        return [" ".join(words[start:stop]) for start, stop in pairwise(places)]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A way from texts to pairs."""
+
+    name: str
+    meaning: str
+    units: Callable[[Document], list[Pair]]
+    """The pairs of a document; where `views` are drawn, its pieces, each as both sides."""
+    views: Views | None = None
+    cuts: bool = False
+    """Whether views differ from their piece."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether the two texts of a pair differ, so that a search for one by the other says something."""
+        return self.views is None or self.cuts
+
+    def suits(self, document: Document) -> bool:
+        """Whether a document has pairs of two different texts, or any where that is what the source is for."""
+        return any(not self.cuts or _words(piece) >= CUT_FROM for piece, _ in self.units(document))
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def _begin(text: str) -> str:
+    """As much of a text as an encoder reads."""
+    return " ".join(text.split()[:LONGEST])
+
+
+def _titled(document: Document) -> list[Pair]:
+    return [(document.title, _begin(document.sections[0][1]))] if document.title else []
+
+
+def _headed(document: Document) -> list[Pair]:
+    """The heading of a section after the title, without which "Usage" says of nothing how it is used."""
+    of = f"{document.title}: " if document.title else ""
+    return [(of + heading, _begin(text)) for heading, text in document.sections if heading]
+
+
+def _whole(document: Document) -> list[Pair]:
+    return [(piece, piece) for piece in document.pieces()]
+
+
+def _long(document: Document) -> list[Pair]:
+    return [pair for pair in _whole(document) if _words(pair[0]) >= CUT_FROM]
+
+
+def _same(pieces: Sequence[str], numbers: np.ndarray, seed: int, epoch: int) -> tuple[list[str], list[str]]:
+    return list(pieces), list(pieces)
+
+
+def _spans(
+    strategy: Literal["default", "adjacent"], pieces: Sequence[str], numbers: np.ndarray, seed: int, epoch: int
+) -> tuple[list[str], list[str]]:
+    """Two spans of each piece; one that is too short is both its views."""
+    first, second = _same(pieces, numbers, seed, epoch)
+    words = [piece.split() for piece in pieces]
+    lengths = np.array([len(each) for each in words])
+    long = np.flatnonzero(lengths >= CUT_FROM)
+    if not len(long):
+        return first, second
+    options = SpanOptions(anchors=1, positives=1, shortest=SHORTEST, longest=LONGEST, strategy=strategy)
+    drawn = sample_spans(lengths[long], numbers[long], options, seed, epoch)
+    for side, starts, counts in (
+        (first, drawn.anchor_start, drawn.anchor_length),
+        (second, drawn.positive_start, drawn.positive_length),
+    ):
+        for place, start, count in zip(long.tolist(), starts.ravel().tolist(), counts.ravel().tolist(), strict=True):
+            side[place] = " ".join(words[place][start : start + count])
+    return first, second
+
+
+SOURCES = Registry(
+    "source of positives",
+    Source("title", "a title and how its text begins", _titled),
+    Source("heading", "a heading, after the title, and its section", _headed),
+    Source(
+        "crops", "two spans of a text, drawn anew each epoch (DeCLUTR)", _whole, partial(_spans, "default"), cuts=True
+    ),
+    Source("neighbours", "two spans side by side", _long, partial(_spans, "adjacent"), cuts=True),
+    Source("dropout", "a text with itself under another dropout (SimCSE)", _whole, _same),
+)
+"""The values of `corpus.positives_from`, those first that are most like a query and its answer."""

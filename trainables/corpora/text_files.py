@@ -1,0 +1,76 @@
+"""Files of text without columns, as records with `title`, `heading` and `text`.
+
+.md                 one document: its first heading of the first level is the title, other headings begin sections
+.txt                documents with blank lines between; a file without a blank line has one on each line
+a folder of these   each file is a document, those in folders below too
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from trainables.corpora.tables import Record
+from trainables.corpora.text_lines import numbered_lines
+
+LINES = (".txt", ".txt.gz")
+MARKDOWN = (".md", ".markdown")
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*")
+_FENCE = re.compile(r"\s*(```|~~~)")
+
+
+def is_text_file(path: Path) -> bool:
+    return path.name.lower().endswith((*LINES, *MARKDOWN))
+
+
+def text_files(folder: Path) -> list[Path]:
+    """The files of text below a folder, but for hidden ones."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if is_text_file(path) and path.is_file() and not any(part[0] == "." for part in path.relative_to(folder).parts)
+    )
+
+
+def documents(place: Path) -> Iterator[tuple[str, Record]]:
+    """Each document of a file or a folder, after its place. `UserError` for a file that is not UTF-8."""
+    for file in text_files(place) if place.is_dir() else [place]:
+        if file.name.lower().endswith(MARKDOWN):
+            record = _markdown(file)
+            if record["text"]:
+                yield str(file), record
+        elif place.is_dir():
+            text = " ".join(" ".join(line for _, line in numbered_lines(file)).split())
+            if text:
+                yield str(file), {"text": text}
+        else:
+            yield from _blocks(file)
+
+
+def _blocks(file: Path) -> Iterator[tuple[str, Record]]:
+    lines = [(number, line.strip()) for number, line in numbered_lines(file)]
+    while lines and not lines[-1][1]:
+        lines.pop()
+    divided = any(not line for _, line in lines)
+    for (filled, _), group in groupby(lines, key=lambda each: (bool(each[1]), None if divided else each[0])):
+        block = list(group)
+        if filled:
+            yield f"{file}, line {block[0][0]}", {"text": " ".join(line for _, line in block)}
+
+
+def _markdown(file: Path) -> dict[str, object]:
+    title, code = "", False
+    sections: list[tuple[str, list[str]]] = [("", [])]
+    for _, line in numbered_lines(file):
+        code ^= _FENCE.match(line) is not None
+        heading = None if code else _HEADING.fullmatch(line.rstrip("\r\n"))
+        if heading is None:
+            sections[-1][1].extend(line.split())
+        elif not title and len(heading[1]) == 1:
+            title = heading[2]
+        else:
+            sections.append((heading[2], []))
+    filled = [(heading, " ".join(words)) for heading, words in sections if words]
+    return {"title": title, "heading": [heading for heading, _ in filled], "text": [text for _, text in filled]}
