@@ -51,7 +51,11 @@ ROWS = {
     ),
     "scored": ("sentence1,sentence2,score", "a dog eats {0},an animal eats {0},{0}"),
     "labelled": ("text,label", "a dog eats {0},animals\na car takes {0},things"),
-    "sentences": ("sentence", "a dog eats {0}"),
+    "texts": ("sentence", "a dog eats {0}"),
+    "documents": (
+        "title,text",
+        "what dog {0} does,a dog eats {0} and then sleeps near the house of its master in the sun until it is night",
+    ),
 }
 LAYOUTS = {
     "triplets": "groups",
@@ -59,6 +63,8 @@ LAYOUTS = {
     "nli": "groups",
     "scored": "scored_pairs",
     "labelled": "same_label",
+    "texts": "texts",
+    "documents": "texts",
 }
 
 
@@ -87,10 +93,10 @@ def plan_of(*arguments: str) -> Plan:
 @pytest.mark.parametrize("kind", ROWS)
 def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
     """Every choice of every domain goes with the base; what decides is put aside, or given."""
-    dev = ["--dev", write("scored", name="sts_dev.csv")] if kind == "sentences" else []
+    dev = ["--dev", write("scored", name="sts_dev.csv")] if kind == "texts" else []
     plan = plan_of("--train", write(kind), "--encoder", "scenes-small", *dev)
     check_plan(plan)
-    assert plan.base.corpus.layout == LAYOUTS.get(kind, "sentences" if dev else "pairs")
+    assert plan.base.corpus.layout == LAYOUTS.get(kind, "pairs")
     assert (plan.scale, plan.explored) == ("paper", 20)
     assert list(plan.rows) == ["encoder as it came", "base settings"]
     assert plan.rows["base settings"] == plan.base
@@ -412,13 +418,13 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
 def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On all that the search put aside, and without what it left out for `--test`, as its command says."""
     given = ["--test", write("pairs", 3, "tested.csv"), "--drop-leaks"]
-    given += ["--dev", write("pairs", name="dev.csv")] if kind == "sentences" else []
+    given += ["--dev", write("pairs", name="dev.csv")] if kind == "texts" else []
     searched_for = plan_of("--train", write(kind), "--encoder", "scenes-small", "--results", "found", *given)
     answered(searched_for, searched_for.base, monkeypatch)
     plan = plan_of(*shlex.split(recipe_command(StudyInfo.load(searched_for.results)))[2:])
     check_plan(plan)
     rows = len((plan.results / "data" / "train.jsonl").read_text().splitlines())
-    assert rows == {"nli": 197, "unopposed": 197, "labelled": 200, "sentences": 100}.get(kind, 97)
+    assert rows == {"nli": 197, "unopposed": 197, "labelled": 200, "texts": 100, "documents": 100}.get(kind, 97)
 
 
 @pytest.mark.parametrize(
@@ -442,7 +448,7 @@ def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: 
         (["--train", "few.csv", "--encoder", "scenes-small"], r"39 rows, too few to put some .*, which takes 40; give"),
         (
             ["--train", "plain.csv", "--encoder", "scenes-small"],
-            "plain sentences, which do not say what a good model is",
+            "less than 16 words without titles, which do not say what a good model is",
         ),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--labels", "neutral=x"], "--labels names the labels of"),
         (["--train", "mine.csv", "--encoder", "scenes-small", "--columns", "anchor=a,positive=b"], "no column 'a'"),
@@ -450,7 +456,7 @@ def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: 
     ],
 )
 def test_what_cannot_work_is_refused_in_a_sentence(arguments: list[str], sentence: str) -> None:
-    write("pairs"), write("pairs", 39, "few.csv"), write("sentences", name="plain.csv")
+    write("pairs"), write("pairs", 39, "few.csv"), write("texts", name="plain.csv")
     with pytest.raises(UserError, match=sentence):
         plan_of(*arguments)
 

@@ -58,6 +58,7 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
             census.labels[row["label"]] += 1
         elif content == "texts":
             document = Document.of(row)
+            answers.add(hash(tuple(row["text"])))
             for name, source in SOURCES.items():
                 suited[name] += source.suits(document)
                 made[name] += len(source.units(document))
@@ -90,6 +91,8 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
         raise UserError(f"{where}: all labels are {shown(*census.labels)}; it takes texts of two classes at least")
     if content == "labelled" and max(census.labels.values()) < 2:
         raise UserError(f"{where}: no two texts have the same label, so there are no positives")
+    if content == "texts" and len(answers) == 1 < census.rows:
+        raise UserError(f"{where}: all texts are one, so nothing can be learnt from them")
     if positives and not negatives.total() and min(len(positives), len(answers)) == 1 < census.rows:
         side = "positives" if len(answers) == 1 else "anchors"
         raise UserError(f"{where}: all {side} are one text, so nothing can be learnt from them")

@@ -124,7 +124,9 @@ def _in_folder(folder: Path) -> list[Path]:
     files = _train_files(folder)
     usual = [file for file in files if _suffix(file) in (".jsonl", ".csv", ".parquet")]
     if not files:
-        raise UserError(f"{folder} holds no train file: no {choices(READERS)} with 'train' in its name")
+        raise UserError(
+            f"{folder} holds no train file: no {choices(READERS)} with 'train' in its name, nor a .txt or .md file"
+        )
     return usual or files
 
 

@@ -69,7 +69,7 @@ def test_a_label_beside_pairs_is_not_passed_over(column: str, tmp_path: Path) ->
         ),
         ("sentence1,sentence2,label\na,b,4.5\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.5}),
         ("Sentence1,Sentence2,Score\na,b,4\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.0}),
-        ("words of it\na dog runs\na cat\n", "sentences", {"anchor": "a dog runs", "positive": ["a dog runs"]}),
+        ("words of it\na dog runs\na cat\n", "texts", {"text": ["a dog runs"]}),
     ],
 )
 def test_other_names(text: str, kind: str, first: dict[str, object], tmp_path: Path) -> None:
@@ -79,11 +79,11 @@ def test_other_names(text: str, kind: str, first: dict[str, object], tmp_path: P
 
 def test_lines_of_text_and_several_files(tmp_path: Path) -> None:
     lines = write(tmp_path, "a dog\n\na cat\n", "mine.txt")
-    assert [row["anchor"] for row in training_files([lines]).rows(Counter())] == ["a dog", "a cat"]
+    assert [row["text"] for row in training_files([lines]).rows(Counter())] == [["a dog"], ["a cat"]]
     pairs, triplets = write(tmp_path, KINDS["pairs"], "a.csv"), write(tmp_path, KINDS["triplets"], "b.csv")
     assert training_files([pairs, triplets]).content == "triplets"
     assert len([*training_files([pairs, triplets]).rows(Counter())]) == 2
-    with pytest.raises(UserError, match=r"--train takes one kind of data, and .*mine.txt holds plain .* while .*a.csv"):
+    with pytest.raises(UserError, match=r"--train takes one kind of data, and .*mine.txt holds texts .* while .*a.csv"):
         training_files([lines, pairs])
 
 
@@ -111,7 +111,7 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
         ("anchor,positive\na,x\nb,x\n", "all positives are one text, so nothing can be learnt from them"),
         ("anchor,positive\na,x\na,y\n", "all anchors are one text"),
         ("premise,hypothesis,label\na,x,entailment\nb,x,entailment\n", "all positives are one text"),
-        ("sentence\na dog\na dog\n", "all positives are one text"),
+        ("sentence\na dog\na dog\n", "all texts are one, so nothing"),
         ("sentence,label\na,x\nb,y\n", "no two texts have the same label"),
         ("premise,hypothesis,label\na,b,2\nc,d,1\nc,e,-\n", "what two numbers mean differs"),
         ("premise,hypothesis,label\na,b,neutral\n", "holds no pair labelled entailment"),
