@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from search_spaces.paper import Overrides
 from trainables.corpora.layouts import LAYOUTS
-from trainables.corpora.positives import SOURCES
 from trainables.errors import UserError
 from trainables.keys import keys_of
 from trainables.objectives import OBJECTIVES
@@ -45,7 +44,7 @@ RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "
 TEMPERATURE = "objective.temperature"
 SOURCE = "corpus.positives_from"
 SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
-"""By what each gained on descriptions of packages, whose queries are summaries."""
+"""Which the base has, and what is tried first. On descriptions of packages crops gained most of what needs no title."""
 FIRST_NARROW: tuple[Overrides, ...] = (
     {RATE: 5e-4, TEMPERATURE: 0.1},
     {RATE: 2e-5, BATCH: 16},
@@ -343,7 +342,8 @@ def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
     """Of pairs, which have no hard negatives, and of texts alone whose pairs stay the same: whether some are mined, and
     how."""
     able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
-    fixed = tuple(name for name in own.sources if SOURCES[name].views is None)
+    known = keys()[SOURCE].names or {}
+    fixed = tuple(name for name in own.sources if known[name].views is None)
     if own.units < MINED_FROM or not able:
         return []
     if fit.layout == "pairs":

@@ -112,6 +112,27 @@ def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
             check_recipes([changed], plan.exploring)
 
 
+def test_texts_alone_are_offered_the_sources_of_positives_that_they_allow(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = plan_of("--train", write("documents", 700), "--encoder", "scenes-small")
+    keys = {domain.key: domain for domain in plan.space.domains}
+    assert keys["corpus.positives_from"].choices == ("title", "crops", "neighbours", "dropout")
+    assert plan.base.flat()["corpus.positives_from"] == "title"
+    assert {"corpus.positives_from": "dropout"} in plan.space.first
+    assert keys["corpus.negatives_from"].when == ("corpus.positives_from", ("title",))
+    mined = {"corpus.negatives_from": "mined", "objective.negatives": 2}
+    check_recipes([plan.base.preferring(mined)], plan.exploring)
+    assert "no real queries are known: what is put aside is judged in a form of the training's own, title" in (
+        capsys.readouterr().out
+    )
+    assert any(note.startswith("no real queries") for note in plan.space.notes)
+    given = ["--dev", write("pairs", name="dev.csv")]
+    assert (
+        not plan_of("--train", "mine.csv", "--encoder", "scenes-small", *given, "--results", "other")
+        .space.notes[0]
+        .startswith("no")
+    )
+
+
 def test_many_pairs_are_offered_mined_negatives_that_the_search_can_choose(tmp_path: Path) -> None:
     few, many = (plan_of("--train", write("pairs", count, f"{count}.csv"), "--encoder", "scenes-small")
                  for count in (200, 800))  # fmt: skip

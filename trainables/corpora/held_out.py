@@ -26,7 +26,7 @@ from trainables.corpora.leaks import plain
 from trainables.corpora.own_census import Census, take_census
 from trainables.corpora.own_data import TrainingFiles
 from trainables.corpora.own_rows import Normal, texts
-from trainables.corpora.positives import CUT_FROM, SOURCES, Document
+from trainables.corpora.positives import CUT_FROM, SOURCES, TitledText
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
@@ -161,7 +161,7 @@ def _as_task(file: Path, content: str, part: int, form: str | None) -> Path:
 def _pairs(file: Path, form: str) -> list[Normal]:
     """A pair of each document, by a source of positives; where the source draws views, those of a first epoch."""
     source, rows = SOURCES[form], rows_of(file)
-    first, second = zip(*(pairs[0] for row in rows if (pairs := source.units(Document.of(row)))), strict=True)
+    first, second = zip(*(pairs[0] for row in rows if (pairs := source.units(TitledText.of(row)))), strict=True)
     if source.views is not None:
         first, second = source.views(first, np.arange(len(first)), 0, 0)
     return [{"anchor": anchor, "positive": [text]} for anchor, text in zip(first, second, strict=True)]

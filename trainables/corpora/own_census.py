@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from trainables.corpora.own_data import MORE
 from trainables.corpora.own_rows import Normal
-from trainables.corpora.positives import SOURCES, Document
+from trainables.corpora.positives import SOURCES, TitledText
 from trainables.errors import UserError, shown
 
 MOST_TOGETHER = 4
@@ -57,7 +57,7 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
         elif content == "labelled":
             census.labels[row["label"]] += 1
         elif content == "texts":
-            document = Document.of(row)
+            document = TitledText.of(row)
             answers.add(hash(tuple(row["text"])))
             for name, source in SOURCES.items():
                 suited[name] += source.suits(document)

@@ -1,6 +1,6 @@
 """Where the positives of texts alone come from: a row of `SOURCES` each, the values of `corpus.positives_from`.
 
-    document = Document.of({"title": "The heron", "text": ["It waits in shallow water ...", "It nests in trees ..."]})
+    document = TitledText.of({"title": "The heron", "text": ["It waits in shallow water ...", "It nests in trees ..."]})
     SOURCES["title"].units(document)        # [("The heron", "It waits in shallow water ...")]
 
 A text is cut into pieces of at most `LONGEST` words. Views of a piece are drawn anew each epoch, by DeCLUTR's
@@ -33,7 +33,7 @@ Views = Callable[[Sequence[str], np.ndarray, int, int], tuple[list[str], list[st
 
 
 @dataclass(frozen=True)
-class Document:
+class TitledText:
     """A text with what it is called and how it is divided, as far as that is known."""
 
     title: str | None
@@ -41,7 +41,7 @@ class Document:
     """Heading and text of each; the heading may be empty."""
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Document:
+    def of(cls, row: Mapping[str, Any]) -> TitledText:
         """Of a row in normal form."""
         return cls(
             row.get("title"), tuple(zip(row.get("heading") or [""] * len(row["text"]), row["text"], strict=True))
@@ -61,7 +61,7 @@ class Source:
 
     name: str
     meaning: str
-    units: Callable[[Document], list[Pair]]
+    units: Callable[[TitledText], list[Pair]]
     """The pairs of a document; where `views` are drawn, its pieces, each as both sides."""
     views: Views | None = None
     cuts: bool = False
@@ -72,7 +72,7 @@ class Source:
         """Whether the two texts of a pair differ, so that a search for one by the other says something."""
         return self.views is None or self.cuts
 
-    def suits(self, document: Document) -> bool:
+    def suits(self, document: TitledText) -> bool:
         """Whether a document has pairs of two different texts, or any where that is what the source is for."""
         return any(not self.cuts or _words(piece) >= CUT_FROM for piece, _ in self.units(document))
 
@@ -86,21 +86,21 @@ def _begin(text: str) -> str:
     return " ".join(text.split()[:LONGEST])
 
 
-def _titled(document: Document) -> list[Pair]:
+def _titled(document: TitledText) -> list[Pair]:
     return [(document.title, _begin(document.sections[0][1]))] if document.title else []
 
 
-def _headed(document: Document) -> list[Pair]:
+def _headed(document: TitledText) -> list[Pair]:
     """The heading of a section after the title, without which "Usage" says of nothing how it is used."""
     of = f"{document.title}: " if document.title else ""
     return [(of + heading, _begin(text)) for heading, text in document.sections if heading]
 
 
-def _whole(document: Document) -> list[Pair]:
+def _whole(document: TitledText) -> list[Pair]:
     return [(piece, piece) for piece in document.pieces()]
 
 
-def _long(document: Document) -> list[Pair]:
+def _long(document: TitledText) -> list[Pair]:
     return [pair for pair in _whole(document) if _words(pair[0]) >= CUT_FROM]
 
 

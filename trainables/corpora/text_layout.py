@@ -14,7 +14,7 @@ from trainables.corpora.hub import check_data_set
 from trainables.corpora.nli import NLIPairs, PairCensus, census, number, stamps
 from trainables.corpora.nli_layouts import GroupLayout, Made
 from trainables.corpora.own_rows import read_row
-from trainables.corpora.positives import SOURCES, Document, Source
+from trainables.corpora.positives import SOURCES, Source, TitledText
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.samplers import paired
 from trainables.corpora.share import drawn_share
@@ -31,7 +31,7 @@ from trainables.tabular import roles_of
 class TextCorpus:
     """Documents as pairs."""
 
-    documents: list[Document]
+    documents: list[TitledText]
     pairs: NLIPairs
     owner: np.ndarray
     """(pairs,) int64, index into `documents`."""
@@ -133,7 +133,7 @@ class TextLayout(GroupLayout):
         pairs = NLIPairs.entailed(first, second, self.nli)
         return TextCorpus(documents, pairs, np.array(owner), census(pairs))
 
-    def _documents(self) -> Iterator[Document]:
+    def _documents(self) -> Iterator[TitledText]:
         count = 0
         places = [scenes.ensure() / "docs" / "docs.jsonl"] if self.nli == SCENES else find_tables(self.nli)
         for table in map(open_table, places):
@@ -148,7 +148,7 @@ class TextLayout(GroupLayout):
                 row = read_row("texts", record, columns, where, Labels(None))
                 if not isinstance(row, str):
                     count += 1
-                    yield Document.of(row)
+                    yield TitledText.of(row)
 
 
 class ViewSampler(Shuffled):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trainables.corpora.own_census import take_census
 from trainables.corpora.own_data import training_files
-from trainables.corpora.positives import CUT_FROM, LONGEST, SHORTEST, SOURCES, Document
+from trainables.corpora.positives import CUT_FROM, LONGEST, SHORTEST, SOURCES, TitledText
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.text_layout import TextLayout
 from trainables.errors import UserError
@@ -107,7 +107,7 @@ def test_a_folder_without_text_is_refused(tmp_path: Path) -> None:
         training_files([str(tmp_path)], "sentence=a")
 
 
-DOCUMENT = Document("Heron", (("", LONG), ("Food", "Fish.")))
+DOCUMENT = TitledText("Heron", (("", LONG), ("Food", "Fish.")))
 
 
 def test_each_source_of_pairs_by_hand() -> None:
@@ -115,7 +115,7 @@ def test_each_source_of_pairs_by_hand() -> None:
     assert SOURCES["heading"].units(DOCUMENT) == [("Heron: Food", "Fish.")]
     whole = f"{LONG} Fish."
     assert SOURCES["dropout"].units(DOCUMENT) == SOURCES["crops"].units(DOCUMENT) == [(whole, whole)]
-    short = Document(None, (("Food", "Fish."),))
+    short = TitledText(None, (("Food", "Fish."),))
     assert SOURCES["heading"].units(short) == [("Food", "Fish.")]
     assert {name for name, source in SOURCES.items() if source.suits(short)} == {"heading", "dropout"}
     assert SOURCES["neighbours"].units(short) == []
@@ -124,7 +124,7 @@ def test_each_source_of_pairs_by_hand() -> None:
 @given(st.integers(1, 2000))
 def test_pieces_are_all_of_a_text_in_parts_that_can_be_read(count: int) -> None:
     words = [f"w{number}" for number in range(count)]
-    pieces = [piece.split() for piece in Document(None, (("", " ".join(words)),)).pieces()]
+    pieces = [piece.split() for piece in TitledText(None, (("", " ".join(words)),)).pieces()]
     assert [word for piece in pieces for word in piece] == words
     assert max(map(len, pieces)) <= LONGEST
     assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
@@ -141,15 +141,15 @@ def test_views_are_spans_of_their_piece(counts: list[int], seed: int, epoch: int
     pieces = [" ".join(map(str, range(count))) for count in counts]
     first, second = views(pieces, np.arange(len(pieces)), seed, epoch)
     assert views(pieces[-1:], np.arange(len(pieces))[-1:], seed, epoch) == (first[-1:], second[-1:]), "by its number"
-    for count, piece, one, other in zip(counts, pieces, first, second, strict=True):
+    for count, piece, span, other in zip(counts, pieces, first, second, strict=True):
         if count < CUT_FROM:
-            assert one == other == piece
+            assert span == other == piece
             continue
-        (start, *_, end), (begin, *_, stop) = ([*map(int, side.split())] for side in (one, other))
-        for side in (one, other):
+        (start, *_, end), (begin, *_, stop) = ([*map(int, side.split())] for side in (span, other))
+        for side in (span, other):
             assert side in piece
             assert len(side.split()) <= count // 2 or name == "neighbours"
-        assert len(one.split()) >= SHORTEST
+        assert len(span.split()) >= SHORTEST
         assert begin <= end + 1
         assert start <= stop + 1
         if name == "neighbours":
