@@ -12,6 +12,7 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from search_spaces.paper import Overrides
 from trainables.corpora.layouts import LAYOUTS
@@ -343,7 +344,7 @@ def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
     """Of pairs, which have no hard negatives, and of texts alone whose pairs stay the same: whether some are mined, and
     how."""
     able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
-    known = keys()[SOURCE].names or {}
+    known: Mapping[str, Any] = keys()[SOURCE].names or {}
     fixed = tuple(name for name in own.sources if known[name].views is None)
     if own.units < MINED_FROM or not able:
         return []

@@ -161,7 +161,8 @@ def _as_task(file: Path, content: str, part: int, form: str | None) -> Path:
 def _pairs(file: Path, form: str) -> list[Normal]:
     """A pair of each document, by a source of positives; where the source draws views, those of a first epoch."""
     source, rows = SOURCES[form], rows_of(file)
-    first, second = zip(*(pairs[0] for row in rows if (pairs := source.units(TitledText.of(row)))), strict=True)
+    pairs = [units[0] for row in rows if (units := source.units(TitledText.of(row)))]
+    first, second = [anchor for anchor, _ in pairs], [text for _, text in pairs]
     if source.views is not None:
         first, second = source.views(first, np.arange(len(first)), 0, 0)
     return [{"anchor": anchor, "positive": [text]} for anchor, text in zip(first, second, strict=True)]

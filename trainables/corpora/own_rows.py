@@ -117,7 +117,8 @@ def _labelled_text(record: Record, columns: RoleColumns, where: str, labels: Lab
 def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     """Its title, and its text or those of its sections, with the heading of each."""
     (name,) = columns["sentence"]
-    row: Normal = {"text": texts_in(record, name, where)}
+    texts = texts_in(record, name, where)
+    row: Normal = {"text": texts}
     for role in ("heading", "title"):
         cell = record.get(columns[role][0]) if role in columns else None
         if role == "title" and not is_empty(cell):
@@ -126,10 +127,9 @@ def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) 
             row = {"heading": [str(heading or "").strip() for heading in cell], **row}
         elif not is_empty(cell):
             row = {"heading": [_text(record, columns[role][0], where)], **row}
-    if len(row.get("heading", row["text"])) != len(row["text"]):
-        raise UserError(
-            f"{where}: it has {len(row['heading'])} headings and {len(row['text'])} texts; give one for each"
-        )
+    headings = row.get("heading")
+    if headings is not None and len(headings) != len(texts):
+        raise UserError(f"{where}: it has {len(headings)} headings and {len(texts)} texts; give one for each")
     return row
 
 

@@ -70,8 +70,8 @@ class PairSampler(Shuffled):
 
 def paired(first: Sequence[str], second: Sequence[str], group: np.ndarray) -> Batch:
     """A batch of positive pairs; equal sides are two views of one text."""
-    texts, sides = _index(first, second)
-    return _pair_batch(texts, *sides, group, np.full(len(group), ENTAILMENT, dtype=np.int8))
+    texts, (anchors, positives) = _index(first, second)
+    return _pair_batch(texts, anchors, positives, group, np.full(len(group), ENTAILMENT, dtype=np.int8))
 
 
 def _pair_batch(
