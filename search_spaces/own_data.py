@@ -45,8 +45,8 @@ RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "
 TEMPERATURE = "objective.temperature"
 SOURCE = "corpus.positives_from"
 SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
-"""The first of these that the data allow is the base's: a title is most like a query, and crops go before dropout by
-arXiv 2508.03453. The order of the others is a guess."""
+"""The first of these that the data allow is the base's: a title is most like a query. Crops go before neighbours
+and dropout as measured (`docs/own_data.md`). The place of headings is a guess."""
 FIRST_NARROW: tuple[Overrides, ...] = (
     {RATE: 5e-4, TEMPERATURE: 0.1},
     {RATE: 2e-5, BATCH: 16},

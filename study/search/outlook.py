@@ -12,7 +12,7 @@ from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.budget import SLACK, Budget, makespan
 from study.search.finals import rounds
-from study.search.ladder import LOOKS
+from study.search.ladder import LOOKS, RATIO, Ladder
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ def outlook(agenda: Agenda) -> Outlook:
         after = [finals.size.untrained.hash] * soups + [base] * finals.size.curve_trainings * (agenda.parts is None)
     running = [trial.recipe_hash for trial in agenda.progress.running.values()]
     seconds = (
-        _by_parts(budget, [*running, *filter(None, before), *itertools.chain(*further)]) if left < math.inf else {}
+        _by_parts(budget, [*running, exploration.first.hash, *filter(None, before), *itertools.chain(*further)])
+        if left < math.inf
+        else {}
     )
     if not exploration.opens_more:
         return Outlook(before, further, chooses, after, left=left, seconds=seconds)
@@ -78,8 +80,16 @@ def outlook(agenda: Agenda) -> Outlook:
             amount = max(looks, rest - math.fsum(itertools.chain(*costs)))
             rooms.append(max(0.0, amount) / (budget.guess(name, exploration.first.hash) or math.inf))
     room = int(min(*rooms, unasked))
+    if (each := seconds.get(exploration.first.hash)) is not None:  # what is left to ask for may end it sooner
+        explores = min(explores, each * _looks(exploration.ladder) * (len(before) + room) / budget.places)
     trials = before if explores else [*before, *[exploration.first.hash] * room]
     return Outlook(trials, further, chooses, after, max(0.0, explores), left, seconds)
+
+
+def _looks(ladder: Ladder | None) -> float:
+    """What exploring a recipe takes in the mean, in trainings on the smallest part: some go on to larger ones."""
+    parts = ladder.parts if ladder else ()
+    return math.fsum(share / parts[0] / RATIO**place for place, share in enumerate(parts)) or 1.0
 
 
 def _by_parts(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:

@@ -77,6 +77,8 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
     "6 recipes, large finals": ({"rates": RATES[:6], "places": 3, "finals": FINALS}, {}),
     "20 recipes, scoring takes longer": ({"rates": RATES[:20]}, {"whole": 60.0, "scoring": 120.0}),
     "2 hours of workers": ({"limits": {"worker_hours": 2.0}}, {}),
+    "2 hours, 12 recipes": ({"minutes": 120, "rates": RATES[:12]}, {}),
+    "2 hours, 1 of workers": ({"minutes": 120, "limits": {"minutes": 120.0, "worker_hours": 1.0}}, {}),
 }
 """What a search asks for, and what its trainings cost."""
 
