@@ -80,11 +80,9 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
         _drop_models(plan, searcher, ledger)
         return failed
     finally:  # also where a person stops it: what is done is reported
-        if searcher.agenda.limited:
-            limited = searcher.budget.ended(searcher.agenda.remaining)
-            limited["least"] = searcher.agenda.rounds.least(limited["limit"])
+        if limited := searcher.limited:
             info = dataclasses.replace(info, limited=limited)
-            say(ended_in_words(info.limited, raced=plan.races or plan.first_decides))
+            say(ended_in_words(limited, raced=plan.races or plan.first_decides))
         try:
             with deferred():
                 save_info(plan, info, searcher.explored, ledger, searcher.finals)

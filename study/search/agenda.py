@@ -181,7 +181,7 @@ class Agenda:
         yield from self._soup[1]
 
     def _curve(self) -> Iterator[Trial]:
-        if self.curve is None or self.finals is None or not self._finals_over:
+        if self.curve is None or self.finals is None or not self._finals_over or self.rounds.open:
             return
         if self.parts is None:
             if self.progress.running:
@@ -216,7 +216,9 @@ class Agenda:
 
     @property
     def _finals_over(self) -> bool:
-        return self.finals is not None and self.finalists is not None and not self.rounds.open
+        """Whether none of their trials begins any more: all have, or the limits have no room for the next round."""
+        known = self.finals is not None and self.finalists is not None
+        return known and all(trial.key in self.progress.left_out for trial in self.rounds.open)
 
     def _fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it. Rows and finals keep no room for later trials."""

@@ -10,6 +10,7 @@ from ray.tune.search import Searcher
 
 from reports.answer import Answer
 from reports.ledger import Finals, Ledger, Record, StudyInfo
+from reports.ledger.study_info import Limited
 from reports.results import Results
 from search_spaces.goals import searched
 from study.cli.terminal import printable, say
@@ -157,11 +158,19 @@ class TuneSearcher(Searcher):
         return averaged.rpartition("/")[2] if averaged else None
 
     @property
+    def limited(self) -> Limited:
+        """How a limit ended the study; empty where none has."""
+        if not self.agenda.limited:
+            return {}
+        limited = self.budget.ended(self.agenda.remaining)
+        return {**limited, "least": self.agenda.rounds.least(limited["limit"])}
+
+    @property
     def _info(self) -> StudyInfo:
-        """With what is known now."""
+        """With what is known now: an answer rests on whole finals, or on those that a limit ended."""
         before = StudyInfo.load(self.plan.results)
         explored = [*dict.fromkeys([*before.explored, *self.explored])]
-        return dataclasses.replace(before, explored=explored, finals=self.finals)
+        return dataclasses.replace(before, explored=explored, finals=self.finals, limited=self.limited)
 
     def _finals_recipes(self, agenda: Agenda) -> list[Recipe]:
         entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]

@@ -29,9 +29,9 @@ BEST = 0.5
 """The share of training whose soup is best here."""
 
 
-def saved(trial: Trial, plan: Plan) -> Record:
+def saved(trial: Trial, plan: Plan, seconds: float = 60.0) -> Record:
     """Its record, with a model; a soup is a point better than its recipe, and best at `BEST`."""
-    record = record_of(trial, plan, 60.0)
+    record = record_of(trial, plan, seconds)
     if trial.averaged:
         variant = SoupVariant.of(trial.seed)
         lost = 0.1 * (variant.without is not None)
@@ -62,12 +62,14 @@ class Study:
         self.info = prepare_results(self.plan, "")
         self.searcher = searcher_of(self.plan, self.ledger)
 
-    def run(self, most: int = 1000, seconds: float = 0.0) -> list[Trial]:
+    def run(self, most: int = 1000, of_finals: float = 60.0) -> list[Trial]:
+        """`of_finals`: seconds of one of their trainings; all else takes 60."""
         ran: list[Trial] = []
         while len(ran) < most and isinstance(task := self.searcher.suggest(f"t{len(ran)}"), dict):
             for trial in task["trials"]:
                 ran.append(trial)
-                self.searcher.settle(trial.key, write_trial(self.results, saved(trial, self.plan)))
+                seconds = of_finals if is_fresh(trial.seed) and trial.trains else 60.0
+                self.searcher.settle(trial.key, write_trial(self.results, saved(trial, self.plan, seconds)))
         save_info(self.plan, self.info, self.searcher.explored, self.ledger, self.searcher.finals)
         return ran
 
@@ -108,6 +110,16 @@ def test_the_answer_ships_it(whole: tuple[Study, list[Trial], int]) -> None:
     assert ship.over_seed.gain == pytest.approx(1.0, abs=0.3)
     assert ship.over_seed.low < ship.over_seed.gain < ship.over_seed.high
     assert ship.averaged == f"models/{answer.to_train.recipe}-{SoupVariant(BEST).seed}"
+
+
+def test_a_last_round_that_a_limit_leaves_out_does_not_end_it(tmp_path: Path) -> None:
+    """What is left is too little for another training, and enough to score."""
+    study = Study(tmp_path, "--limit", f"worker_hours={26 / 60}")
+    ran = study.run(of_finals=110.0)
+    rounds = [trial.seed for trial in ran if is_fresh(trial.seed) and trial.trains]
+    assert 2 <= len({*rounds}) < SEEDS
+    assert len(soups(ran)) >= 1
+    assert sum(110 if is_fresh(trial.seed) and trial.trains else 60 for trial in ran) <= 26 * 60
 
 
 def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: Path) -> None:
