@@ -60,8 +60,9 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
             document = TitledText.of(row)
             answers.add(hash(tuple(row["text"])))
             for name, source in SOURCES.items():
-                suited[name] += source.suits(document)
-                made[name] += len(source.units(document))
+                units = source.units(document)
+                suited[name] += source.suits(units)
+                made[name] += len(units)
         elif content == "nli":
             census.labels[row["label"]] += 1
             sides = {"entailment": positives, "contradiction": negatives}

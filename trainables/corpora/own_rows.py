@@ -118,19 +118,16 @@ def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) 
     """Its title, and its text or those of its sections, with the heading of each."""
     (name,) = columns["sentence"]
     texts = texts_in(record, name, where)
-    row: Normal = {"text": texts}
-    for role in ("heading", "title"):
-        cell = record.get(columns[role][0]) if role in columns else None
-        if role == "title" and not is_empty(cell):
-            row = {"title": _text(record, columns[role][0], where), **row}
-        elif isinstance(cell, list):  # a section may have none
-            row = {"heading": [str(heading or "").strip() for heading in cell], **row}
-        elif not is_empty(cell):
-            row = {"heading": [_text(record, columns[role][0], where)], **row}
-    headings = row.get("heading")
-    if headings is not None and len(headings) != len(texts):
-        raise UserError(f"{where}: it has {len(headings)} headings and {len(texts)} texts; give one for each")
-    return row
+    title, heading = ((columns.get(role) or (None,))[0] for role in ("title", "heading"))
+    row: Normal = {} if title is None or is_empty(record.get(title)) else {"title": _text(record, title, where)}
+    cell = None if heading is None else record.get(heading)
+    if isinstance(cell, list):  # a section may have none
+        row["heading"] = [str(each or "").strip() for each in cell]
+    elif heading is not None and not is_empty(cell):
+        row["heading"] = [_text(record, heading, where)]
+    if len(row.get("heading", texts)) != len(texts):
+        raise UserError(f"{where}: it has {len(row['heading'])} headings and {len(texts)} texts; give one for each")
+    return {**row, "text": texts}
 
 
 CONTENTS: Mapping[str, Content] = {

@@ -15,12 +15,11 @@ from typing import Any, ClassVar
 from trainables.corpora import scenes
 from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import one_text, role_columns
-from trainables.corpora.hub import check_data_set
 from trainables.corpora.layout import Layout
 from trainables.corpora.nli import stamps
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.share import drawn_share
-from trainables.corpora.tables import OpenTable, find_tables, open_table
+from trainables.corpora.tables import OpenTable, check_tables, find_tables, open_table
 from trainables.errors import UserError
 from trainables.keys import Options, key
 from trainables.process_cache import PROCESS_CACHE
@@ -104,9 +103,7 @@ class TableLayout(Tables, Layout):
         if self.local:
             self.refuse(request, self.rows())
             return
-        for place in find_tables(self.nli):
-            if isinstance(place, str):
-                check_data_set(place)
+        check_tables(self.nli)
 
     def sentences(self, request: SamplerRequest) -> Iterator[str]:
         return chain.from_iterable(self.rows().texts)

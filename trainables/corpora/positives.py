@@ -72,9 +72,10 @@ class Source:
         """Whether the two texts of a pair differ, so that a search for one by the other says something."""
         return self.views is None or self.cuts
 
-    def suits(self, document: TitledText) -> bool:
-        """Whether a document has pairs of two different texts, or any where that is what the source is for."""
-        return any(not self.cuts or _words(piece) >= CUT_FROM for piece, _ in self.units(document))
+    def suits(self, units: Sequence[Pair]) -> bool:
+        """Whether the pairs of a document are of two different texts, or there are any where that is what the source
+        is for."""
+        return any(not self.cuts or _words(piece) >= CUT_FROM for piece, _ in units)
 
 
 def _words(text: str) -> int:

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from trainables.corpora.hub import is_data_set, load_data_set
+from trainables.corpora.hub import check_data_set, is_data_set, load_data_set
 from trainables.corpora.text_lines import (
     TOO_MUCH_UNPACKED,
     check_object,
@@ -102,6 +102,13 @@ def _find(part: str) -> list[Path | str]:
         f"no such file or folder: {part!r}{looked}; give a hub id (owner/name, or owner/name:configuration:split), "
         f"a folder or files ({FORMS})"
     )
+
+
+def check_tables(source: str) -> None:
+    """Raise `UserError` if files or a data set of the hub are not there; its rows are not fetched."""
+    for place in find_tables(source):
+        if isinstance(place, str):
+            check_data_set(place)
 
 
 def has_tables(folder: Path) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from trainables.corpora import scenes
 from trainables.corpora.batch import Batch
 from trainables.corpora.columns import Labels, role_columns
-from trainables.corpora.hub import check_data_set
 from trainables.corpora.nli import NLIPairs, PairCensus, census, number, stamps
 from trainables.corpora.nli_layouts import GroupLayout, Made
 from trainables.corpora.own_rows import read_row
@@ -19,7 +18,7 @@ from trainables.corpora.request import SamplerRequest
 from trainables.corpora.samplers import paired
 from trainables.corpora.share import drawn_share
 from trainables.corpora.shuffled import Shuffled
-from trainables.corpora.tables import find_tables, open_table
+from trainables.corpora.tables import check_tables, find_tables, open_table
 from trainables.errors import UserError, choices
 from trainables.keys import key
 from trainables.process_cache import PROCESS_CACHE
@@ -101,9 +100,7 @@ class TextLayout(GroupLayout):
     def _count(self) -> PairCensus | None:
         if stamps(self.nli) is not None:
             return self.corpus().census
-        for place in find_tables(self.nli):
-            if isinstance(place, str):
-                check_data_set(place)
+        check_tables(self.nli)
         return None
 
     def _refuse(self, request: SamplerRequest, count: PairCensus) -> None:

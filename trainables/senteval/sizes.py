@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import median
 from typing import ClassVar
@@ -177,8 +178,7 @@ class Sizes:
         """Those that these tasks and their data can be scored in, the whole one first."""
         dim = self.whole.vectors.shape[1]
         widths = dict.fromkeys(max(1, round(share * dim)) for share in SHARES)
-        searched = queries_and_documents(self.whole, self.data, self.tasks) is not None
-        calibrated = calibrating(self.whole, self.data, self.tasks) is not None
+        searched, calibrated = self._apart is not None, self._calibrating is not None
         formats = [
             form.name
             for form in SIZE_FORMATS.values()
@@ -196,24 +196,32 @@ class Sizes:
         if isinstance(form, Single):
             return replace(self.whole, vectors=cut)
         unit = _unit(cut)
-        places = calibrating(self.whole, self.data, self.tasks) if form.calibrated else None
+        places = self._calibrating if form.calibrated else None
         others = unit[:1] if places is None else unit[places]
         coarse = form.read(form.written(unit, others), others)
         if not form.queries_whole:
             return replace(self.whole, vectors=coarse)
-        apart = queries_and_documents(self.whole, self.data, self.tasks)
-        if apart is None:
+        if self._apart is None:
             raise UserError(f"{variant.numbers} needs tasks that hold queries against documents")
-        (queries, documents), digits = apart
+        (queries, documents), digits = self._apart
         both = np.concatenate([unit[queries], coarse[documents]])
         return replace(self.whole, vectors=both, sentences=digits, apart=True)
+
+    @cached_property
+    def _calibrating(self) -> Array | None:
+        """Of texts that no test has; the data are read for it."""
+        return calibrating(self.whole, self.data, self.tasks)
+
+    @cached_property
+    def _apart(self) -> tuple[tuple[Array, Array], str] | None:
+        """Queries and documents; the data are read for it."""
+        return queries_and_documents(self.whole, self.data, self.tasks)
 
 
 def query_ms(variant: Variant) -> float:
     """Milliseconds of a query that is held against all of `DOCUMENTS` random vectors, and finds the ten nearest: by
     numpy, the median over `REPEATS`."""
-    random, form = np.random.default_rng(0), SIZE_FORMATS[variant.numbers]
-    rows = _unit(random.standard_normal((DOCUMENTS, variant.width), dtype=np.float32))
+    form, rows = SIZE_FORMATS[variant.numbers], _random_rows(variant.width)
     kept, queries = form.written(rows, rows), rows[:REPEATS]
     taken = []
     for query in queries:
@@ -222,6 +230,11 @@ def query_ms(variant: Variant) -> float:
         np.argpartition(-near, 10)[:10]
         taken.append(1000 * (time.perf_counter() - began))
     return median(taken)
+
+
+@lru_cache(maxsize=1)  # all formats of a width are timed one after another
+def _random_rows(width: int) -> Array:  # (DOCUMENTS, width)
+    return _unit(np.random.default_rng(0).standard_normal((DOCUMENTS, width), dtype=np.float32))
 
 
 def blas_threads() -> int:

@@ -117,7 +117,7 @@ def test_each_source_of_pairs_by_hand() -> None:
     assert SOURCES["dropout"].units(DOCUMENT) == SOURCES["crops"].units(DOCUMENT) == [(whole, whole)]
     short = TitledText(None, (("Food", "Fish."),))
     assert SOURCES["heading"].units(short) == [("Food", "Fish.")]
-    assert {name for name, source in SOURCES.items() if source.suits(short)} == {"heading", "dropout"}
+    assert {name for name, source in SOURCES.items() if source.suits(source.units(short))} == {"heading", "dropout"}
     assert SOURCES["neighbours"].units(short) == []
 
 
