@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import hashlib
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from reports.ledger import Record
 from reports.statistics.influence import group_effects
-from trainables.arrays import read_arrays
+from trainables.arrays import arrays_in, read_content
 from trainables.senteval.items import Answers, answers_in
 from trainables.senteval.protocol import PROTOCOLS, Protocol
 from trainables.senteval.tasks import TASKS, kind_of
@@ -18,6 +23,12 @@ Array = np.ndarray
 
 ROUNDING = 0.005
 """So far, in points, a score that is computed again may lie from the ledger's."""
+SMALL = 1 << 19
+"""Bytes of a file at most whose answers the process remembers: a page of a running study reads all of them again and
+again. All 28 tasks of SentEval take about as many."""
+
+_RESULTS: WeakKeyDictionary[Answers, dict[Hashable, Any]] = WeakKeyDictionary()
+"""What was computed of these answers, by what it is."""
 
 
 class Predictions:
@@ -28,8 +39,6 @@ class Predictions:
         self.problems: dict[str, str] = {}
         """By a trial's key, what is wrong with its file. A file that was never kept is no problem."""
         self._read: dict[str, dict[str, Answers]] = {}
-        self._again: dict[tuple[str, str], dict[str, float | None]] = {}
-        self._effects: dict[tuple[str, str, str], Array | None] = {}
 
     def effects(
         self, record: Record, task: str, number: str, *, named: bool = True, grouped: bool = True
@@ -42,28 +51,18 @@ class Predictions:
         are not those that the ledger's number was made of. The digest is that of the items' texts where the file has
         it, and of the right answers alone where it has none, or `named` is False.
         """
-        key = (record.key, task, number)
-        if key not in self._effects:
-            self._effects[key] = self._effects_of(record, task, number)
-        effects = self._effects[key]
+        part = _part(task, number)
+        kept = self._of(record).get(part)
+        if kept is None or number not in self.again(record, task) or not self.fits(record, task):
+            return None
+        effects = _effects(kept, task, number, _protocol(record))
         if effects is None:
             return None
-        part = _part(task, number)
-        kept = self._of(record)[part]
         name = f"{part} {(kept.named if named else '') or kept.by_gold}"
         if not grouped or kept.groups is None:
             return effects, name
         together = group_effects(effects, kept.groups)
         return None if together is None else (together.astype(np.float32), f"{name} in groups")
-
-    def _effects_of(self, record: Record, task: str, number: str) -> Array | None:
-        kept = self._of(record).get(_part(task, number))
-        if kept is None or number not in self.again(record, task) or not self.fits(record, task):
-            return None
-        with np.errstate(all="ignore"):
-            values = kind_of(task).effects(TASKS[task], number, kept, _protocol(record))
-        effects = np.asarray(values, dtype=np.float32)  # NaN where there are none
-        return effects if np.isfinite(effects).all() else None
 
     def shares(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) What each item adds to that number, in points, where it is the sum of that; None of any other, and
@@ -116,15 +115,11 @@ class Predictions:
     def again(self, record: Record, task: str) -> dict[str, float | None]:
         """The task's numbers, in percent, as far as its kind tells them from what was kept; None for one that these
         answers cannot have. Empty of a task that is not known any more."""
-        key = (record.key, task)
-        if key not in self._again:
-            self._again[key] = {}
-            parts = [self._of(record).get(name) for name in (task, f"dev.{task}")] if task in TASKS else []
-            for kept in filter(None, parts):
-                with np.errstate(all="ignore"):
-                    own = kind_of(task).numbers(TASKS[task], kept, _protocol(record))
-                self._again[key] |= own
-        return self._again[key]
+        parts = [self._of(record).get(name) for name in (task, f"dev.{task}")] if task in TASKS else []
+        numbers: dict[str, float | None] = {}
+        for kept in filter(None, parts):
+            numbers |= _numbers(kept, task, _protocol(record))
+        return numbers
 
     def _of(self, record: Record) -> Mapping[str, Answers]:
         if record.key not in self._read:
@@ -136,17 +131,61 @@ class Predictions:
         if not path.is_file():
             return {}
         try:
-            arrays = read_arrays(path)
+            answers = _answers(read_content(path))
         except ValueError as error:
             self.problems[key] = f"{path.name} cannot be read ({error})"
             return {}
         kept_answers: dict[str, Answers] = {}
-        for task, kept in answers_in(arrays):
+        for task, kept in answers.items():
             if kept is None:
                 self.problems[key] = f"{path.name} holds no usable predictions of {task}"
             else:
                 kept_answers[task] = kept
         return kept_answers
+
+
+@dataclass(frozen=True)
+class _Content:
+    """Of a file. Two with one digest are the same."""
+
+    digest: bytes
+    whole: bytes = field(compare=False, repr=False)
+
+
+def _answers(content: bytes) -> Mapping[str, Answers | None]:
+    """By task the answers of a predictions file; `ValueError` where it is none."""
+    read = _remembered if len(content) <= SMALL else _remembered.__wrapped__
+    return read(_Content(hashlib.sha256(content).digest(), content))
+
+
+@functools.lru_cache(maxsize=512)
+def _remembered(content: _Content) -> Mapping[str, Answers | None]:
+    return dict(answers_in(arrays_in(content.whole)))
+
+
+def _once(answers: Answers, what: Hashable, compute: Callable[[], Any]) -> Any:
+    """What `compute` makes of the answers, which nothing can change."""
+    own = _RESULTS.setdefault(answers, {})
+    if what not in own:
+        with np.errstate(all="ignore"):
+            own[what] = compute()
+    return own[what]
+
+
+def _numbers(answers: Answers, task: str, protocol: Protocol | None) -> Mapping[str, float | None]:
+    entry, kind = TASKS[task], kind_of(task)
+    return _once(answers, (kind, entry, protocol), lambda: kind.numbers(entry, answers, protocol))
+
+
+def _effects(answers: Answers, task: str, number: str, protocol: Protocol | None) -> Array | None:
+    """(items,) float32; None where there are none."""
+    entry, kind = TASKS[task], kind_of(task)
+    values = _once(
+        answers,
+        (kind, entry, protocol, number),
+        lambda: np.asarray(kind.effects(entry, number, answers, protocol), dtype=np.float32),
+    )
+    return values if np.isfinite(values).all() else None
 
 
 def _protocol(record: Record) -> Protocol | None:

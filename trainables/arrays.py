@@ -1,7 +1,7 @@
 """NumPy's files, read so that a broken or a hostile one is refused: no pickle is opened, and no header decides how much
 memory is taken.
 
-    arrays = read_arrays(Path("predictions.npz"))
+    arrays = arrays_in(read_content(Path("predictions.npz")))
     vectors = map_array(Path("vectors.npy"))
 """
 
@@ -19,17 +19,27 @@ LARGEST = 1 << 30
 """Bytes of the arrays of an archive together at most; a usual one has some thousands."""
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
+def read_content(path: Path) -> bytes:
+    """A file whole; `ValueError`, a sentence's end, where it cannot be read or has more than `LARGEST` bytes."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it has more than {LARGEST >> 20} MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(unforeseen(error)) from error
+
+
+def arrays_in(content: bytes) -> dict[str, np.ndarray]:
     """The arrays of a `.npz` file by name, which cannot be written to.
 
     `ValueError`, a sentence's end, where it is none, or holds more than `LARGEST` bytes.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             if sum(member.file_size for member in members) > LARGEST:  # no member gives more than it says
                 raise ValueError(f"its arrays have more than {LARGEST >> 20} MiB")
-            if sum(member.compress_size for member in members) > path.stat().st_size:  # all of it is asked for at once
+            if sum(member.compress_size for member in members) > len(content):  # all of it is asked for at once
                 raise ValueError("it ends before its arrays do")
             if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
                 raise ValueError("it is packed in a way of which NumPy writes none")  # and which takes memory by itself

@@ -14,7 +14,7 @@ from reports.markdown import code, spread, text
 from reports.plots.cosine_panels import heat_map_picture
 from reports.results import Results
 from reports.statistics import Measured
-from trainables.arrays import read_arrays
+from trainables.arrays import arrays_in, read_content
 from trainables.errors import UserError
 
 TOPICS = "topics"
@@ -91,7 +91,7 @@ def _arrays(results: Results, record: Record, size: int) -> dict[str, np.ndarray
     arrays: dict[str, np.ndarray] = {}
     for path in filter(Path.is_file, (results.folder / file for file in record.predictions)):
         try:
-            stored = read_arrays(path)
+            stored = arrays_in(read_content(path))
         except ValueError as error:
             raise UserError(f"{path} is not a file of a trial's predictions ({error})") from None
         arrays |= {name: stored[f"heat_map.{name}"] for name in WHEN if f"heat_map.{name}" in stored}

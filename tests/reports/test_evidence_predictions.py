@@ -18,7 +18,7 @@ from tests.populations import Population, write
 from trainables.senteval.examples import Split
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import pair_groups
-from trainables.senteval.tasks import GROUPS
+from trainables.senteval.tasks import GROUPS, kind_of
 
 FILE = f"{PREDICTIONS}/kept.npz"
 RECORD = made_record({}, "0" * 12, 0, predictions=FILE)
@@ -244,3 +244,24 @@ def test_other_items_do_not_pair(tmp_path: Path):
     comparison = evidence.compare(augment or "", results.info.row_hashes["SBERT baseline"] or "", evidence.figures[0])
     assert comparison is not None
     assert comparison.basis == "seeds only"
+
+
+def test_a_file_is_computed_once_in_a_process_and_anew_where_its_content_changes(
+    kept: tuple[Record, dict[str, np.ndarray], Path], monkeypatch: pytest.MonkeyPatch
+):
+    record, arrays, path = kept
+    kind, computed = type(kind_of("STS13")), []
+    effects = kind.effects
+    monkeypatch.setattr(kind, "effects", lambda *of: computed.append(of[2]) or effects(*of))
+
+    def first(folder: Path) -> np.ndarray:
+        pair = Predictions(folder).effects(record, "STS13", "spearman_all")
+        assert pair is not None
+        return pair[0]
+
+    shift = {**arrays, "STS13": arrays["STS13"] * np.float32(1.001)}  # of the same ranks, and new to this process
+    np.savez(path, **shift)  # type: ignore[arg-type]
+    assert first(path.parents[1]) is first(path.parents[1])
+    assert computed == ["spearman_all"]
+    np.savez(path, **{**shift, "gold.STS13": shift["gold.STS13"][::-1]})  # type: ignore[arg-type]
+    assert Predictions(path.parents[1]).effects(record, "STS13", "spearman_all") is None

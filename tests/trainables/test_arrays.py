@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from trainables import arrays
-from trainables.arrays import map_array, read_arrays
+from trainables.arrays import arrays_in, map_array, read_content
 
 WRITTEN = {
     "gold": np.arange(6, dtype=np.int8),
@@ -48,7 +48,7 @@ def written(path: Path, save: Callable[..., None] = np.savez_compressed) -> Path
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_arrays_are_read_as_they_were_written(tmp_path: Path, save: Callable[..., None]):
-    arrays = read_arrays(written(tmp_path / "kept.npz", save))
+    arrays = arrays_in(read_content(written(tmp_path / "kept.npz", save)))
     assert arrays.keys() == WRITTEN.keys()
     for name, array in WRITTEN.items():
         np.testing.assert_array_equal(arrays[name], array)
@@ -71,7 +71,7 @@ def test_every_flipped_byte_is_refused_or_changes_nothing(tmp_path: Path):
     for flipped in flips(content):
         path.write_bytes(flipped)
         try:
-            arrays = read_arrays(path)
+            arrays = arrays_in(read_content(path))
         except ValueError:
             refused += 1
             continue
@@ -112,7 +112,7 @@ def test_what_is_none_is_refused_in_words(
     write(path)
     tracemalloc.start()
     with pytest.raises(ValueError, match=why):
-        read_arrays(path)
+        arrays_in(read_content(path))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 2 << 20
