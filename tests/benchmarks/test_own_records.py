@@ -105,6 +105,7 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     return Recorder(of_files("pairs", "things", folder, SCENES_ENCODER), folder / "things.jsonl", None)
 
 
+@pytest.mark.slow
 def test_a_recorder_appends_once_and_goes_on(recorder: Recorder) -> None:
     for _ in range(2):
         recorder.record(Job(BASE, 1.0, 1))
@@ -196,6 +197,7 @@ def test_the_page_has_every_set(tables: Mapping[str, OwnTable]) -> None:
     assert "The portfolio of all sets: 3 learning_rate 0.0005;" in text
 
 
+@pytest.mark.slow
 def test_the_page_holds_what_the_records_say() -> None:
     """`python -m benchmarks own_records --table minilm-2 minilm-6 --out docs/record_own.md` writes it."""
     records = {name: load(name) for name in ("minilm-2", "minilm-6")}

@@ -126,6 +126,7 @@ def test_an_objective(plug: Plug) -> None:
         chosen_objective(Recipe().override({"objective.name": entry.name, "corpus.layout": "spans"}))
 
 
+@pytest.mark.slow
 def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
     """Both, over the ranges that they name, and the one that decides the score stands first."""
     plug("my_objective.py", OBJECTIVES)
@@ -256,6 +257,7 @@ def test_a_key_of_its_own_is_a_key_like_any_other(
     assert f"| {name.replace('_', chr(92) + '_')} | {value} |" in card
 
 
+@pytest.mark.slow
 def test_a_key_of_its_own_stands_in_the_report(plug: Plug, tmp_path: Path) -> None:
     """In the table of what the search found, in that of importance, and in that of the base recipe."""
     plug("my_pooling.py", POOLINGS)

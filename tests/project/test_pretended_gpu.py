@@ -282,6 +282,7 @@ def test_retrieval_and_geometry_are_computed_on_the_gpu(monkeypatch: pytest.Monk
     assert uniformity < 0
 
 
+@pytest.mark.slow
 def test_a_whole_trial(tmp_path: Path):
     """With its corpus and its evaluation, saved and read again."""
     scenes.write(tmp_path / "corpus", size=0.1)

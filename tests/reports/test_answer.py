@@ -222,6 +222,7 @@ def test_without_the_base_a_limit_leaves_nothing_to_tell(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("leaks", "kind"), [slow_case(0, "use"), (2, "use"), (40, "open")])
 def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it(
     leaks: int, kind: str, make: Make, tmp_path: Path

@@ -133,6 +133,7 @@ def test_one_seed_gives_intervals_over_items_and_no_verdict():
     assert "one seed" in more_seeds(board.more_seeds, "gain")
 
 
+@pytest.mark.slow
 def test_more_seeds_settle_what_is_undecided():
     """A gain that seeds alone hide; with as many more seeds as the board asks for it is found."""
     loud = dataclasses.replace(STS, rows=(BASELINE, BEST), gains={BEST: 0.4}, items=400, seed_spread=0.3)

@@ -93,6 +93,7 @@ def test_items_and_the_choice_among_finalists_widen_the_interval(make: Make, res
     assert width() < seeds_only
 
 
+@pytest.mark.slow
 def test_predictions_count(make: Make) -> None:
     data = Answer.of(make(predictions=True)).data
     assert data is not None

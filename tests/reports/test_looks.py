@@ -173,6 +173,7 @@ def test_a_reader_at_a_url_and_the_study_undo_nothing_of_each_other(folder: Path
     assert "**Look 2 at this study.**" in (reader.folder / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_report_that_the_live_page_gives_is_a_look(folder: Path):
     """It is kept in the folder, and told where a URL may lie behind it; nothing else in the folder changes."""
     (folder / "report.html").write_text("with sentences")

@@ -46,6 +46,7 @@ def test_a_bound_holds_on_held_back_items_as_often_as_it_says() -> None:
     assert 0.93 <= held / SPLITS <= 0.97
 
 
+@pytest.mark.slow
 def test_a_budget_holds_however_many_sizes_are_tried() -> None:
     """The first size loses nothing that counts; those after it lose a little more than the budget."""
     random = np.random.default_rng(2)
@@ -154,6 +155,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
         main(["size", str(made.folder), "--format", "pdf"])
 
 
+@pytest.mark.slow
 def test_any_encoder_is_scored_in_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     """Beside SentEval's scores; without tasks that hold queries against documents there is no second look."""
     of_encoder = ["--encoder", "scenes-small", "--data", "scenes", "--tasks", "STSBenchmark", "--protocol", "fast"]

@@ -90,6 +90,7 @@ class TestCheck:
         assert problem.startswith(f"report.md, line {text.splitlines().index(line) + 1} (")
         assert problem.endswith(f"says 99.98, but the folder gives {number}.")
 
+    @pytest.mark.slow
     def test_an_edit_of_any_file_that_the_report_is(self, results: Results) -> None:
         write_report(results.folder, list(FORMATS))
         assert check(results.folder) == []
@@ -119,6 +120,7 @@ class TestCheck:
             f"{name}, which its report is written with." for name in (f"tables/{table_file.name}", "trials.csv")
         ]
 
+    @pytest.mark.slow
     def test_the_report_says_itself_across_what_it_was_judged(self, results: Results, capsys: Any) -> None:
         first = results.of_row(ROW)[0]
         rewrite(results, first, versions={**first.versions, "trainables": "bbbb2222"})
@@ -135,6 +137,7 @@ class TestCheck:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("own_spaces", "drawn")
     @pytest.mark.parametrize(
         "example", sorted(file.parent for file in EXAMPLES.glob("*/study.json")), ids=lambda folder: folder.name

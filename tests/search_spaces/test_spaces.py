@@ -220,6 +220,7 @@ def test_broken_files(tmp_path: Path, text: str, sentence: str):
 HEAVY = {"torch", "ray", "transformers", "optuna", "pandas", "scipy", "sklearn", "datasets", "pyarrow", "matplotlib"}
 
 
+@pytest.mark.slow
 def test_spaces_load_nothing_heavy():
     code = "import sys, search_spaces; search_spaces.spaces(); print(*{name.split('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout

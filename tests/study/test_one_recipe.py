@@ -82,6 +82,7 @@ class TestOfResults:
         assert info.recipe(space).hash == only(plan).hash
         assert info.row_hashes == {row.label: only(plan).hash for row in space.rows}
 
+    @pytest.mark.slow
     def test_it_trains_again_bit_for_bit_what_the_search_trained(self, mine: Path, tmp_path: Path) -> None:
         """The finalist's recorded recipe and that of `--recipe`, both made short."""
         (picked,) = Answer.of(Results.load(mine)).picked

@@ -51,6 +51,7 @@ def test_what_cannot_be_is_refused(given: list[str], sentence: str, monkeypatch:
     assert f"(default {MOST_ROWS:,})" in OPTIONS["max_rows"].help
 
 
+@pytest.mark.slow
 def test_what_a_teacher_says_in_the_data_is_a_choice_and_trains(capsys: pytest.CaptureFixture[str]) -> None:
     """With both losses; without it none is offered. The model learns the numbers, whatever they are."""
 

@@ -247,6 +247,7 @@ for file in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_worker_builds_a_recipe_that_outside_entries_define(folder: Path) -> None:
     """In a process of its own for each task, which knows nothing but what the task carries."""
     own = SourceFile("space", str(folder / "space.py"), PLUGIN.format(name="of_the_space") + SPACE)

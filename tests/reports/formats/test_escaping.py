@@ -24,6 +24,7 @@ from reports.report import write_report
 from reports.testing import changed
 from search_spaces import load_space
 from tests import synthetic_results
+from tests.conftest import slow_case
 from tests.synthetic_results import make_results
 from trainables.files import write_whole
 
@@ -180,7 +181,7 @@ def same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synthetic_results, "random", SimpleNamespace(Random=chance))
 
 
-@pytest.mark.parametrize("name", ["scl_ablation", "supmpn_objectives", "declutr_objective"])
+@pytest.mark.parametrize("name", ["scl_ablation", slow_case("supmpn_objectives"), slow_case("declutr_objective")])
 def test_nothing_from_outside_shapes_a_report(tmp_path: Path, name: str):
     reports = {}
     for kind, mark in (("plain", PLAIN), ("hostile", HOSTILE)):

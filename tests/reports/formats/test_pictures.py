@@ -75,6 +75,7 @@ DRAWN: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_no_word_of_a_picture_is_cut_off(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """However long names are: what is drawn lies within the picture."""

@@ -69,6 +69,7 @@ def pedanova(domains: list[Domain], scored: list[tuple[dict[str, Any], float]]) 
     return dict(optuna.importance.get_param_importances(tried, evaluator=evaluator))
 
 
+@pytest.mark.slow
 def test_noise_has_no_importance(small: None):
     """Of studies without any effect, five in a hundred name a key; the old shares named one in each of them."""
     random = np.random.default_rng(0)
@@ -123,6 +124,7 @@ def test_two_keys_that_act_together(small: None):
     assert not any(effect.share.above for effect in result.pairs[1:])
 
 
+@pytest.mark.slow
 def test_keys_that_add_up_do_not_act_together():
     """Two strong keys that only add up: shuffled scores alone would call the fit's roughness an interaction."""
     random = np.random.default_rng(3)

@@ -364,6 +364,7 @@ def _refused(folder: Path) -> None:
     assert "<script>alert" not in html.page(view, NOTHING)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_running_study_has_the_findings_of_its_report(tmp_path: Path) -> None:
     running_study(tmp_path, seeds=(0, 1))
     output = in_own_process(["reports.live.provisional", str(tmp_path)])

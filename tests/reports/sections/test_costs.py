@@ -248,6 +248,7 @@ class TestOneCost:
         assert low <= middle <= high
         assert middle == pytest.approx(means[ranked[0]][1], abs=0.5)
 
+    @pytest.mark.slow
     def test_the_course_of_the_search_goes_down(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         study(tmp_path, ["seconds"])
         figure = drawn(monkeypatch, search_course, lambda: section_text(tmp_path, "mattered"))

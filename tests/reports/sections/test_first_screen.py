@@ -112,6 +112,7 @@ def searched(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_body_says_nothing_else_than_the_answer(searched: Path) -> None:
     report = write_report(searched).read_text(encoding="utf-8")
     check(report)

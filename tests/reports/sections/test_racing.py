@@ -64,6 +64,7 @@ def _gains(results: Results) -> list:  # type: ignore[type-arg]
     return [s.gain for board in boards(Evidence.of(results))[:1] for s in board.standings if s.gain is not None]
 
 
+@pytest.mark.slow
 def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:
     report = write_report(raced).read_text()
     assert "## Seeds of each recipe" in report

@@ -90,6 +90,7 @@ def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
     assert not re.search(r": (better|worse|undecided)", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [0.6, 0.9])
 def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: float):
     """Of 100 equal recipes of three seeds the best on development data against an equal row, on test data, at 2.5 %.

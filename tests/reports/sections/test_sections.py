@@ -96,6 +96,7 @@ class TestHeatMap:
         evaluation = {**info.evaluation, "evaluation.heat_map": source}
         dataclasses.replace(info, evaluation=evaluation).save(folder)
 
+    @pytest.mark.slow
     def test_topics(self, tmp_path: Path, drawn: None):
         make_results(tmp_path, seeds=(1, 2))
         self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")

@@ -30,6 +30,7 @@ def sound(rates: VerdictRates) -> None:
     assert rates.equal.value <= 0.12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "studies"),
     [("unequal spreads, nulls", STUDIES), slow_case("200 items, 18 rows, nulls", 25)],
@@ -79,6 +80,7 @@ def test_folds_need_their_correction():
     assert plain > 1.3 * misses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

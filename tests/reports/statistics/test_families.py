@@ -127,6 +127,7 @@ def test_few_of_many_equal_rows_may_be_the_best_beside_one_far_above():
     assert np.median(left) < 25
 
 
+@pytest.mark.slow
 def test_ranks_tell_about_as_many_pairs_as_holms_tests():
     """Ten rows one standard deviation apart, five seeds: a pair is told where a lead is shown."""
     shown, by_holm = [], []

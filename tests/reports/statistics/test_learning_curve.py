@@ -31,6 +31,7 @@ def wrong(kind: SearchKind, studies: int) -> tuple[float, float]:
     return tuple((100 * missed / studies).tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["equal", "equal, 100 items", "equal, 8 finalists of 3 seeds"])
 def test_a_gain_that_is_none_is_shown_in_less_than_the_level(name: str) -> None:
     """Also for the pick of eight that are lucky on development and test scores alike, where without that part of the

@@ -300,6 +300,7 @@ study.tell(shown, "close")
 """
 
 
+@pytest.mark.slow
 def test_a_real_terminal_that_gets_narrower(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     resize(slave, 90)

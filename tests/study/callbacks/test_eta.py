@@ -14,6 +14,7 @@ from study.search.budget import Budget, makespan
 from study.search.finals import SearchFinals
 from study.search.outlook import Outlook
 from study.trial import Trial
+from tests.conftest import slow_case
 from tests.simulated_search import follow
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
 from tests.study.search.test_agenda import BASE, agenda, as_it_came, outcome
@@ -83,7 +84,7 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
 """What a search asks for, and what its trainings cost."""
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", [slow_case(name, when=number % 4 > 0) for number, name in enumerate(SEARCHES)])
 def test_a_search_says_within_a_third_when_it_ends(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From its first tenth on, and from when a training has ended; until then the limit is all that is known."""
     how, costs = SEARCHES[name]

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from study.engine.address import running_cluster
+from tests.conftest import slow_case
 from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -188,7 +189,7 @@ def listener() -> Iterator[tuple[int, list[bytes]]]:
     thread.join(10)
 
 
-@pytest.mark.parametrize("named", ["", "auto"])
+@pytest.mark.parametrize("named", ["", slow_case("auto")])
 def test_a_strangers_listener_hears_nothing(file: Path, named: str, listener: tuple[int, list[bytes]]) -> None:
     port, received = listener
     file.write_text(f"127.0.0.1:{port}")

@@ -220,6 +220,7 @@ print(*(name for name in sys.modules if name.startswith("ray.air.integrations.")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["ours", slow_case("ray")])
 def test_no_trial_waits_for_the_loggers_of_others(by: str) -> None:
     """Ray by itself imports them all. If that fails, it has learned better, and `count_no_loggers` can go."""

@@ -497,6 +497,7 @@ def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
     assert stage.witness.events[-2:] == [("interrupted", second.key)] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["folder"], indirect=True)
 def test_trials_that_were_take_little_memory(stage: Stage) -> None:
     """Those of Tune's included: it keeps every one, with what it was given and what it told last."""

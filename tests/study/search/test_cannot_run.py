@@ -22,6 +22,7 @@ from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
 from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
 from study.trial import Trial
+from tests.conftest import slow_case
 from tests.study.test_own_study import write
 from trainables.senteval.tasks import TASKS
 from trainables.trial import check_recipes
@@ -67,7 +68,7 @@ def scores(plan: Plan) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize(
     ("kind", "rows", "batches"),
-    [("pairs", 1600, {16, 32, 64, 128}), ("labelled", 700, {16, 32, 64}), ("pairs", 160, {16, 32})],
+    [slow_case("pairs", 1600, {16, 32, 64, 128}), slow_case("labelled", 700, {16, 32, 64}), ("pairs", 160, {16, 32})],
 )
 def test_no_recipe_is_asked_for_that_has_no_batch_in_its_part(kind: str, rows: int, batches: set[int]) -> None:
     """In an eighth of the data there is no batch of the largest, or none with four texts of a label; the smallest data
@@ -80,6 +81,7 @@ def test_no_recipe_is_asked_for_that_has_no_batch_in_its_part(kind: str, rows: i
     assert len(explored) > 30
 
 
+@pytest.mark.slow
 def test_a_value_that_a_training_told_of_is_not_asked_for_again() -> None:
     _, ran = searched_by("--train", write("pairs", 1600))
     mined = [each for each in ran if each.trial.recipe.flat().get("corpus.negatives_from") == "mined"]

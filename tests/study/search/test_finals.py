@@ -30,6 +30,7 @@ from study.search.choice import choose
 from study.search.finals import SearchFinals
 from study.testing.agenda import SimulatedTrial, drive
 from study.trial import Trial
+from tests.conftest import slow_case
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds
 from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of
 from trainables.errors import UserError
@@ -385,8 +386,8 @@ class TestStudy:
         assert len(searcher.finals.finalists) == 2
         assert diverged not in searcher.finals.finalists
 
-    @pytest.mark.parametrize("sampler", ["tpe", "random"])
-    @pytest.mark.parametrize("killed", [9, 12, 13, 15, 22])
+    @pytest.mark.parametrize("sampler", ["tpe", slow_case("random")])
+    @pytest.mark.parametrize("killed", [9, slow_case(12), 13, slow_case(15), 22])
     def test_killed_anywhere_it_ends_as_if_it_were_not(self, killed: int, sampler: str, tmp_path: Path) -> None:
         """In the exploration, between, and in the finals."""
         arguments = (*TAU, "--trials", "6", "--sampler", sampler)

@@ -166,6 +166,7 @@ def test_killed_anywhere_it_ends_as_if_it_were_not(
     assert [trial.key for trial in [*first, *second]] == [trial.key for trial in ran]
 
 
+@pytest.mark.slow
 def test_a_study_that_is_done_goes_on_with_it(whole: tuple[Study, list[Trial], int], tmp_path: Path) -> None:
     alone = Study(tmp_path, *WITHOUT)
     alone.run()
@@ -177,6 +178,7 @@ def test_a_study_that_is_done_goes_on_with_it(whole: tuple[Study, list[Trial], i
     assert curve_of(later).parts
 
 
+@pytest.mark.slow
 def test_more_seeds_of_the_finals_are_more_of_the_curve(tmp_path: Path) -> None:
     Study(tmp_path, *CURVE).run()
     arguments = [*CURVE]
@@ -200,6 +202,7 @@ def test_it_waits_for_what_runs_and_for_what_failed(tmp_path: Path) -> None:
     assert [trial.part for trial in again] == [False, *[True] * 3 * SEEDS]
 
 
+@pytest.mark.slow
 def test_a_part_that_failed_is_tried_again_in_the_next_run(tmp_path: Path) -> None:
     study = Study(tmp_path, *CURVE)
     study.run(fails="1/4 of the data")
@@ -208,6 +211,7 @@ def test_a_part_that_failed_is_tried_again_in_the_next_run(tmp_path: Path) -> No
     assert len(again) == SEEDS
 
 
+@pytest.mark.slow
 def test_a_part_that_is_too_small_for_the_recipe_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,6 +231,7 @@ def test_a_part_that_is_too_small_for_the_recipe_is_left_out(
     assert " on 1/2 of its data" in text
 
 
+@pytest.mark.slow
 def test_where_the_encoder_is_kept_as_it_came_nothing_is_trained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +253,7 @@ def test_its_models_are_not_kept(whole: tuple[Study, list[Trial], int]) -> None:
 
 
 class TestLimit:
+    @pytest.mark.slow
     def test_room_is_kept_for_it_as_whole_trainings(self, tmp_path: Path) -> None:
         """Nine trials of 1/2, 1/4 and 1/8 should cost as much as three; here each takes as long as a whole one."""
         limit = ("--limit", "worker_hours=0.7")

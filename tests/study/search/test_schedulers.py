@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,6 +134,7 @@ class TestHalving:
         assert not halving.goes_on("b", 1, [4.0])
         assert halving.goes_on("b", 2, [1.0])
 
+    @pytest.mark.slow
     def test_about_the_share_goes_on_of_many(self) -> None:
         random = np.random.default_rng(0)
         for goals in (1, 2, 3):

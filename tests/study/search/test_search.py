@@ -29,6 +29,7 @@ from study.search.populations import files_key
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
+from tests.conftest import slow_case
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.senteval import task_names
@@ -409,7 +410,7 @@ def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> No
         assert ledger.has(recipe.hash, 1)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", [slow_case(name, when=name != "tpe") for name in SAMPLERS])
 def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(tmp_path: Path, sampler: str) -> None:
     space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
 

@@ -112,6 +112,7 @@ def test_the_answer_ships_it(whole: tuple[Study, list[Trial], int]) -> None:
     assert ship.averaged == f"models/{answer.to_train.recipe}-{SoupVariant(BEST).seed}"
 
 
+@pytest.mark.slow
 def test_a_last_round_that_a_limit_leaves_out_does_not_end_it(tmp_path: Path) -> None:
     """What is left is too little for another training, and enough to score."""
     study = Study(tmp_path, "--limit", f"worker_hours={26 / 60}")
@@ -154,6 +155,7 @@ def dropped(study: Study) -> set[str]:
     return {record.key for record in study.ledger.read() if record.checkpoint}
 
 
+@pytest.mark.slow
 def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(
     plain: tuple[Study, list[Trial]], tmp_path: Path
 ) -> None:

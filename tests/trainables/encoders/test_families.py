@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, slow_case
 from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.families import FAMILIES, Family, longest_input
@@ -25,6 +25,8 @@ from trainables.recipe import EncoderConfig, Recipe
 
 LONG = "the woman in the red coat plays a piano near the old river while it rains and two dogs run in the park"
 TEXTS = (*SENTENCES, LONG)
+QUICK = ("bert", "deberta-v2", "modernbert", "t5", "qwen3")
+"""One of each way: packed, padded, near attention, encoder of two, causal. `make test-long` walks over all."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def test_every_family_is_held_to_this():
     assert list(SIZES) == list(FAMILIES)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [slow_case(name, when=name not in QUICK) for name in FAMILIES])
 class TestEveryFamily:
     def test_some_steps_of_training_lower_the_loss(self, family: str, folders: dict[str, Path]):
         encoder = load(folders[family]).train()
@@ -297,6 +299,7 @@ def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
     assert sum(parameter is words for parameter in encoder.parameters()) == 1
 
 
+@pytest.mark.slow
 def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
     """From the recipe to a saved model whose embeddings are those that were scored."""
     from sentence_transformers import SentenceTransformer

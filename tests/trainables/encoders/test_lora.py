@@ -245,6 +245,7 @@ class Halting(Reporter):
 
 
 class TestTrial:
+    @pytest.mark.slow
     def test_a_resumed_training_is_an_unbroken_one_and_its_checkpoint_is_small(self, tmp_path: Path) -> None:
         """With dropout. B is not 0 any more, and no weight of the base is in the checkpoint."""
         recipe = RECIPE.override({"head.kind": "linear", "head.dim": 5})
@@ -265,6 +266,7 @@ class TestTrial:
         trained = load_encoder(EncoderConfig("pipeline", str(tmp_path / "whole")), device="cpu")
         assert not np.allclose(trained.encode(SENTENCES), plain().encode(SENTENCES), atol=1e-3)
 
+    @pytest.mark.slow
     def test_the_next_trial_of_the_process_gets_the_pristine_base(self, nothing_kept: None) -> None:
         base = RECIPE.override({"encoder.adapter": "none", "optimisation.epochs": 0})
         before = build_encoder(base, 1, None)
@@ -282,6 +284,7 @@ class TestTrial:
         run_trial(RECIPE, 1, EVALUATION)
         assert plain().fingerprint() != before
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("adapter_alone")
     @pytest.mark.parametrize("keep", [slow_case("best"), "average"])
     def test_other_weights_than_the_last_can_be_kept(self, keep: str, tmp_path: Path) -> None:

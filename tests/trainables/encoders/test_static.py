@@ -290,6 +290,7 @@ def test_two_workers_a_gradient_cache_and_a_broken_training_equal_one(gloo_answe
             assert torch.equal(value, answer["resumed"]["state"][name]), "to the last bit"
 
 
+@pytest.mark.slow
 def test_a_whole_trial(tmp_path: Path):
     """At two widths, scored at each, saved as a stock model; from drawn vectors another seed gives other scores."""
     scenes.write(tmp_path / "corpus", size=0.1)

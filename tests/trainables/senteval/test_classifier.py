@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from benchmarks.senteval import _one_by_one as oracle
+from tests.conftest import slow_case
 from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out, initial_weights
 from trainables.senteval.features import PairRows, Singles
 from trainables.senteval.optimiser import ClassifierOptimiser
@@ -149,7 +150,7 @@ def test_a_classifier_does_not_notice_when_others_stop() -> None:
         torch.testing.assert_close(together.weights[number], alone.weights[0], atol=1e-4, rtol=1e-3)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", [slow_case(name, when=name != "fast") for name in PROTOCOLS])
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
     from trainables.senteval.embedded import Embedded
     from trainables.senteval.examples import Split, TaskData

@@ -79,6 +79,7 @@ def test_a_correlation_moves_as_the_jackknife_says(kind, how):
     assert (effects**2).sum() == pytest.approx((pseudo**2).sum(), rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "how"), [slow_case(*case, when=case not in (CORRELATIONS[2], CORRELATIONS[3])) for case in CORRELATIONS]
 )

@@ -77,6 +77,7 @@ def write(file: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) -> 
     return str(file)
 
 
+@pytest.mark.slow
 def test_labels_are_read_as_well_as_by_scikit_learn(
     embed: Embed, scored: Callable[[Task], Numbers], tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def cosines(embed: Embed, rows: Sequence[Sequence[str]]) -> np.ndarray:
     return np.asarray((left * right).sum(axis=1))
 
 
+@pytest.mark.slow
 def test_pairs_with_labels(embed: Embed, scored: Callable[[Task], Numbers], tmp_path: Path) -> None:
     rows = 150
     split = [line.split("\t") for line in lines("MRPC/msr_paraphrase_train.txt")[1 : 2 * rows + 1]]
@@ -140,6 +142,7 @@ def test_clusters(embed: Embed, scored: Callable[[Task], Numbers], tmp_path: Pat
     assert min(theirs) - 2 < (numbers["test_v_measure"] or 0) < max(theirs) + 4  # a start moves it by points
 
 
+@pytest.mark.slow
 def test_classes_of_pairs(embed: Embed, scored: Callable[[Task], Numbers], tmp_path: Path) -> None:
     rows = 200
     split = [line.split("\t") for line in lines("SICK/SICK_test_annotated.txt")[1 : rows + 501]]

@@ -222,6 +222,7 @@ TASKS.add(
 """
 
 
+@pytest.mark.slow
 def test_a_plugin_adds_tasks_to_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "data"
     for suffix, name in ((".tsv", "train"), (".csv", "dev"), (".jsonl", "test")):

@@ -129,7 +129,9 @@ def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: f
 
 
 class TestTraining:
-    @pytest.mark.parametrize(("fidelity", "outputs"), [("paper", 768), ("released", 768), ("paper", 5)])
+    @pytest.mark.parametrize(
+        ("fidelity", "outputs"), [slow_case("paper", 768), slow_case("released", 768), ("paper", 5)]
+    )
     def test_every_member_is_as_if_trained_alone(
         self, stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch, fidelity: str, outputs: int
     ) -> None:
@@ -143,12 +145,14 @@ class TestTraining:
             for parameter, was in zip(member.model.parameters(), start, strict=True):
                 assert (parameter - was).abs().max() > 1e-4
 
+    @pytest.mark.slow
     def test_in_single_precision_too(self, stores: list[EmbeddingStore]) -> None:
         changes = [{**change, "optimisation.learning_rate": 0.003} for change in DIFFERENT]
         members, alone = (members_of(changes, stores, torch.float32) for _ in range(2))
         train_population(members)
         assert_same(members, alone, tolerance=1e-5, weights=1e-4)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["NUMBERS_AT_ONCE", "SCORES_AT_ONCE"])
     def test_however_it_is_cut(self, stores: list[EmbeddingStore], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(population_training, name, {"cpu": 300})

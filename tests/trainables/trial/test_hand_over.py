@@ -98,6 +98,7 @@ def test_another_process_gives_the_same_result(recipe: Recipe, tmp_path: Path):
     assert "| STSBenchmark |" in result.card
 
 
+@pytest.mark.slow
 def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
     frozen = recipe.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     recipes = [frozen, frozen.override({"objective.temperature": 0.2})]
@@ -120,6 +121,7 @@ def test_what_is_stopped_is_not_handed_over(recipe: Recipe):
     assert result.stopped is not None
 
 
+@pytest.mark.slow
 def test_read_only_embeddings_are_scored(recipe: Recipe, recwarn: pytest.WarningsRecorder):
     """As they come out of memory that processes share."""
     handed = run_trial(recipe.override({"optimisation.epochs": 0}), 1, EVALUATION, hand_over=True)
@@ -145,6 +147,7 @@ def test_changed_data_is_refused(recipe: Recipe, tmp_path: Path):
         score(handed)
 
 
+@pytest.mark.slow
 def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
     handed = run_trial(recipe, 1, EVALUATION, hand_over=True, reporter=Reporter())
     assert isinstance(handed, Unscored)

@@ -91,6 +91,7 @@ def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
     assert dev(run_trial(again, 1, EVALUATION)) == pytest.approx(dev(result), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_trial_that_averages_says_over_which_steps(trial: Recipe) -> None:
     result = run_trial(trial.override({"optimisation.keep": "average"}), 1, EVALUATION)
     assert isinstance(result, TrialResult)
@@ -202,6 +203,7 @@ def test_the_hash_tells_what_weights_are_kept_by() -> None:
     assert Recipe({"optimisation.keep_by": ("triplets",)}).hash == Recipe().hash, "of the last weights it is no key"
 
 
+@pytest.mark.slow
 def test_a_training_that_overtrains_ends_with_its_best_weights(trial: Recipe, tmp_path: Path) -> None:
     """By an own task's score, with a rate that spoils the encoder: brute force over trainings of every length."""
     long = {"optimisation.epochs": 3, "optimisation.learning_rate": 3e-2}

@@ -91,6 +91,7 @@ class TestTrials:
         torch.ones(400 * 2**18)  # 400 MiB, gone at once
         assert peak_of(run_trial(ALONE, 1, FEW)) == pytest.approx(first, rel=SAME, abs=16)
 
+    @pytest.mark.slow
     def test_members_of_a_population_take_all_that_it_takes(self, tmp_path: Path) -> None:
         frozen = ALONE.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
         recipes = [frozen.override({"objective.temperature": 0.1 * number}) for number in (1, 2, 3)]
@@ -102,6 +103,7 @@ class TestTrials:
             assert members == pytest.approx([peaks[0][0]] * 3, rel=SAME, abs=16)
         assert peaks[0][0] > 16
 
+    @pytest.mark.slow
     def test_scoring_counts_here_and_in_another_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
         alone = peak_of(run_trial(ALONE, 1, FEW))
         handed = run_trial(ALONE, 1, FEW, hand_over=True)

@@ -274,6 +274,7 @@ def base() -> Recipe:
 
 
 class TestOverlapInATrial:
+    @pytest.mark.slow
     def test_whatever_goes_wrong_the_trial_is_kept(
         self, base: Recipe, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -306,6 +307,7 @@ class TestOverlapInATrial:
         )  # a changed file is read again
         assert len(read) == 2
 
+    @pytest.mark.slow
     def test_its_time_is_part_of_the_cost(self, base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("trainables.trial.save_and_score.overlap", lambda *_: time.sleep(0.3))
         cost = run_trial(base, 1, EVALUATION).cost
@@ -313,6 +315,7 @@ class TestOverlapInATrial:
         assert cost["seconds"] == pytest.approx(cost["train_seconds"] + cost["evaluation_seconds"])
 
 
+@pytest.mark.slow
 def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     """The encoder is described as it was before training: of two trials with other seeds, alike."""
     results = [run_trial(base, seed, EVALUATION) for seed in (1, 2)]

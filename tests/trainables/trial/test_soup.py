@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import slow_case
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial import TrialResult, TrialSpec
@@ -37,7 +38,7 @@ def score(result: Any) -> float:
     return float(result.scores["STS12"]["spearman_all"])
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("encoder", [slow_case(name, when=name not in ("layers", "lora")) for name in ENCODERS])
 def test_soups_of_one_seed_score_as_it_did_and_as_the_encoder_came(encoder: str, tmp_path: Path) -> None:
     recipe = TRAINING.preferring(ENCODERS[encoder])
     trained = [score(run_trial(recipe, seed, EVALUATION, model_folder=tmp_path / str(seed))) for seed in (0, 1)]

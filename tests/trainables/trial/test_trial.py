@@ -181,7 +181,7 @@ def test_stopped_at_a_rung(recipe: Recipe, evaluation: EvaluationConfig, tmp_pat
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("step", [2, slow_case(6), STEPS])
+@pytest.mark.parametrize("step", [2, slow_case(6), slow_case(STEPS)])
 def test_interrupted_then_resumed_equals_unbroken(
     recipe: Recipe, one_task: EvaluationConfig, tmp_path: Path, step: int
 ):
@@ -335,6 +335,7 @@ def test_divergence_is_a_stopped_trial(recipe: Recipe, evaluation: EvaluationCon
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
     recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from trainables.corpora import scenes
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import TrainingProgress
@@ -31,6 +33,7 @@ def trained(nli: str) -> TrainingProgress:
     return train(training.model, training.sampler, recipe, 1, Watcher(), Workers())
 
 
+@pytest.mark.slow
 def test_the_built_in_corpus_is_judged_and_trains_as_its_file_does():
     judged, plain = trained("scenes"), trained(str(scenes.ensure() / "nli" / "train.jsonl"))
     assert judged.last_loss == plain.last_loss
